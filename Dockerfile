@@ -23,7 +23,8 @@ COPY --from=build /out/dsrs-server /usr/local/bin/dsrs-server
 COPY LICENSE /usr/share/doc/dsrs-server/LICENSE
 USER dsrs
 WORKDIR /var/lib/dsrs-server
-# Open to the container's network; the server refuses to start so without DSRS_API_KEYS.
+# Open to the container's network; the server refuses to start so without DSRS_API_KEYS. Without keys
+# (DSRS_INSECURE=1) it answers for addresses and localhost, not for names: docs/http.md.
 ENV DSRS_BIND=0.0.0.0:8080
 EXPOSE 8080
 # SIGTERM lets running work finish (shutdown_timeout, 30 s); give `docker stop` a little more than that.

@@ -108,19 +108,19 @@ struct Order {
     config: Payload,
     /// What may be spent.
     budget: Budget,
-    /// Examples to learn from, to choose by, and held out.
+    /// Numbers of training, validation and held-out examples.
     examples: (usize, usize, usize),
-    /// How many requests at a time.
+    /// Concurrent requests.
     concurrency: usize,
-    /// What all chance comes from.
+    /// The seed of all random choices.
     seed: u64,
 }
 
-/// What came of it.
+/// The result.
 struct Found {
-    /// All that is told of it.
+    /// The report of the optimizer.
     report: OptimizationReport,
-    /// How the program did on the held-out examples, before and after.
+    /// The scores on the held-out examples, before and after.
     held_out: Comparison,
 }
 
@@ -135,14 +135,14 @@ impl BuildEnv for Env {
 /// Runs an optimizer.
 ///
 /// # Errors
-/// When the order names what there is not, or the optimization fails.
+/// When the order names an unknown task or optimizer, or the optimization fails.
 async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
     let task = SyntheticTask::named(&order.task).ok_or("there is no such task")?;
     let document = Payload::from_json(task.document)?;
-    let program = Arc::new(Program::from_document(&document, &Env).map_err(told)?);
-    let metric = Metric::read(&Payload::str("exact"), &Env, &program, &At::Root).map_err(told)?;
+    let program = Arc::new(Program::from_document(&document, &Env).map_err(joined)?);
+    let metric = Metric::read(&Payload::str("exact"), &Env, &program, &At::Root).map_err(joined)?;
     let (_, optimizer) =
-        create_optimizer(&order.optimizer, Some(&order.config), &At::Root).map_err(told)?;
+        create_optimizer(&order.optimizer, Some(&order.config), &At::Root).map_err(joined)?;
     let (learn, choose, hold) = order.examples;
     let rows = task.rows(order.seed, learn + choose + hold).into_iter();
     let mut train: Vec<_> = rows.map(|row| Example::of(row.inputs, row.expected)).collect();
@@ -173,6 +173,6 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
     Ok(Found { report, held_out })
 }
 
-fn told(problems: Problems) -> String {
+fn joined(problems: Problems) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

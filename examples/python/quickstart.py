@@ -92,7 +92,7 @@ def teach(pairs):
     body = {"predictors": {"answer": {"instruction": None, "demos": demos}}}
     status, state = call("PUT", "/v1/graphs/%s/state" % NAME, body)
     expect(status, (200,), state)
-    print("state %d is in force: %d demos" % (state["version"], len(state["predictors"]["answer"]["demos"])))
+    print("state %d is active: %d demos" % (state["version"], len(state["predictors"]["answer"]["demos"])))
 
 
 if __name__ == "__main__":

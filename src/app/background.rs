@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::clock::now;
 use crate::app::retention;
 use crate::app::worker;
 use crate::app::{App, spawn_named};
+use crate::config::RetentionConfig;
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{Scope, idempotency, optimization_work, run_event};
 
@@ -32,13 +32,14 @@ pub struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    pub(crate) fn start(app: &Arc<App>, writer: RunWriter, retention: Option<Duration>) -> Self {
+    pub(crate) fn start(app: &Arc<App>, writer: RunWriter, retention: RetentionConfig) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });
         let tools = app.tools.clone();
         until(&stop, "tools", async move { tools.maintain().await });
         until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
+        until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
         if app.worker.enabled {
             until(&stop, "worker", worker::claim_jobs(app.clone()));
             until(&stop, "leases", worker::renew_leases(app.clone()));
@@ -63,8 +64,8 @@ impl BackgroundTasks {
                 tick.tick().await;
             }
         });
-        if let Some(age) = retention {
-            until(&stop, "retention", retention::sweep_always(Arc::downgrade(app), age));
+        for sweep in retention::sweeps(retention) {
+            until(&stop, "retention", sweep.run_always(Arc::downgrade(app)));
         }
         let writer = spawn_named("recorder", writer.run());
         Self { recorder: app.recorder.clone(), writer, stop }
@@ -101,7 +102,11 @@ fn every(period: Duration) -> tokio::time::Interval {
 }
 
 async fn purge(app: &App) {
-    match idempotency::purge(&Scope::of("housekeeping"), &app.db, now()).await {
+    let removed = match app.db.now().await {
+        Ok(now) => idempotency::purge(&Scope::of("housekeeping"), &app.db, now).await,
+        Err(error) => Err(error),
+    };
+    match removed {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "removed expired idempotency keys"),
         Err(error) => tracing::warn!(%error, "could not remove expired idempotency keys"),
@@ -111,7 +116,11 @@ async fn purge(app: &App) {
 /// Removes old events in small steps, so that no query waits for it.
 async fn purge_events(app: &App) {
     loop {
-        match run_event::purge(&app.db, now()).await {
+        let removed = match app.db.now().await {
+            Ok(now) => run_event::purge(&app.db, now).await,
+            Err(error) => Err(error),
+        };
+        match removed {
             Ok(0) => return,
             Ok(count) => tracing::debug!(count, "removed old events"),
             Err(error) => return tracing::warn!(%error, "could not remove old events"),

@@ -65,6 +65,9 @@ pub enum AppError {
     /// Another version has been activated in the meantime.
     #[error("{0}")]
     Superseded(String),
+    /// Another request with the same idempotency key has replaced this one.
+    #[error("another request with this `Idempotency-Key` has replaced this one; repeat it")]
+    KeyTaken,
     /// Too many concurrent runs.
     #[error("{0}")]
     TooBusy(String),
@@ -95,6 +98,7 @@ impl From<StoreError> for AppError {
             StoreError::Stale { .. } => Self::Stale,
             StoreError::StateMismatch { .. } => Self::StateMismatch(error.to_string()),
             StoreError::Superseded(what) => Self::RunUnfinished(what.to_owned()),
+            StoreError::KeyTaken => Self::KeyTaken,
             StoreError::Unavailable { .. } => {
                 tracing::warn!(cause = error.cause(), "the database is not available");
                 Self::Unavailable("the database is not available; try again".to_owned())

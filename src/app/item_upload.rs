@@ -154,7 +154,7 @@ impl<M: ItemParser> ItemChecker<M> {
         let row = self.check(item, &items.index(index));
         if self.problems.len() >= MOST_PROBLEMS {
             let detail = format!("{member} from number {} on were not checked", index + 1);
-            self.problems.add(&items, Code::TooLarge, detail);
+            self.problems.add_last(&items, Code::TooLarge, detail);
             return ControlFlow::Break(());
         }
         match row.filter(|_| self.problems.is_empty()) {
@@ -168,14 +168,14 @@ impl<M: ItemParser> ItemChecker<M> {
         let mut found = Problems::new();
         let row = read(item.content, at, &mut found)
             .and_then(|item| self.parser.parse(&item, at, &mut found));
-        let problems = found.into_iter().map(|problem| match item.line {
+        let problems = found.map(|problem| match item.line {
             Some(line) => {
                 let detail = format!("{} (line {line})", problem.detail);
                 Problem { detail, ..problem }
             }
             None => problem,
         });
-        self.problems.extend(problems);
+        self.problems.append(problems);
         row
     }
 
@@ -223,9 +223,8 @@ fn read(content: ItemContent<'_>, at: &At<'_>, problems: &mut Problems) -> Optio
     match parse_json(text) {
         Ok(ParsedJson { payload, duplicates }) => {
             let place = at.pointer();
-            problems.extend(
+            problems.append(
                 duplicates
-                    .into_iter()
                     .map(|found| Problem { pointer: format!("{place}{}", found.pointer), ..found }),
             );
             Some(payload)

@@ -107,6 +107,12 @@ impl Metrics {
         self.recorder.register_gauge(&Key::from_static_name(name), &METADATA).set(value);
     }
 
+    /// Records whether a wall of the sandbox stands.
+    pub fn wall(&self, wall: &'static str, stands: bool) {
+        let key = Key::from_parts("dsrs_sandbox_wall", vec![Label::new("wall", wall)]);
+        self.recorder.register_gauge(&key, &METADATA).set(f64::from(u8::from(stands)));
+    }
+
     /// The metrics in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
@@ -189,6 +195,8 @@ fn describe(recorder: &PrometheusRecorder) {
         ("dsrs_recorder_commits", "transactions that recorded runs"),
         ("dsrs_recorder_runs", "runs recorded"),
         ("dsrs_recorder_lost", "runs that could not be recorded"),
+        ("dsrs_sandbox_wall", "1 if the wall of the sandbox stands"),
+        ("dsrs_sandbox_usable", "1 if every required wall of the sandbox stands"),
     ];
     for (key, text) in gauges {
         recorder.describe_gauge(name(key), Some(Unit::Count), text.into());
@@ -204,6 +212,7 @@ mod tests {
         let metrics = Metrics::new().unwrap();
         metrics.request("/v1/runs/{id}", "GET", 404, Duration::from_millis(3));
         drop(metrics.run_started());
+        metrics.wall("seccomp", true);
         metrics.run_finished(
             "succeeded",
             Duration::from_millis(20),
@@ -216,6 +225,7 @@ mod tests {
             "dsrs_lm_calls_total 2",
             "dsrs_lm_input_tokens_total 7",
             "dsrs_runs_running 0",
+            r#"dsrs_sandbox_wall{wall="seccomp"} 1"#,
             r#"dsrs_http_request_seconds_bucket{route="/v1/runs/{id}",method="GET",le="0.005"} 1"#,
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");

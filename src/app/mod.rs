@@ -1,6 +1,7 @@
 //! The operations of the service, one room per noun: ids, wall clocks, transactions and caches. Uses
 //! `store`, `tool` and the engine; may not know HTTP.
 
+mod answer_builder;
 mod background;
 mod batch;
 mod clock;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::sandbox::Sandbox;
+use dsrs_sandbox::ChildSandbox;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -47,26 +49,33 @@ use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
 
+pub(crate) use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
-pub(crate) use clock::{now, timestamp};
+pub(crate) use batch::attempt::Batches;
+pub(crate) use clock::timestamp;
 pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
 pub(crate) use dataset::from_runs::FromRuns;
-pub(crate) use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick, DatasetRef};
+pub(crate) use dataset::reference::DatasetRef;
+pub(crate) use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick};
 pub(crate) use dataset::{DatasetPut, DatasetRequest};
 pub use error::{AppError, Invalid};
 pub(crate) use evaluation::EvaluationRequest;
+pub(crate) use evaluation::attempt::Evaluations;
 pub(crate) use evaluation::comparison::ScoreComparison;
 pub(crate) use event::log_reader::Followable;
 pub(crate) use event::{EventKind, EventStream, StreamItem};
 pub(crate) use graph::GraphUpdate;
 pub(crate) use item_upload::{ItemContent, ItemSource, WrittenItem};
+pub(crate) use job::kind::JobKind;
 pub use model::{ModelError, engine_models};
 pub(crate) use optimization::OptimizationRequest;
+pub(crate) use optimization::attempt::Optimizations;
 pub(crate) use optimization::plan::Activate;
 pub use parse::ParseFailure;
 pub(crate) use precondition::Precondition;
 pub(crate) use predictor::NodeRenderRequest;
+pub(crate) use run::attempt::BackgroundRuns;
 pub(crate) use run::execute::{ExecuteRequest, FinishedRun, StreamedExecution};
 pub use run::failure::RunFailure;
 pub(crate) use run::failure::whole_seconds;
@@ -90,7 +99,7 @@ pub struct App {
     pub(crate) worker: WorkerConfig,
     active_work: Arc<ActiveWork>,
     /// Runs Python that models write; `None` if it is disabled.
-    sandbox: Option<Arc<dyn Sandbox>>,
+    sandbox: Option<Arc<ChildSandbox>>,
     pub(crate) idempotency_window: Duration,
     /// The directory for uploads that are too large for memory.
     pub(crate) spool_dir: PathBuf,
@@ -129,7 +138,7 @@ impl App {
             limits: config.limits,
             worker: config.worker,
             active_work: Arc::default(),
-            sandbox: sandbox::open(&config.sandbox),
+            sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,
             spool_dir: config.host.temp.clone(),
             recorder,
@@ -149,18 +158,34 @@ impl App {
 
     /// Runs Python that models write; `None` if it is disabled.
     #[must_use]
-    pub fn sandbox(&self) -> Option<&Arc<dyn Sandbox>> {
-        self.sandbox.as_ref()
+    pub fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
+        self.sandbox.clone().map(|sandbox| sandbox as Arc<dyn Sandbox>)
     }
 
-    /// Whether the database answers and is migrated, and whether the server accepts work.
+    /// Finds which walls stand around the programs of models, for the log and the metrics.
+    pub async fn walls_found(&self) {
+        let Some(sandbox) = &self.sandbox else { return };
+        let found = sandbox::find_walls(sandbox).await;
+        for (wall, stands) in found.walls {
+            self.metrics.wall(wall.as_str(), stands);
+        }
+        self.metrics.gauge("dsrs_sandbox_usable", f64::from(u8::from(found.usable)));
+    }
+
+    /// Whether the database answers, is migrated and sends notifications, and whether the server accepts
+    /// work.
     pub(crate) async fn readiness(&self) -> Readiness {
         let database = self.db.ping().await;
         let migrated = match &database {
             Ok(()) => self.db.is_migrated().await.unwrap_or(false),
             Err(_) => false,
         };
-        Readiness { stopping: self.shutdown.is_draining(), database, migrated }
+        Readiness {
+            stopping: self.shutdown.is_draining(),
+            database,
+            migrated,
+            confirmed: self.db.changes().is_confirmed(),
+        }
     }
 
     /// The runtime for database queries and long computations.
@@ -183,4 +208,6 @@ pub(crate) struct Readiness {
     pub(crate) stopping: bool,
     pub(crate) database: Result<(), StoreError>,
     pub(crate) migrated: bool,
+    /// Whether notifications of other servers arrive.
+    pub(crate) confirmed: bool,
 }

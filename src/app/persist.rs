@@ -1,22 +1,97 @@
-//! Writes that are retried while the database is not available, because nothing else has their data.
+//! Reads and writes that are repeated while the database is not available, because nothing else has their
+//! data. A statement that fails again and again although the database answers is given up.
 
 use std::future::Future;
 use std::time::Duration;
 
-use crate::store::StoreError;
+use crate::app::AppError;
+use crate::store::{Db, StoreError};
 
-/// The pause before the next attempt after one that could not reach the database.
-pub(crate) const RETRY: Duration = Duration::from_millis(500);
+/// The pause before the next attempt after one that failed.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// How many times a statement may fail although the database answers: it took too long, a lock was not
+/// granted, or another transaction was in conflict with it.
+const FAILURES: u32 = 5;
 
 /// Repeats a query until the database can be reached.
 pub(crate) async fn persist<T, F>(query: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
+    let mut failures = 0;
     loop {
         match query().await {
-            Err(StoreError::Unavailable { .. }) => tokio::time::sleep(RETRY).await,
+            Err(error @ StoreError::Unavailable { .. }) => {
+                failures += u32::from(!error.is_outage());
+                if failures >= FAILURES {
+                    return Err(StoreError::internal(given_up(&error.cause())));
+                }
+                tokio::time::sleep(RETRY).await;
+            }
             done => return done,
         }
+    }
+}
+
+/// Repeats an operation of several queries in the same way.
+pub(crate) async fn persist_operation<T, F>(
+    db: &Db,
+    operation: impl Fn() -> F,
+) -> Result<T, AppError>
+where
+    F: Future<Output = Result<T, AppError>>,
+{
+    let mut failures = 0;
+    loop {
+        match operation().await {
+            Err(AppError::Unavailable(reason)) => {
+                failures += u32::from(db.ping().await.is_ok());
+                if failures >= FAILURES {
+                    return Err(AppError::Internal(given_up(&reason)));
+                }
+                tokio::time::sleep(RETRY).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+fn given_up(cause: &str) -> String {
+    format!("given up after {FAILURES} attempts: {cause}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    async fn attempts_at(error: impl Fn() -> StoreError, enough: u32) -> (u32, bool) {
+        let attempts = AtomicU32::new(0);
+        let query = async || match attempts.fetch_add(1, Ordering::Relaxed) + 1 {
+            number if number < enough => Err(error()),
+            _ => Ok(()),
+        };
+        let done = persist(query).await;
+        (attempts.into_inner(), done.is_ok())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_statement_that_times_out_again_and_again_is_given_up() {
+        for state in ["57014", "55P03", "40001", "40P01"] {
+            let error = || StoreError::of_state(state);
+            assert_eq!(attempts_at(error, 1000).await, (FAILURES, false), "{state}");
+            assert_eq!(attempts_at(error, FAILURES).await, (FAILURES, true), "{state}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_query_waits_for_the_end_of_an_outage() {
+        for state in ["57P01", "53300", "08006", "25006"] {
+            assert_eq!(attempts_at(|| StoreError::of_state(state), 1000).await, (1000, true));
+        }
+        let lost = || StoreError::unavailable("no connection in time");
+        assert_eq!(attempts_at(lost, 1000).await, (1000, true));
     }
 }

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use tokio::time::{Instant, sleep};
 
 use crate::app::App;
-use crate::app::clock::now;
+use crate::config::RetentionConfig;
 use crate::store::retention::{ExpiredRows, remove};
 use crate::store::{Scope, StoreError};
 
@@ -22,36 +22,58 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Removes what is older than `age`, until the app is dropped. Sweeps are a small fraction of `age` apart,
-/// so that rows stay a little longer.
-pub(crate) async fn sweep_always(app: Weak<App>, age: Duration) {
-    while let Some(found) = app.upgrade() {
-        match sweep(&found, age).await {
-            Ok(0) => {}
-            Ok(count) => {
-                tracing::info!(count, "removed rows of runs, batches and datasets that were old")
-            }
-            Err(error) => tracing::warn!(cause = error.cause(), "could not remove old rows"),
-        }
-        drop(found);
-        sleep((age / 24).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
-    }
+/// A greater age means the same.
+const LONGEST_AGE: TimeDelta = TimeDelta::days(365);
+
+/// The removal of what is older than an age.
+pub(crate) struct Sweep {
+    age: Duration,
+    kinds: &'static [ExpiredRows],
 }
 
-async fn sweep(app: &App, age: Duration) -> Result<u64, StoreError> {
-    let scope = Scope::of("housekeeping");
-    let before = now() - TimeDelta::from_std(age).unwrap_or(TimeDelta::MAX);
-    let mut count = 0;
-    for old in ExpiredRows::ALL {
-        loop {
-            let begun = Instant::now();
-            let removed = remove(&scope, &app.db, old, before, STEP).await?;
-            count += removed;
-            if removed < STEP.unsigned_abs() {
-                break;
+/// The sweeps that are configured.
+pub(crate) fn sweeps(config: RetentionConfig) -> impl Iterator<Item = Sweep> {
+    let ages = [
+        (config.runs, ExpiredRows::OF_RUNS),
+        (config.evaluations, ExpiredRows::OF_EVALUATIONS),
+        (config.optimizations, ExpiredRows::OF_OPTIMIZATIONS),
+    ];
+    ages.into_iter().filter_map(|(age, kinds)| age.map(|age| Sweep { age, kinds }))
+}
+
+impl Sweep {
+    /// Sweeps until the app is dropped. Sweeps are a small fraction of the age apart, so that rows stay a
+    /// little longer.
+    pub(crate) async fn run_always(self, app: Weak<App>) {
+        while let Some(found) = app.upgrade() {
+            match self.run(&found).await {
+                Ok(0) => {}
+                Ok(count) => tracing::info!(count, kinds = ?self.kinds, "removed old rows"),
+                Err(error) => tracing::warn!(cause = error.cause(), "could not remove old rows"),
             }
-            sleep(begun.elapsed().max(PAUSE)).await;
+            drop(found);
+            sleep((self.age / 24).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
         }
     }
-    Ok(count)
+
+    async fn run(&self, app: &App) -> Result<u64, StoreError> {
+        let scope = Scope::of("housekeeping");
+        // A server whose clock is wrong must not remove what is young.
+        let now = app.db.now().await?;
+        let age = TimeDelta::from_std(self.age).unwrap_or(LONGEST_AGE).min(LONGEST_AGE);
+        let before = now - age;
+        let mut count = 0;
+        for old in self.kinds {
+            loop {
+                let begun = Instant::now();
+                let removed = remove(&scope, &app.db, *old, before, STEP).await?;
+                count += removed;
+                if removed < STEP.unsigned_abs() {
+                    break;
+                }
+                sleep(begun.elapsed().max(PAUSE)).await;
+            }
+        }
+        Ok(count)
+    }
 }

@@ -1,5 +1,5 @@
-//! The worker: claims jobs while it has free slots, renews their leases, and requeues jobs whose lease
-//! expired. May not know what a job does: that is behind `job_registry`.
+//! The worker: claims jobs while it has free slots, renews their leases, and requeues jobs whose
+//! lease expired. May not know what a job does: `job_registry` does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use crate::app::job::active::StopReason;
 use crate::app::{App, job_registry, spawn_named};
 use crate::shutdown::WorkGuard;
 use crate::store::StoreError;
+use crate::store::cancellation;
 use crate::store::job::{self, Job, JobType, RenewedLease};
 
 /// How often the worker looks at the queue without a notification.
@@ -24,6 +25,9 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// How often a lease is renewed within its length.
 const HEARTBEATS: u32 = 4;
+
+/// How often executions are looked up among the cancelled runs.
+const CANCELLATION_LOOK: Duration = Duration::from_millis(500);
 
 /// Jobs that are claimed with one statement.
 const CLAIMED_AT_ONCE: usize = 64;
@@ -151,9 +155,29 @@ pub(crate) async fn receive_cancellations(app: Arc<App>) {
             Ok(run) => {
                 app.active_work.cancel(None, run);
             }
-            // The next heartbeat sees the ones that were missed.
+            // The next look and the next renewal of leases find the ones that were missed.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Looks for cancellations of executions in the database: a notification may be missed. Those of jobs are
+/// found when their leases are renewed.
+pub(crate) async fn look_for_cancellations(app: Arc<App>) {
+    loop {
+        sleep(CANCELLATION_LOOK).await;
+        let runs = app.active_work.executions();
+        if runs.is_empty() {
+            continue;
+        }
+        match cancellation::find(&app.db, &runs).await {
+            Ok(found) => {
+                for cancelled in found {
+                    app.active_work.cancel(Some(cancelled.workspace), cancelled.run);
+                }
+            }
+            Err(error) => log_error(&error, "could not look for cancellations"),
         }
     }
 }

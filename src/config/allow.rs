@@ -1,5 +1,5 @@
-//! The destinations that tools may reach, as the operator lists them. Does not know connections: the
-//! room of tools decides by this list.
+//! The destinations that tools may reach, and the hosts that requests may name, as the operator lists
+//! them. Does not know connections: the rooms of tools and of HTTP decide by these lists.
 
 use std::net::IpAddr;
 
@@ -7,9 +7,8 @@ use ipnet::IpNet;
 use url::Host;
 
 use super::reader::SettingReader;
-use super::settings::ToolAccessSettings;
 
-/// One entry of `tools.allow`. Host names have the form of the `url` crate: lower case, punycode, no
+/// One entry of `tools.allow` or `http.allowed_hosts`. Host names have the form of the `url` crate: lower case, punycode, no
 /// trailing dot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
@@ -78,6 +77,35 @@ impl Destination {
             _ => Err(expected()),
         }
     }
+
+    /// Whether the entry names this host and port. What [`Self::Public`] stands for is up to the
+    /// caller.
+    #[must_use]
+    pub fn matches(&self, host: &Host<&str>, port: u16) -> bool {
+        let (is_named, only) = match (self, host) {
+            (Self::Host { name, port }, Host::Domain(found)) => (without_dot(found) == name, port),
+            (Self::Subdomains { name, port }, Host::Domain(found)) => (is_below(found, name), port),
+            (Self::Network { network, port }, Host::Ipv4(address)) => {
+                (network.contains(&IpAddr::V4(*address)), port)
+            }
+            (Self::Network { network, port }, Host::Ipv6(address)) => {
+                let address = IpAddr::V6(*address);
+                let plain = address.to_canonical();
+                (network.contains(&address) || network.contains(&plain), port)
+            }
+            _ => return false,
+        };
+        is_named && only.is_none_or(|only| only == port)
+    }
+}
+
+fn without_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+fn is_below(name: &str, above: &str) -> bool {
+    let rest = without_dot(name).strip_suffix(above);
+    rest.is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
 /// Whether a name is a host name and not another pattern.
@@ -96,20 +124,21 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Reads `tools.allow`.
-pub(super) fn read_destinations(read: &mut SettingReader<'_>) -> Option<Vec<Destination>> {
-    let entries = ToolAccessSettings::read(read, "")?.allow;
+/// Reads the entries of a setting.
+pub(super) fn read_destinations(
+    read: &mut SettingReader<'_>,
+    path: &str,
+    entries: &[String],
+) -> Vec<Destination> {
     let mut destinations = Vec::new();
-    for entry in &entries {
-        match Destination::read(entry) {
-            Ok(destination) => destinations.push(destination),
-            Err(reason) => {
-                let Some(given) = read.given("tools.allow") else { continue };
-                read.refuse("tools.allow", given, &reason);
-            }
+    for entry in entries {
+        match (Destination::read(entry), read.given(path)) {
+            (Ok(destination), _) => destinations.push(destination),
+            (Err(reason), Some(given)) => read.refuse(path, given, &reason),
+            (Err(_), None) => {}
         }
     }
-    Some(destinations)
+    destinations
 }
 
 #[cfg(test)]

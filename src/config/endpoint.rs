@@ -1,8 +1,6 @@
 //! The protocol and the capabilities of a model endpoint, in the words of the settings. Does not know
 //! which endpoints are configured.
 
-use super::value::Expected;
-
 /// The protocol an endpoint speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
@@ -23,7 +21,8 @@ pub enum Provider {
 }
 
 impl Provider {
-    const ALL: [Self; 7] = [
+    /// Every protocol.
+    pub(super) const ALL: [Self; 7] = [
         Self::OpenAi,
         Self::Anthropic,
         Self::Gemini,
@@ -131,7 +130,8 @@ pub enum Constrain {
 }
 
 impl Constrain {
-    const ALL: [Self; 3] = [Self::None, Self::Gbnf, Self::JsonSchema];
+    /// Every form.
+    pub(super) const ALL: [Self; 3] = [Self::None, Self::Gbnf, Self::JsonSchema];
 
     /// The word for it in the settings.
     pub fn as_str(self) -> &'static str {
@@ -141,30 +141,4 @@ impl Constrain {
             Self::JsonSchema => "json_schema",
         }
     }
-}
-
-/// A protocol that needs the feature `genai` is refused by a server built without it.
-pub(super) fn provider(word: &str) -> Result<Provider, Expected> {
-    let known = Provider::ALL.into_iter().find(|provider| provider.as_str() == word);
-    match known {
-        Some(Provider::OpenAi) => Ok(Provider::OpenAi),
-        Some(_) if !cfg!(feature = "genai") => Err(format!(
-            "this server was built without providers that are not OpenAI-compatible; build it with \
-             `cargo build --release --features genai`, or set \"openai\" and the base_url of an \
-             OpenAI-compatible endpoint of {word}"
-        )),
-        Some(provider) => Ok(provider),
-        None => {
-            let others = Provider::WORDS.iter().skip(1).map(|word| format!("\"{word}\""));
-            let others = others.collect::<Vec<_>>().join(", ");
-            Err(format!("expected \"openai\", for every OpenAI-compatible endpoint, or {others}"))
-        }
-    }
-}
-
-pub(super) fn constrain(word: &str) -> Result<Constrain, Expected> {
-    Constrain::ALL
-        .into_iter()
-        .find(|constrain| constrain.as_str() == word)
-        .ok_or_else(|| "expected \"none\", \"gbnf\" or \"json_schema\"".to_owned())
 }

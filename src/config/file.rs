@@ -67,6 +67,7 @@ impl FileReader<'_> {
     fn entry(&mut self, path: &str, value: &Spanned<DeValue<'_>>, line: usize) {
         match (setting(path), value.get_ref()) {
             (None, DeValue::Table(table)) if is_section(path) => self.table(path, table),
+            (Some(_), DeValue::Table(table)) if has_members(path) => self.table(path, table),
             (None, _) => {
                 let known = known_keys(path);
                 let hint = hint(path, known.iter().map(String::as_str));
@@ -96,6 +97,12 @@ impl FileReader<'_> {
 fn is_section(path: &str) -> bool {
     let prefix = format!("{path}.");
     chosen(path).is_some() || all_settings().any(|row| row.path.starts_with(&prefix))
+}
+
+/// Whether a path that is a setting may hold a table instead: `secrets.NAME` is a text or a table.
+fn has_members(path: &str) -> bool {
+    let mut deeper = all_settings().filter_map(|row| row.path.rsplit_once('.'));
+    deeper.any(|(above, _)| setting(path).is_some_and(|row| row.path == above))
 }
 
 /// The keys that are allowed at the place of `path`.

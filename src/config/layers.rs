@@ -9,7 +9,6 @@ use indexmap::{IndexMap, IndexSet};
 use super::environment::Environment;
 use super::nearest::hint;
 use super::setting::Setting;
-use super::settings::all_settings;
 
 /// The source of a text, as a person would look for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +60,8 @@ impl SettingText {
 /// The text of the highest layer for every path, with warnings about the environment.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
+    /// Every setting there is.
+    table: Vec<&'static Setting>,
     given: IndexMap<String, SettingText>,
     pub(super) warnings: Vec<String>,
 }
@@ -68,11 +69,12 @@ pub(super) struct Layers {
 impl Layers {
     /// Puts the file over the defaults, the environment over the file and the flags over all.
     pub(super) fn collect(
+        table: impl IntoIterator<Item = &'static Setting>,
         file: Vec<(String, SettingText)>,
         env: &Environment,
         flags: &BTreeMap<String, String>,
     ) -> Self {
-        let mut layers = Self::default();
+        let mut layers = Self { table: table.into_iter().collect(), ..Self::default() };
         layers.add_defaults();
         layers.given.extend(file);
         layers.add_environment(env);
@@ -86,6 +88,17 @@ impl Layers {
     /// The text at a path.
     pub(super) fn get(&self, path: &str) -> Option<&SettingText> {
         self.given.get(path)
+    }
+
+    /// The row of the setting at a path.
+    pub(super) fn setting(&self, path: &str) -> Option<&'static Setting> {
+        self.table.iter().copied().find(|row| row.describes(path))
+    }
+
+    /// The default of the setting at a path. Only members of named tables need this: the other
+    /// defaults are a layer of their own.
+    pub(super) fn default_of(&self, path: &str) -> Option<&'static str> {
+        self.setting(path).and_then(|row| row.default)
     }
 
     /// The aliases of models with any setting, in the order of appearance.
@@ -114,7 +127,7 @@ impl Layers {
     }
 
     fn add_defaults(&mut self) {
-        for row in all_settings().filter(|row| row.named_table().is_none()) {
+        for row in self.table.iter().filter(|row| row.named_table().is_none()) {
             if let Some(text) = row.default {
                 self.given
                     .insert(row.path.to_owned(), SettingText::new(text, SettingOrigin::Default));
@@ -123,7 +136,7 @@ impl Layers {
     }
 
     fn add_environment(&mut self, env: &Environment) {
-        for row in all_settings().filter(|row| row.named_table().is_none()) {
+        for row in self.table.clone().into_iter().filter(|row| row.named_table().is_none()) {
             for name in row.also {
                 self.add_variable(row.path.to_owned(), name, env.get(name));
             }
@@ -134,7 +147,7 @@ impl Layers {
             };
             match self.path_of_variable(rest) {
                 Some(path) => self.add_variable(path, name, Some(text)),
-                None => self.warnings.push(unknown_variable(name)),
+                None => self.warnings.push(self.unknown_variable(name)),
             }
         }
     }
@@ -148,7 +161,7 @@ impl Layers {
 
     /// The path for the name of a variable without `DSRS_`.
     fn path_of_variable(&self, rest: &str) -> Option<String> {
-        all_settings().find_map(|row| {
+        self.table.iter().find_map(|row| {
             let pattern = row.env_name()?;
             let pattern = pattern.strip_prefix("DSRS_")?;
             let Some(section) = row.named_table() else {
@@ -170,10 +183,10 @@ impl Layers {
             _ => spelled.to_lowercase(),
         })
     }
-}
 
-fn unknown_variable(name: &str) -> String {
-    let known: Vec<String> = all_settings().filter_map(Setting::env_name).collect();
-    let hint = hint(name, known.iter().map(String::as_str));
-    format!("environment variable {name} is not a setting and is ignored{hint}")
+    fn unknown_variable(&self, name: &str) -> String {
+        let known: Vec<String> = self.table.iter().filter_map(|row| row.env_name()).collect();
+        let hint = hint(name, known.iter().map(String::as_str));
+        format!("environment variable {name} is not a setting and is ignored{hint}")
+    }
 }

@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use super::allow::read_destinations;
 use super::environment::Environment;
 use super::file::read_file;
+use super::http::read_http;
 use super::keys::{ApiKeys, unusable};
 use super::layers::Layers;
 use super::mcp::read_servers;
 use super::read_models::read_models;
+use super::read_secrets::read_secrets;
 use super::reader::SettingReader;
-use super::secrets::read_secrets;
+use super::sandbox::read_sandbox;
 use super::settings::{
-    AccessSettings, DatabaseConfig, HostSettings, Limits, ProcessSettings, RetentionSettings,
-    RunSettings, SandboxSettings, WorkerConfig,
+    AccessSettings, DatabaseConfig, HostSettings, Limits, ProcessSettings, RetentionConfig,
+    RunSettings, ToolAccessSettings, WorkerConfig, all_settings,
 };
 use super::{Config, ToolSettings};
 
@@ -54,8 +56,8 @@ impl Config {
             Some(path) => read_file(&path, &mut problems),
             None => Vec::new(),
         };
-        let layers = Layers::collect(file, env, &flags.settings);
-        let mut read = SettingReader { layers: &layers, env, problems };
+        let layers = Layers::collect(all_settings(), file, env, &flags.settings);
+        let mut read = SettingReader { layers: &layers, env, problems, warnings: Vec::new() };
         match (assemble(&mut read), read.problems.is_empty()) {
             (Some(config), true) => Ok(config),
             _ => Err(ConfigError { problems: read.problems }),
@@ -75,13 +77,14 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let database = DatabaseConfig::read(read, "");
     let access = AccessSettings::read(read, "");
     let api_keys = access.as_ref().map(|access| read_keys(read, access));
+    let http = read_http(read);
     let models = read_models(read);
     let tools = read_tools(read);
     let runs = RunSettings::read(read, "");
     let limits = Limits::read(read, "");
     let worker = WorkerConfig::read(read, "");
-    let sandbox = SandboxSettings::read(read, "");
-    let retention = RetentionSettings::read(read, "");
+    let sandbox = read_sandbox(read);
+    let retention = RetentionConfig::read(read, "");
     let process = ProcessSettings::read(read, "");
     let (host, runs, process) = (host?, runs?, process?);
     let config = Config {
@@ -90,19 +93,20 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         database: database?,
         api_keys: api_keys?,
         insecure: access?.insecure,
+        http: http?,
         models: models?,
         tools: tools?,
         record: runs.record,
         cancel_on_disconnect: runs.cancel_on_disconnect,
         limits: limits?,
         worker: worker?,
-        sandbox: sandbox?.into(),
+        sandbox: sandbox?,
         idempotency_window: process.idempotency_window,
-        retention: retention?.runs,
+        retention: retention?,
         shutdown_timeout: process.shutdown_timeout,
         log: process.log,
         host: read.env.host(),
-        warnings: read.layers.warnings.clone(),
+        warnings: read.layers.warnings.iter().chain(&read.warnings).cloned().collect(),
     };
     refuse_open_bind(read, &config);
     Some(config)
@@ -120,10 +124,11 @@ fn refuse_open_bind(read: &mut SettingReader<'_>, config: &Config) {
 }
 
 fn read_tools(read: &mut SettingReader<'_>) -> Option<ToolSettings> {
-    let allow = read_destinations(read);
+    let access = ToolAccessSettings::read(read, "")?;
+    let allow = read_destinations(read, "tools.allow", &access.allow);
     let secrets = read_secrets(read)?;
     let mcp = read_servers(read, &secrets);
-    Some(ToolSettings { allow: allow?, secrets, mcp })
+    Some(ToolSettings { allow, secrets, mcp })
 }
 
 /// The keys of the setting and those of the file together.
@@ -161,7 +166,7 @@ fn read_key_file(read: &mut SettingReader<'_>, path: &Path) -> Vec<String> {
         .collect();
     if keys.is_empty() {
         // An empty file must not open the server to everyone.
-        read.problems.push(format!("api_keys_file: {} holds no key", path.display()));
+        read.problems.push(format!("api_keys_file: {} contains no key", path.display()));
     }
     keys
 }

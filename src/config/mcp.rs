@@ -67,8 +67,8 @@ fn check_name(read: &mut SettingReader<'_>, name: &str) {
 
 fn read_server(read: &mut SettingReader<'_>, name: &str, secrets: &Secrets) -> Option<McpConfig> {
     let settings = McpSettings::read(read, name)?;
-    let env = read_texts(read, &format!("mcp.{name}.env"), settings.env, secrets);
-    let headers = read_texts(read, &format!("mcp.{name}.headers"), settings.headers, secrets);
+    let env = read_texts(read, name, "env", settings.env, secrets);
+    let headers = read_texts(read, name, "headers", settings.headers, secrets);
     let has_url = read.given(&format!("mcp.{name}.url")).is_some();
     let transport = match (settings.command.split_first(), settings.url) {
         (Some((program, arguments)), None) if !has_url && headers.is_empty() => {
@@ -100,12 +100,14 @@ fn inherited_env(read: &SettingReader<'_>) -> impl Iterator<Item = (String, Secr
 
 fn read_texts(
     read: &mut SettingReader<'_>,
+    server: &str,
     table: &str,
     members: Vec<String>,
     secrets: &Secrets,
 ) -> IndexMap<String, SecretText> {
     let texts = members.into_iter().filter_map(|member| {
-        let text = read.with_secrets(&format!("{table}.{member}"), secrets)?;
+        let path = format!("mcp.{server}.{table}.{member}");
+        let text = SecretText::of_setting(read, &path, secrets, server)?;
         Some((member, text))
     });
     texts.collect()

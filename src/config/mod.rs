@@ -6,6 +6,7 @@ mod endpoint;
 mod environment;
 mod fallback;
 mod file;
+mod http;
 mod keys;
 mod layers;
 mod load;
@@ -14,6 +15,7 @@ mod models;
 mod nearest;
 mod read_model;
 mod read_models;
+mod read_secrets;
 mod reader;
 mod sandbox;
 mod secrets;
@@ -31,14 +33,15 @@ use indexmap::IndexMap;
 pub use allow::Destination;
 pub use endpoint::{Capability, Constrain, Provider};
 pub use environment::{Environment, HostPaths};
+pub use http::HttpConfig;
 pub use keys::ApiKeys;
 pub use load::{ConfigError, Flags};
 pub use mcp::{McpConfig, McpTransport};
 pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, ModelTable};
 pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};
-pub use secrets::{SecretText, Secrets};
+pub use secrets::{Secret, SecretText, Secrets};
 pub use setting::{FlagCommands, Setting, SettingKind};
-pub use settings::{DatabaseConfig, Limits, WorkerConfig, all_settings, setting};
+pub use settings::{DatabaseConfig, Limits, RetentionConfig, WorkerConfig, all_settings, setting};
 pub use settings_page::settings_markdown;
 
 /// The checked settings.
@@ -54,6 +57,8 @@ pub struct Config {
     pub api_keys: ApiKeys,
     /// Whether the server may listen on a public address without keys.
     pub insecure: bool,
+    /// How HTTP requests are admitted and answered.
+    pub http: HttpConfig,
     /// The language models by alias.
     pub models: ModelTable,
     /// What tools may reach and name.
@@ -70,8 +75,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// How long an `Idempotency-Key` is remembered.
     pub idempotency_window: Duration,
-    /// The age at which ended runs and batches are removed; never without it.
-    pub retention: Option<Duration>,
+    /// When old data is removed.
+    pub retention: RetentionConfig,
     /// Time for running work to finish when the server stops.
     pub shutdown_timeout: Duration,
     /// The log filter, in the syntax of `RUST_LOG`.

@@ -1,4 +1,4 @@
-//! Models by alias, and what the alias `default` stands for. Does not know where they are read from
+//! Models by alias, and the target of the alias `default`. Does not know where they are read from
 //! or how an endpoint is called.
 
 use std::time::Duration;
@@ -69,12 +69,12 @@ pub struct ModelTable {
 }
 
 impl ModelTable {
-    /// Puts a model behind its own alias.
+    /// Adds a model under its alias.
     pub(super) fn add(&mut self, alias: String, model: ModelConfig) {
         self.by_alias.insert(alias, model);
     }
 
-    /// The same models, of which this alias is what `default` stands for.
+    /// The same models, of which this alias is the target of `default`.
     pub(super) fn with_default(self, default: Option<String>) -> Self {
         Self { default, ..self }
     }
@@ -84,7 +84,7 @@ impl ModelTable {
         alias == DEFAULT_ALIAS || self.by_alias.contains_key(alias)
     }
 
-    /// The model behind an alias. `default` has none when nothing is configured.
+    /// The model of an alias. `default` has none when nothing is configured.
     pub fn get(&self, alias: &str) -> Option<&ModelConfig> {
         match alias {
             DEFAULT_ALIAS => self.by_alias.get(self.default.as_deref()?),
@@ -97,7 +97,7 @@ impl ModelTable {
         self.by_alias.get(alias)
     }
 
-    /// The alias that `default` stands for; `default` itself when it is a model of its own.
+    /// The alias that `default` refers to; `default` itself when it is a model of its own.
     pub fn default_alias(&self) -> Option<&str> {
         self.default.as_deref()
     }

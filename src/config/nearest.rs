@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typo_finds_its_word_and_nonsense_finds_none() {
+    fn a_typo_has_a_suggestion_and_nonsense_has_none() {
         let known = ["bind", "data_dir", "insecure"];
         assert_eq!(nearest("bnid", known), Some("bind"));
         assert_eq!(nearest("data-dir", known), Some("data_dir"));

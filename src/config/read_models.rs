@@ -1,4 +1,4 @@
-//! All models of the settings: the shared endpoint, the aliases, and what `default` stands for.
+//! All models of the settings: the shared endpoint, the aliases, and the target of `default`.
 
 use super::endpoint::{Constrain, Provider};
 use super::fallback::check_fallbacks;
@@ -8,7 +8,7 @@ use super::read_model::{SharedEndpoint, read_model};
 use super::reader::SettingReader;
 use super::settings::{DefaultModelSettings, ModelSettings, OpenAiSettings};
 
-/// Reads every `[models.NAME]` and decides what `default` stands for.
+/// Reads every `[models.NAME]` and determines the target of `default`.
 pub(super) fn read_models(read: &mut SettingReader<'_>) -> Option<ModelTable> {
     let endpoint = SharedEndpoint::of(OpenAiSettings::read(read, "")?);
     let settings = DefaultModelSettings::read(read, "")?;
@@ -65,7 +65,7 @@ fn check_default(read: &mut SettingReader<'_>, models: &ModelTable, default: Opt
     }
 }
 
-/// What `default` stands for if `default_model` is not set: `[models.default]`, else the only model
+/// The target of `default` if `default_model` is not set: `[models.default]`, else the only model
 /// that answers, else a model made from the shared endpoint, else nothing.
 fn unnamed_default(
     read: &mut SettingReader<'_>,

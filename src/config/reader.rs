@@ -3,9 +3,7 @@
 
 use super::environment::Environment;
 use super::layers::{Layers, SettingText};
-use super::secrets::{SecretText, Secrets};
 use super::setting::{Setting, SettingKind};
-use super::settings::setting;
 use super::value::Expected;
 
 /// Reads typed values from the layers.
@@ -13,6 +11,8 @@ pub(super) struct SettingReader<'a> {
     pub(super) layers: &'a Layers,
     pub(super) env: &'a Environment,
     pub(super) problems: Vec<String>,
+    /// What is no reason to refuse the settings, for the log.
+    pub(super) warnings: Vec<String>,
 }
 
 impl<'a> SettingReader<'a> {
@@ -24,7 +24,7 @@ impl<'a> SettingReader<'a> {
         parse: fn(&str) -> Result<T, Expected>,
     ) -> Option<Option<T>> {
         let Some(given) = self.given(path) else {
-            return Some(default_of(path).and_then(|text| parse(text).ok()));
+            return Some(self.layers.default_of(path).and_then(|text| parse(text).ok()));
         };
         let text = given.items.first().map_or("", String::as_str);
         match parse(text) {
@@ -42,7 +42,7 @@ impl<'a> SettingReader<'a> {
         path: &str,
         parse: fn(&str) -> Result<T, Expected>,
     ) -> Option<T> {
-        if self.given(path).is_none() && default_of(path).is_none() {
+        if self.given(path).is_none() && self.layers.default_of(path).is_none() {
             self.problems.push(format!("{path} is missing"));
         }
         self.optional(path, parse)?
@@ -78,19 +78,6 @@ impl<'a> SettingReader<'a> {
         Some(self.layers.members(path.strip_suffix(".*").unwrap_or(path)))
     }
 
-    /// A text whose every `${NAME}` must be a secret of the settings.
-    pub(super) fn with_secrets(&mut self, path: &str, secrets: &Secrets) -> Option<SecretText> {
-        let given = self.given(path)?;
-        let text = given.items.first().map_or("", String::as_str);
-        match SecretText::read(text, secrets) {
-            Ok(text) => Some(text),
-            Err(reason) => {
-                self.refuse(path, given, &reason);
-                None
-            }
-        }
-    }
-
     /// The text at a path, if it is set.
     pub(super) fn given(&self, path: &str) -> Option<&'a SettingText> {
         self.layers.get(path)
@@ -98,7 +85,7 @@ impl<'a> SettingReader<'a> {
 
     /// Reports a text that does not fit.
     pub(super) fn refuse(&mut self, path: &str, given: &SettingText, expected: &str) {
-        let shown = match setting(path).is_none_or(is_private) {
+        let shown = match self.layers.setting(path).is_none_or(is_private) {
             true => String::new(),
             false => format!(" = \"{}\"", given.items.join(",").escape_debug()),
         };
@@ -109,9 +96,4 @@ impl<'a> SettingReader<'a> {
 /// Whether a setting's text may hold a password or key.
 fn is_private(row: &Setting) -> bool {
     matches!(row.kind, SettingKind::Secret | SettingKind::Url)
-}
-
-/// Only members of named tables need this: the other defaults are a layer of their own.
-fn default_of(path: &str) -> Option<&'static str> {
-    setting(path).and_then(|row| row.default)
 }

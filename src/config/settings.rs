@@ -16,8 +16,8 @@ use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
     ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, HTTP_URL, LEASE, LIST, MILLIS, OUTPUT_KIB,
-    PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED, SWITCH, TEMPERATURE, TEXT,
-    TOP_P,
+    PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED, STALENESS, SWITCH,
+    TEMPERATURE, TEXT, TOP_P,
 };
 
 settings! {
@@ -35,6 +35,8 @@ settings! {
         url: Option<SecretString> = optional(DATABASE_URL).also(&["DATABASE_URL"]).flag(All);
         /// size of the connection pool
         max_connections: u32 = required(POSITIVE).default("16").flag(All);
+        /// longest time that a server may serve a graph's versions from memory without having confirmed that it missed no change
+        max_staleness: Duration = required(STALENESS).default("5s").flag(Work);
         /// directory with `initdb` and `postgres`, instead of searching
         pg_bin: Option<PathBuf> = optional(PATH).also(&["PG_BIN"]).flag(All);
     }
@@ -49,9 +51,19 @@ settings! {
         insecure: bool = required(SWITCH).default("false").flag(Serve);
     }
 
+    /// How HTTP requests are admitted and answered.
+    pub(super) struct HttpSettings in "http." {
+        /// without an API key, hosts that requests may name besides those of this machine; entries as in `tools.allow`
+        allowed_hosts: Vec<String> = listed(LIST).flag(Serve);
+        /// origins whose pages may call the server from a browser, such as `https://app.example.com`
+        allowed_origins: Vec<String> = listed(LIST).flag(Serve);
+        /// compress answers over 8 KiB for clients that accept gzip
+        compress: bool = required(SWITCH).default("true").flag(Serve);
+    }
+
     /// The model that applies if a graph names none.
     pub(super) struct DefaultModelSettings in "" {
-        /// alias that `default` stands for
+        /// alias that `default` refers to
         default_model: Option<String> = optional(TEXT).flag(Work);
         /// model of the alias `default` if no model is configured
         model: Option<String> = optional(TEXT).default("gpt-4o-mini").flag(Work);
@@ -109,9 +121,20 @@ settings! {
         output_price: Option<f64> = optional(PRICE);
     }
 
-    /// The secrets that tools may name.
-    pub(super) struct SecretSettings in "secrets." {
+    /// One secret that tools may name, as configured.
+    pub(super) struct SecretSettings in "secrets.*." {
         /// a secret that tools refer to by name; definitions never contain its text
+        value: Option<SecretString> = optional(SECRET);
+        /// hosts that the secret may be sent to, as in `tools.allow` without `*`; none if not set
+        hosts: Vec<String> = listed(LIST);
+        /// MCP servers that the secret may be passed to; none if not set
+        mcp: Vec<String> = listed(LIST);
+    }
+
+    /// The texts of secrets, without what they are bound to. Behind the rows above, so that
+    /// `DSRS_SECRETS__A__HOSTS` is not a secret's name.
+    pub(super) struct SecretTextSettings in "secrets." {
+        /// short form of `secrets.NAME.value`, mostly for environment variables
         names as "*": Vec<String> = members(SECRET);
     }
 
@@ -146,6 +169,10 @@ settings! {
     /// Limits of requests and runs.
     #[derive(Copy, PartialEq, Eq)]
     pub struct Limits in "limits." {
+        /// maximum number of open connections; further ones wait until one is closed
+        connections: u32 = required(POSITIVE).default("10000").flag(Serve);
+        /// time in which a client must accept a part of an answer; then its connection is closed
+        write_timeout: Duration = required(DURATION).default("60s").flag(Serve);
         /// maximum size of a request body
         body_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
         /// maximum size of the body of a batch
@@ -169,7 +196,7 @@ settings! {
     /// How background work is done.
     #[derive(Copy, PartialEq, Eq)]
     pub struct WorkerConfig in "worker." {
-        /// process background work beside serving requests
+        /// process background work besides serving requests
         enabled: bool = required(SWITCH).default("true").flag(Serve);
         /// maximum number of concurrent jobs in one process
         concurrency: u32 = required(POSITIVE).default("64").flag(Work);
@@ -195,12 +222,19 @@ settings! {
         memory_mib: u32 = required(POSITIVE).default("128").flag(Work);
         /// maximum size of the output of one program, in KiB
         output_kib: usize = required(OUTPUT_KIB).default("64").flag(Work);
+        /// walls without which no program runs (`docs/sandbox.md`); `auto`: all that this platform can have
+        require: Vec<String> = listed(LIST).default("auto").flag(Work);
     }
 
     /// Removal of old data.
-    pub(super) struct RetentionSettings in "retention." {
+    #[derive(Copy, Default, PartialEq, Eq)]
+    pub struct RetentionConfig in "retention." {
         /// age at which ended runs and batches and deleted datasets are removed, such as `90d`; never if not set
         runs: Option<Duration> = optional(DURATION).flag(Work);
+        /// age at which ended evaluations are removed; never if not set
+        evaluations: Option<Duration> = optional(DURATION).flag(Work);
+        /// age at which ended optimizations are removed; never if not set
+        optimizations: Option<Duration> = optional(DURATION).flag(Work);
     }
 
     /// How the process behaves.

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::Record;
-use super::endpoint::{self, Constrain, Provider};
+use super::endpoint::{Constrain, Provider};
 use super::setting::SettingKind as Kind;
 
 /// What was expected instead.
@@ -43,12 +43,12 @@ pub(super) const PRICE: ValueType<f64> = value(Kind::Number, price);
 pub(super) const BYTES: ValueType<usize> = value(Kind::Bytes, bytes);
 pub(super) const DURATION: ValueType<Duration> = value(Kind::Duration, duration);
 pub(super) const LEASE: ValueType<Duration> = value(Kind::Duration, lease);
+pub(super) const STALENESS: ValueType<Duration> = value(Kind::Duration, staleness);
 pub(super) const MILLIS: ValueType<Duration> = value(Kind::Millis, millis);
 pub(super) const RECORD: ValueType<Record> = value(Kind::OneOf(&["ack", "async", "off"]), record);
-pub(super) const PROVIDER: ValueType<Provider> =
-    value(Kind::OneOf(Provider::WORDS), endpoint::provider);
+pub(super) const PROVIDER: ValueType<Provider> = value(Kind::OneOf(Provider::WORDS), provider);
 pub(super) const CONSTRAIN: ValueType<Constrain> =
-    value(Kind::OneOf(&["none", "gbnf", "json_schema"]), endpoint::constrain);
+    value(Kind::OneOf(&["none", "gbnf", "json_schema"]), constrain);
 
 fn text(text: &str) -> Result<String, Expected> {
     match text.trim() {
@@ -167,6 +167,14 @@ fn lease(text: &str) -> Result<Duration, Expected> {
     long_enough.then_some(found).ok_or_else(|| "expected a second or more".to_owned())
 }
 
+/// Several heartbeats fit into it, and an hour without one is a mistake.
+fn staleness(text: &str) -> Result<Duration, Expected> {
+    let fits = Duration::from_millis(500)..=Duration::from_secs(3600);
+    let found = duration(text)?;
+    let expected = "expected a duration from 500ms to 1h";
+    fits.contains(&found).then_some(found).ok_or_else(|| expected.to_owned())
+}
+
 /// Output is held in memory and sent to a model: a GiB of it is a mistake.
 fn output_kib(text: &str) -> Result<usize, Expected> {
     let kib = positive(text).ok().filter(|kib| *kib <= 1 << 20);
@@ -181,6 +189,32 @@ fn record(word: &str) -> Result<Record, Expected> {
         "off" => Ok(Record::Off),
         _ => Err("expected ack, async or off".to_owned()),
     }
+}
+
+/// A protocol that needs the feature `genai` is refused by a server built without it.
+fn provider(word: &str) -> Result<Provider, Expected> {
+    let known = Provider::ALL.into_iter().find(|provider| provider.as_str() == word);
+    match known {
+        Some(Provider::OpenAi) => Ok(Provider::OpenAi),
+        Some(_) if !cfg!(feature = "genai") => Err(format!(
+            "this server was built without providers that are not OpenAI-compatible; build it with \
+             `cargo build --release --features genai`, or set \"openai\" and the base_url of an \
+             OpenAI-compatible endpoint of {word}"
+        )),
+        Some(provider) => Ok(provider),
+        None => {
+            let others = Provider::WORDS.iter().skip(1).map(|word| format!("\"{word}\""));
+            let others = others.collect::<Vec<_>>().join(", ");
+            Err(format!("expected \"openai\", for every OpenAI-compatible endpoint, or {others}"))
+        }
+    }
+}
+
+fn constrain(word: &str) -> Result<Constrain, Expected> {
+    Constrain::ALL
+        .into_iter()
+        .find(|constrain| constrain.as_str() == word)
+        .ok_or_else(|| "expected \"none\", \"gbnf\" or \"json_schema\"".to_owned())
 }
 
 #[cfg(test)]

@@ -15,10 +15,13 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
-use crate::config::ApiKeys;
+use crate::config::Config;
 use protocol::body::BodyLimit;
+use protocol::compression::Compression;
+use protocol::cors::Cors;
 use protocol::front::{self, Front};
 use protocol::route::RouteTable;
+use protocol::same_site::SiteGuard;
 use protocol::{fallback, openapi};
 use routes::{
     background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
@@ -98,10 +101,13 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 /// The whole service over HTTP.
-pub fn router(app: Arc<App>, keys: ApiKeys) -> Router {
+pub fn router(app: Arc<App>, config: &Config) -> Router {
     let (router, document) = routes().split_for_parts();
     let front = Arc::new(Front {
-        keys,
+        keys: config.api_keys.clone(),
+        guard: SiteGuard::new(config),
+        cors: Cors::new(&config.http.allowed_origins),
+        compression: Compression::new(config.http.compress),
         metrics: app.metrics.clone(),
         routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default()),
         workers: app.workers().clone(),

@@ -45,7 +45,7 @@ pub enum PgError {
     },
     /// Postgres does not run as root, and there is no other user for it.
     #[error(
-        "Postgres refuses to run as root, and neither the user postgres nor nobody exists; run as another user, or set DATABASE_URL"
+        "Postgres refuses to run as root, and there is neither a user postgres nor nobody (65533 belongs to the sandbox); run as another user, or set DATABASE_URL"
     )]
     NoUser,
     /// A file operation failed.

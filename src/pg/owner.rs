@@ -1,11 +1,14 @@
 //! Who runs Postgres. `initdb` and `postgres` refuse root, so root hands them to a user that has a
-//! passwd entry; everybody else runs them as themselves.
+//! passwd entry; everybody else runs them as themselves. That user is never the sandbox's: a program
+//! that escapes the interpreter must not read the files of the database.
 
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use dsrs_sandbox::SANDBOX_USER;
 
 use super::error::PgError;
 
@@ -28,10 +31,13 @@ impl Owner {
             return Ok(Self { name: format!("user {uid}"), uid, gid, drops: false });
         }
         let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        ["postgres", "nobody"]
-            .into_iter()
-            .find_map(|name| passwd_entry(&passwd, name))
-            .ok_or(PgError::NoUser)
+        Self::of_passwd(&passwd).ok_or(PgError::NoUser)
+    }
+
+    fn of_passwd(passwd: &str) -> Option<Self> {
+        let entries = ["postgres", "nobody"].into_iter();
+        let mut owners = entries.filter_map(|name| passwd_entry(passwd, name));
+        owners.find(|owner| owner.uid != SANDBOX_USER && owner.gid != SANDBOX_USER)
     }
 
     /// Whether we are root and Postgres runs as another user.
@@ -111,5 +117,17 @@ mod tests {
         assert_eq!((found.uid, found.gid), (101, 104));
         assert_eq!(passwd_entry(passwd, "nobody").unwrap().uid, u32::MAX - 1);
         assert_eq!(passwd_entry(passwd, "root"), None);
+    }
+
+    #[test]
+    fn the_user_of_postgres_is_not_the_one_of_the_sandbox() {
+        let chosen = |postgres: &str, other: &str| {
+            let passwd = format!("postgres:x:{postgres}::/:/bin/sh\nnobody:x:{other}::/:/bin/sh");
+            Owner::of_passwd(&passwd).map(|owner| owner.uid)
+        };
+        assert_eq!(chosen("101:104", "65534:65534"), Some(101));
+        assert_eq!(chosen("65533:104", "65534:65534"), Some(65534));
+        assert_eq!(chosen("101:65533", "65534:65534"), Some(65534));
+        assert_eq!(chosen("65533:65533", "65533:65533"), None);
     }
 }

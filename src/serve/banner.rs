@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn without_models_the_block_says_how_to_get_one() {
+    fn without_models_the_block_explains_how_to_configure_one() {
         let config = Config::load(&Flags::default(), &Environment::default()).unwrap();
         let block = start_up_block(&config, config.bind, "x");
         assert!(block.contains("  models    none: set OPENAI_API_KEY"), "{block}");

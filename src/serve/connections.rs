@@ -1,7 +1,8 @@
-//! Accepts connections and serves HTTP/1.1 on them: limits the time for a head, keeps used connections
-//! alive, closes them in order. Knows no routes.
+//! Accepts connections and serves HTTP/1.1 on them: limits their number, the time for a head and the
+//! time for a client to read, keeps used connections alive, closes them in order. Knows no routes.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -9,15 +10,28 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::problem_stream::ProblemStream;
-use super::threads::{ThreadSlot, Threads};
+use super::threads::Threads;
 use crate::app::spawn_named_on;
 
 /// How long the head of a request may take to arrive; an idle connection is closed after it too.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
+
+/// The limits of connections.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionLimits {
+    /// The maximum number of open connections. Further ones wait in the queue of the system.
+    pub(super) count: usize,
+    /// The time for the head of a request.
+    pub(super) head_time: Duration,
+    /// The time in which a client must accept a part of an answer.
+    pub(super) write_time: Duration,
+}
 
 /// How long to wait if the system has no resources for another connection.
 const NO_ROOM: Duration = Duration::from_secs(1);
@@ -28,24 +42,29 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     threads: &Threads,
-    head_time: Duration,
+    limits: ConnectionLimits,
     stop: CancellationToken,
 ) {
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(head_time);
+    server.timer(TokioTimer::new()).header_read_timeout(limits.head_time);
+    let places = Arc::new(Semaphore::new(limits.count));
     let router = TowerToHyperService::new(router);
     let open = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(&listener, &places) => accepted,
             () = stop.cancelled() => break,
         };
-        let moved = accepted.and_then(|(stream, _)| stream.into_std());
-        match moved {
-            Ok(stream) => {
+        match accepted {
+            Ok((stream, permit)) => {
                 let slot = threads.slot();
                 let runtime = slot.runtime().clone();
-                let one = connection(server.clone(), stream, slot, router.clone(), stop.clone());
+                let (server, router, stop) = (server.clone(), router.clone(), stop.clone());
+                let serving = connection(server, stream, limits.write_time, router, stop);
+                let one = async move {
+                    serving.await;
+                    drop((slot, permit));
+                };
                 spawn_named_on(&runtime, "a connection", open.track_future(one));
             }
             Err(error) => refused(&error).await,
@@ -55,10 +74,20 @@ pub(super) async fn serve(
     open.wait().await;
 }
 
+/// The next connection, once fewer than the maximum are open.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(std::net::TcpStream, OwnedSemaphorePermit)> {
+    let permit = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream.into_std()?, permit))
+}
+
 async fn connection(
     server: http1::Builder,
     stream: std::net::TcpStream,
-    _slot: ThreadSlot,
+    write_time: Duration,
     router: TowerToHyperService<Router>,
     stop: CancellationToken,
 ) {
@@ -70,7 +99,9 @@ async fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot disable the delay of a connection");
     }
-    let stream = TokioIo::new(ProblemStream::new(stream));
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(write_time));
+    let stream = TokioIo::new(ProblemStream::new(Box::pin(stream)));
     let mut serving = server.serve_connection(stream, router);
     let served = tokio::select! {
         served = &mut serving => served,
@@ -104,22 +135,28 @@ mod tests {
     use super::*;
     use crate::app::spawn_named;
 
-    async fn serving(head_time: Duration) -> (std::net::SocketAddr, CancellationToken) {
+    const LIMITS: ConnectionLimits =
+        ConnectionLimits { count: 100, head_time: HEAD_TIME, write_time: HEAD_TIME };
+
+    async fn serving(limits: ConnectionLimits) -> (std::net::SocketAddr, CancellationToken) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let router = Router::new().route("/", get(|| async { "hello" }));
+        let large = get(|| async { "x".repeat(64 << 20) });
+        let router = router.route("/large", large);
         let stopped = stop.clone();
         spawn_named("the server", async move {
             let threads = Threads::start().unwrap();
-            serve(listener, router, &threads, head_time, stopped).await;
+            serve(listener, router, &threads, limits, stopped).await;
         });
         (address, stop)
     }
 
     #[tokio::test]
     async fn a_head_that_never_ends_times_out() {
-        let (address, _stop) = serving(Duration::from_millis(100)).await;
+        let (address, _stop) =
+            serving(ConnectionLimits { head_time: Duration::from_millis(100), ..LIMITS }).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nx: ").await.unwrap();
         let mut rest = Vec::new();
@@ -128,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stop_answers_accepted_requests_and_closes_idle_connections() {
-        let (address, stop) = serving(HEAD_TIME).await;
+        let (address, stop) = serving(LIMITS).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut first = [0; 12];
@@ -138,5 +175,33 @@ mod tests {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap();
         assert!(rest.ends_with(b"hello"));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_disconnected() {
+        let write_time = Duration::from_millis(200);
+        let (address, _stop) = serving(ConnectionLimits { write_time, ..LIMITS }).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received).await;
+        assert!(received.len() < 64 << 20, "the answer was sent whole");
+    }
+
+    #[tokio::test]
+    async fn a_connection_beyond_the_limit_waits_until_another_is_closed() {
+        let (address, _stop) = serving(ConnectionLimits { count: 1, ..LIMITS }).await;
+        let first = TcpStream::connect(address).await.unwrap();
+        // The first connection is accepted before the second one asks.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut second = TcpStream::connect(address).await.unwrap();
+        second.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut head = [0; 12];
+        let early = tokio::time::timeout(Duration::from_millis(300), second.peek(&mut head)).await;
+        assert!(early.is_err(), "answered beyond the limit");
+        drop(first);
+        second.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
     }
 }

@@ -17,7 +17,8 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Starts a private Postgres if needed, connects, and applies missing migrations.
+    /// Starts a private Postgres if needed, connects, checks that notifications arrive, and applies missing
+    /// migrations.
     pub(super) async fn open(config: &Config) -> Result<Self, ServeError> {
         let private = match &config.database.url {
             Some(_) => None,
@@ -46,8 +47,11 @@ impl Database {
 
 async fn connect(url: &str, config: &Config) -> Result<Db, crate::store::StoreError> {
     let max_connections = config.database.max_connections;
-    let settings = PoolSettings { max_connections, ..PoolSettings::default() };
+    let max_staleness = config.database.max_staleness;
+    let settings = PoolSettings { max_connections, max_staleness, ..PoolSettings::default() };
     let db = Db::connect(url, &settings).await?;
+    // Before the migrations: where notifications do not arrive, their lock does not hold, either.
+    db.check_notifications().await?;
     db.migrate().await?;
     Ok(db)
 }

@@ -23,6 +23,7 @@ use crate::config::{Config, WorkerConfig};
 use crate::http;
 use crate::pg::PgError;
 use crate::shutdown::Shutdown;
+use connections::{ConnectionLimits, HEAD_TIME};
 use database::Database;
 use threads::Threads;
 
@@ -124,7 +125,7 @@ async fn work_on(
 ) -> Result<(), ServeError> {
     print(&banner::worker_block(config, &database.place));
     let (app, background) = start(config, database, shutdown)?;
-    app.tools_tried().await;
+    tokio::join!(app.tools_tried(), app.walls_found());
     shutdown.drained(config.shutdown_timeout).await;
     background.stop().await;
     Ok(())
@@ -154,10 +155,15 @@ async fn serve_on(
 ) -> Result<(), ServeError> {
     print(&banner::start_up_block(config, listener.local_addr()?, &database.place));
     let (app, background) = start(config, database, shutdown)?;
-    app.tools_tried().await;
-    let router = http::router(app, config.api_keys.clone());
+    tokio::join!(app.tools_tried(), app.walls_found());
+    let router = http::router(app, config);
     let threads = Threads::start()?;
-    run(listener, router, &threads, config.shutdown_timeout, shutdown).await;
+    let limits = ConnectionLimits {
+        count: usize::try_from(config.limits.connections).unwrap_or(usize::MAX),
+        head_time: HEAD_TIME,
+        write_time: config.limits.write_timeout,
+    };
+    run(listener, router, &threads, limits, config.shutdown_timeout, shutdown).await;
     // The threads still run: executions whose clients disconnected may still hand in records.
     background.stop().await;
     Ok(())
@@ -169,12 +175,12 @@ async fn run(
     listener: TcpListener,
     router: Router,
     threads: &Threads,
+    limits: ConnectionLimits,
     patience: Duration,
     shutdown: &Shutdown,
 ) {
     let stop = CancellationToken::new();
-    let serving =
-        connections::serve(listener, router, threads, connections::HEAD_TIME, stop.clone());
+    let serving = connections::serve(listener, router, threads, limits, stop.clone());
     let ending = async {
         shutdown.drained(patience).await;
         stop.cancel();

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_goes_to_the_thread_with_the_fewest() {
+    fn a_connection_is_assigned_to_the_thread_with_the_fewest() {
         let threads = Threads::start().unwrap();
         let ids = |slots: &[ThreadSlot]| -> HashSet<_> {
             slots.iter().map(|s| s.runtime().id()).collect()

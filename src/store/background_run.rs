@@ -7,12 +7,26 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::job::{self, JobType, Lease, NewJob};
+use super::idempotency::{KeyedAnswer, store_answer};
+use super::job::{self, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::{Db, Scope, StoreError};
 
 /// Background runs as jobs.
 pub const JOB: JobType = JobType::new("run", "runs");
+
+impl JobRow for RunRow {
+    const JOB: JobType = JOB;
+
+    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, \
+        status, created_at, started_at, finished_at, duration_ms, inputs::text, outputs::text, \
+        error::text, usage::text, nodes::text, trace::text, created_by \
+        from runs where workspace_id = ";
+
+    fn status(&self) -> RunStatus {
+        self.status
+    }
+}
 
 /// The checkpoint of a completed node. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,13 +41,17 @@ pub struct NodeRow {
     pub trace: String,
 }
 
-/// Stores a queued run and its job.
-pub async fn accept(scope: &Scope, db: &Db, run: &RunRow, request: &str) -> Result<(), StoreError> {
+/// Stores a queued run, its job, and the answer of a request with a key.
+pub async fn accept(
+    scope: &Scope,
+    db: &Db,
+    run: &RunRow,
+    request: &str,
+    answer: Option<&KeyedAnswer>,
+) -> Result<(), StoreError> {
     let mut tx = db.pool().begin().await?;
     insert(scope, &mut tx, run).await?;
-    let new = NewJob { id: run.id, kind: JOB, request, at: run.created_at };
-    job::add(scope, &mut tx, new).await?;
-    db.commit_job(tx).await
+    job::commit_queued(scope, db, tx, run, request, answer).await
 }
 
 /// Stores a run that has not ended.
@@ -160,17 +178,29 @@ pub async fn finish(
     Ok(FinishOutcome::Done)
 }
 
-/// Queues a run again that failed or was cancelled, with the checkpoints that are still valid. `run` is
-/// the new row; `seen` is the time at which the caller saw it finished.
+/// A run that continues after it failed or was cancelled.
+#[derive(Clone, Copy, Debug)]
+pub struct ResumedRun<'a> {
+    /// The new row.
+    pub run: &'a RunRow,
+    /// The checkpoints that are still valid.
+    pub checkpoints: &'a [NodeRow],
+    /// The options of the request, as JSON text for the worker.
+    pub request: &'a str,
+    /// The time at which the caller saw the run finished.
+    pub seen: Option<DateTime<Utc>>,
+    /// The time of the request.
+    pub at: DateTime<Utc>,
+}
+
+/// Queues a run again that failed or was cancelled, and stores the answer of a request with a key.
 pub async fn resume(
     scope: &Scope,
     db: &Db,
-    run: &RunRow,
-    checkpoints: &[NodeRow],
-    request: &str,
-    seen: Option<DateTime<Utc>>,
-    at: DateTime<Utc>,
+    resumed: ResumedRun<'_>,
+    answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
+    let ResumedRun { run, checkpoints, request, seen, at } = resumed;
     let mut tx = db.pool().begin().await?;
     let reset = sqlx::query!(
         "update runs set status = $3, graph_version = $4, state_version = $5, finished_at = null,
@@ -197,6 +227,7 @@ pub async fn resume(
     for node in checkpoints {
         insert_node(scope, &mut tx, run.id, node, at).await?;
     }
+    store_answer(scope, &mut tx, answer).await?;
     db.commit_job(tx).await
 }
 

@@ -2,10 +2,10 @@
 //! `batch_work`.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, Postgres, QueryBuilder};
+use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::job::JobType;
+use super::job::{self, JobRow, JobType};
 use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -54,6 +54,19 @@ pub struct BatchRow {
 impl ListedRow for BatchRow {
     fn cursor(&self) -> Cursor {
         Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+impl JobRow for BatchRow {
+    const JOB: JobType = JOB;
+
+    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, status, \
+     concurrency, dedupe, total, succeeded, failed, cancelled, lm_calls, input_tokens, output_tokens, \
+     cached_tokens, cost, error::text, created_at, started_at, finished_at, created_by \
+     from batches where not expired and workspace_id = ";
+
+    fn status(&self) -> RunStatus {
+        self.status
     }
 }
 
@@ -110,24 +123,9 @@ pub struct BatchResultRow {
     pub usage: Option<String>,
 }
 
-const COLUMNS: &str = "select id, graph_id, graph_name, graph_version, state_version, status, \
-     concurrency, dedupe, total, succeeded, failed, cancelled, lm_calls, input_tokens, output_tokens, \
-     cached_tokens, cost, error::text, created_at, started_at, finished_at, created_by \
-     from batches where not expired and workspace_id = ";
-
-/// A batch by id.
-pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<BatchRow, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
-    sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
-    let found = sql.build_query_as::<BatchRow>().fetch_optional(db.pool()).await?;
-    found.ok_or_else(|| StoreError::not_found("batch", id))
-}
-
 /// One page of batches, newest first.
 pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<BatchRow>, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
-    sql.push_bind(scope.workspace);
-    list.newest_first(db, sql, "").await
+    job::list(scope, db, list, |_| ()).await
 }
 
 /// One page of results in the order of the items, open items included. The key is the position.

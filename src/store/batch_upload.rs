@@ -4,8 +4,9 @@
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::batch::{self, BatchRow};
-use super::job::{self, NewJob};
+use super::batch::BatchRow;
+use super::idempotency::KeyedAnswer;
+use super::job;
 use super::{Db, Scope, StoreError};
 
 /// A batch whose items are being stored. Dropping it before [`BatchUpload::accept`] leaves nothing.
@@ -42,9 +43,14 @@ impl<'a> BatchUpload<'a> {
         Ok(())
     }
 
-    /// Stores the batch itself and its job. `request` has the options of the request, as JSON text for
-    /// the worker.
-    pub async fn accept(mut self, batch: &BatchRow, request: &str) -> Result<(), StoreError> {
+    /// Stores the batch itself, its job, and the answer of a request with a key. `request` has the
+    /// options of the request, as JSON text for the worker.
+    pub async fn accept(
+        mut self,
+        batch: &BatchRow,
+        request: &str,
+        answer: Option<&KeyedAnswer>,
+    ) -> Result<(), StoreError> {
         sqlx::query!(
             "insert into batches (id, workspace_id, graph_id, graph_name, graph_version,
                                   state_version, status, concurrency, dedupe, total,
@@ -65,8 +71,6 @@ impl<'a> BatchUpload<'a> {
         )
         .execute(&mut *self.tx)
         .await?;
-        let new = NewJob { id: self.batch, kind: batch::JOB, request, at: batch.created_at };
-        job::add(self.scope, &mut self.tx, new).await?;
-        self.db.commit_job(self.tx).await
+        job::commit_queued(self.scope, &self.db, self.tx, batch, request, answer).await
     }
 }

@@ -131,7 +131,7 @@ impl DatasetEdit {
         dataset_example::page_on(&self.scope, &mut self.tx, version, None, after, limits).await
     }
 
-    /// What these runs were given and gave, over the connection that is at hand: whoever holds one
+    /// The inputs and outputs of these runs, over the connection of the upload: a caller that holds one
     /// does not wait for another.
     pub async fn runs(&mut self, ids: &[Uuid]) -> Result<Vec<RunValues>, StoreError> {
         run::run_values(&self.scope, &mut self.tx, ids).await

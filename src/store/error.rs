@@ -1,7 +1,7 @@
 //! What can go wrong below: one enum, without transport and without secrets.
 //!
 //! The split that matters upstairs: a database that cannot serve now ([`StoreError::Unavailable`],
-//! worth trying again) is never told as a fault of ours ([`StoreError::Internal`]).
+//! worth trying again) is never reported as a fault of ours ([`StoreError::Internal`]).
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,9 @@ pub enum StoreError {
     /// What was to be done no longer can be: another has done it, or something else, before.
     #[error("{0}")]
     Superseded(&'static str),
+    /// Another request has claimed the idempotency key of this one.
+    #[error("another request has claimed the idempotency key")]
+    KeyTaken,
     /// A fault of ours or of the data; trying again will not help.
     #[error("the database refused a statement")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -58,6 +61,15 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn not_found(what: &'static str, name: impl ToString) -> Self {
         Self::NotFound { what, name: name.to_string() }
+    }
+
+    /// Whether no statement would succeed now. Otherwise it is this statement that took too long, was not
+    /// granted a lock, or was in conflict with another transaction.
+    pub(crate) fn is_outage(&self) -> bool {
+        let Self::Unavailable { source, .. } = self else { return false };
+        let state = source.as_ref().and_then(sqlx::Error::as_database_error);
+        let state = state.and_then(|error| error.code());
+        !state.is_some_and(|state| is_of_statement(&state))
     }
 
     pub(crate) fn unavailable(reason: impl Into<String>) -> Self {
@@ -105,6 +117,11 @@ pub(super) fn is_passing_state(state: &str) -> bool {
         || matches!(state, "55P03" | "25P03" | "25P02" | "25006")
 }
 
+/// Of those, the states that one statement may have while others succeed.
+fn is_of_statement(state: &str) -> bool {
+    state.starts_with("40") || matches!(state, "57014" | "55P03" | "25P02" | "25P03")
+}
+
 /// Whether a unique index refused the row, and which.
 pub(crate) fn violated_index(error: &sqlx::Error) -> Option<&str> {
     let database = error.as_database_error()?;
@@ -113,7 +130,58 @@ pub(crate) fn violated_index(error: &sqlx::Error) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+    use std::error::Error;
+    use std::fmt;
+
+    use sqlx::error::{DatabaseError, ErrorKind};
+
     use super::{StoreError, is_passing_state};
+
+    /// An error of the database with this SQLSTATE.
+    #[derive(Debug)]
+    struct Refusal(&'static str);
+
+    impl fmt::Display for Refusal {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Refusal {}
+
+    impl DatabaseError for Refusal {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(self.0.into())
+        }
+
+        fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Other
+        }
+    }
+
+    impl StoreError {
+        /// An error with this SQLSTATE.
+        pub(crate) fn of_state(state: &'static str) -> Self {
+            sqlx::Error::Database(Box::new(Refusal(state))).into()
+        }
+    }
 
     #[test]
     fn a_server_that_shuts_down_or_is_full_is_worth_another_try() {

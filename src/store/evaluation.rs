@@ -6,8 +6,9 @@ use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::batch::UsageTotals;
-use super::graph::GraphRef;
-use super::job::{self, JobType, NewJob};
+use super::graph_ref::GraphRef;
+use super::idempotency::KeyedAnswer;
+use super::job::{self, JobRow, JobType};
 use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -67,6 +68,21 @@ pub struct EvaluationRow {
 impl ListedRow for EvaluationRow {
     fn cursor(&self) -> Cursor {
         Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+impl JobRow for EvaluationRow {
+    const JOB: JobType = JOB;
+
+    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
+     metric::text, status, concurrency, max_errors, timeout_ms, record, total, done, failed, score_sum, \
+     lm_calls, input_tokens, output_tokens, cached_tokens, cost, judging_lm_calls, \
+     judging_input_tokens, judging_output_tokens, judging_cached_tokens, judging_cost, error::text, \
+     created_at, started_at, finished_at, created_by from evaluations \
+     where not expired and workspace_id = ";
+
+    fn status(&self) -> RunStatus {
+        self.status
     }
 }
 
@@ -140,19 +156,14 @@ pub struct EvaluationResultRow {
     pub run_id: Option<Uuid>,
 }
 
-const COLUMNS: &str = "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
-     metric::text, status, concurrency, max_errors, timeout_ms, record, total, done, failed, score_sum, \
-     lm_calls, input_tokens, output_tokens, cached_tokens, cost, judging_lm_calls, \
-     judging_input_tokens, judging_output_tokens, judging_cached_tokens, judging_cost, error::text, \
-     created_at, started_at, finished_at, created_by from evaluations where workspace_id = ";
-
-/// Stores a queued evaluation and its job. `request` has the options of the request, as JSON text for the
-/// worker.
+/// Stores a queued evaluation, its job, and the answer of a request with a key. `request` has the options
+/// of the request, as JSON text for the worker.
 pub async fn create(
     scope: &Scope,
     db: &Db,
     new: &EvaluationRow,
     request: &str,
+    answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
     let mut tx = db.pool().begin().await?;
     sqlx::query!(
@@ -180,17 +191,7 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
-    let job = NewJob { id: new.id, kind: JOB, request, at: new.created_at };
-    job::add(scope, &mut tx, job).await?;
-    db.commit_job(tx).await
-}
-
-/// An evaluation by id.
-pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<EvaluationRow, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
-    sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
-    let found = sql.build_query_as::<EvaluationRow>().fetch_optional(db.pool()).await?;
-    found.ok_or_else(|| StoreError::not_found("evaluation", id))
+    job::commit_queued(scope, db, tx, new, request, answer).await
 }
 
 /// One page of evaluations, newest first; of one graph, if named. A name includes deleted graphs of that
@@ -201,17 +202,16 @@ pub async fn list(
     graph: Option<&GraphRef>,
     list: ListQuery,
 ) -> Result<Page<EvaluationRow>, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
-    sql.push_bind(scope.workspace);
-    match graph {
+    let filter = |sql: &mut QueryBuilder<Postgres>| match graph {
         Some(GraphRef::Id(id)) => drop(sql.push(" and graph_id = ").push_bind(*id)),
-        Some(GraphRef::Name(name)) => {
+        Some(named @ GraphRef::Name(_)) => {
+            let name = named.name().map(str::to_owned);
             sql.push(" and graph_id in (select id from graphs where workspace_id = ");
-            sql.push_bind(scope.workspace).push(" and name = ").push_bind(name.clone()).push(")");
+            sql.push_bind(scope.workspace).push(" and name = ").push_bind(name).push(")");
         }
         None => {}
-    }
-    list.newest_first(db, sql, "").await
+    };
+    job::list(scope, db, list, filter).await
 }
 
 /// The filter and order of results.

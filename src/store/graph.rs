@@ -1,74 +1,33 @@
 //! Graphs: made, found, listed. Changing one is `graph_edit`.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::error::violated_index;
+pub use super::graph_ref::GraphRef;
 use super::graph_version::{self, NewGraphVersion};
 use super::state::{self, NewState, StateRow};
 use super::state_activation::put_in_force;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
-
-/// How a caller names a graph.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum GraphRef {
-    /// By id.
-    Id(Uuid),
-    /// By name; a deleted graph no longer has one.
-    Name(Arc<str>),
-}
-
-impl GraphRef {
-    /// Reads a path segment: a UUIDv7 in its usual hyphenated form is an id, all else a name.
-    pub fn parse(text: &str) -> Self {
-        match Uuid::try_parse(text) {
-            Ok(id) if text.len() == 36 && id.get_version_num() == 7 => Self::Id(id),
-            _ => Self::Name(text.into()),
-        }
-    }
-
-    pub(super) fn id(&self) -> Option<Uuid> {
-        match self {
-            Self::Id(id) => Some(*id),
-            Self::Name(_) => None,
-        }
-    }
-
-    /// The name to look for. One with U+0000 is no graph's, and no text of the database.
-    pub(super) fn name(&self) -> Option<&str> {
-        match self {
-            Self::Id(_) => None,
-            Self::Name(name) => Some(&**name).filter(|name| !name.contains('\0')),
-        }
-    }
-
-    pub(super) fn not_found(&self) -> StoreError {
-        match self {
-            Self::Id(id) => StoreError::not_found("graph", id),
-            Self::Name(name) => StoreError::not_found("graph", name),
-        }
-    }
-}
 
 /// Which of a graph's versions, and which state with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct VersionSelection {
     /// The newest when absent.
     pub version: Option<i32>,
-    /// The one in force for that graph version when absent.
+    /// The active one for that graph version when absent.
     pub state_version: Option<i32>,
 }
 
 impl VersionSelection {
-    /// The newest version with the state in force.
+    /// The newest version with the active state.
     pub const NEWEST: Self = Self { version: None, state_version: None };
 }
 
 /// One version of a graph with one state that fits it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct GraphRow {
     /// The graph's id.
     pub id: Uuid,
@@ -79,6 +38,7 @@ pub struct GraphRow {
     /// The version that this row holds.
     pub version: i32,
     /// What that version says of itself.
+    #[sqlx(json(nullable))]
     pub description: Option<String>,
     /// The format of `definition`.
     pub format: i32,
@@ -92,12 +52,13 @@ pub struct GraphRow {
     pub updated_at: DateTime<Utc>,
     /// Who made this version.
     pub created_by: String,
-    /// The state asked for, or in force.
+    /// The state asked for, or the active one.
+    #[sqlx(flatten)]
     pub state: StateRow,
 }
 
 /// What a [`GraphRow`] is, without its documents: enough to look one up in a cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ResolvedGraph {
     /// The graph's id.
     pub id: Uuid,
@@ -124,7 +85,7 @@ pub struct GraphSummaryRow {
     pub description: Option<String>,
     /// Its newest version.
     pub version: i32,
-    /// The state in force for that version.
+    /// The active state for that version.
     pub state_version: i32,
     /// When the graph was made.
     pub created_at: DateTime<Utc>,
@@ -132,7 +93,7 @@ pub struct GraphSummaryRow {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A graph to be made: version 1 with state 1, in force.
+/// A graph to be made: version 1 with state 1, active.
 #[derive(Clone, Debug)]
 pub struct NewGraph<'a> {
     /// Its id, from the caller.
@@ -209,54 +170,15 @@ pub(super) async fn find(
     graph: &GraphRef,
     pick: VersionSelection,
 ) -> Result<Option<GraphRow>, StoreError> {
-    let row = sqlx::query!(
-        r#"select g.id, g.name, g.version as newest_version, g.created_at,
-                  v.version, v.description::text, v.format, v.definition::text as "definition!",
-                  v.content_hash, v.created_at as updated_at, v.created_by,
-                  s.version as state_version, s.graph_version, s.parent, s.optimization_id,
-                  s.score, s.dataset_hash, s.predictors::text as "predictors!", s.content_hash as state_hash,
-                  s.created_at as state_created_at, s.created_by as state_created_by
-           from graphs g
-           join graph_versions v on v.graph_id = g.id and v.version = coalesce($4, g.version)
-           join states_in_force f on f.graph_id = g.id and f.graph_version = v.version
-           join state_versions s on s.graph_id = g.id
-                                and s.version = coalesce($5, f.state_version)
-           where g.workspace_id = $1 and g.deleted_at is null and (g.id = $2 or g.name = $3)"#,
-        scope.workspace,
-        graph.id(),
-        graph.name(),
-        pick.version,
-        pick.state_version
-    )
-    .fetch_optional(connection)
-    .await?;
+    let columns = format!(
+        "g.id, g.name, g.version as newest_version, g.created_at, v.version, v.description, v.format,
+         v.definition::text, v.content_hash, v.created_at as updated_at, v.created_by, {}",
+        state::COLUMNS
+    );
+    let row: Option<GraphRow> = select(scope, connection, &columns, graph, pick).await?;
     let Some(row) = row else { return Ok(None) };
-    fits(row.state_version, row.graph_version, row.version)?;
-    Ok(Some(GraphRow {
-        id: row.id,
-        name: row.name,
-        newest_version: row.newest_version,
-        version: row.version,
-        description: graph_version::decode_description(row.description)?,
-        format: row.format,
-        definition: row.definition,
-        content_hash: row.content_hash,
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-        created_by: row.created_by,
-        state: StateRow {
-            version: row.state_version,
-            graph_version: row.graph_version,
-            parent: row.parent,
-            optimization: row.optimization_id,
-            score: row.score,
-            dataset_hash: row.dataset_hash,
-            predictors: row.predictors,
-            content_hash: row.state_hash,
-            created_at: row.state_created_at,
-            created_by: row.state_created_by,
-        },
-    }))
+    fits(row.state.version, row.state.graph_version, row.version)?;
+    Ok(Some(row))
 }
 
 /// What [`get`] would find, without the documents: for callers with a cache by hash.
@@ -266,33 +188,45 @@ pub async fn pin(
     graph: &GraphRef,
     pick: VersionSelection,
 ) -> Result<ResolvedGraph, StoreError> {
-    let row = sqlx::query!(
-        r#"select g.id, g.name, v.version, v.content_hash,
-                  s.version as state_version, s.graph_version, s.content_hash as state_hash
-           from graphs g
-           join graph_versions v on v.graph_id = g.id and v.version = coalesce($4, g.version)
-           join states_in_force f on f.graph_id = g.id and f.graph_version = v.version
-           join state_versions s on s.graph_id = g.id
-                                and s.version = coalesce($5, f.state_version)
-           where g.workspace_id = $1 and g.deleted_at is null and (g.id = $2 or g.name = $3)"#,
-        scope.workspace,
-        graph.id(),
-        graph.name(),
-        pick.version,
-        pick.state_version
-    )
-    .fetch_optional(db.pool())
-    .await?;
-    let Some(row) = row else { return Err(what_is_missing(scope, db, graph, pick).await) };
-    fits(row.state_version, row.graph_version, row.version)?;
-    Ok(ResolvedGraph {
-        id: row.id,
-        name: row.name,
-        version: row.version,
-        state_version: row.state_version,
-        content_hash: row.content_hash,
-        state_hash: row.state_hash,
-    })
+    let columns = "g.id, g.name, v.version, v.content_hash, s.version as state_version,
+                   s.graph_version, s.content_hash as state_hash";
+    let mut connection = db.pool().acquire().await?;
+    let row: Option<PinnedRow> = select(scope, &mut connection, columns, graph, pick).await?;
+    drop(connection);
+    let Some(PinnedRow { pin, graph_version }) = row else {
+        return Err(what_is_missing(scope, db, graph, pick).await);
+    };
+    fits(pin.state_version, graph_version, pin.version)?;
+    Ok(pin)
+}
+
+/// A [`ResolvedGraph`] with the graph version that its state fits.
+#[derive(FromRow)]
+struct PinnedRow {
+    #[sqlx(flatten)]
+    pin: ResolvedGraph,
+    graph_version: i32,
+}
+
+/// Selects columns of a graph `g`, one of its versions `v`, and a state `s`.
+async fn select<R: for<'r> FromRow<'r, PgRow> + Send + Unpin>(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    columns: &str,
+    graph: &GraphRef,
+    pick: VersionSelection,
+) -> Result<Option<R>, StoreError> {
+    let sql = format!(
+        "select {columns}
+         from graphs g
+         join graph_versions v on v.graph_id = g.id and v.version = coalesce($4, g.version)
+         join states_in_force f on f.graph_id = g.id and f.graph_version = v.version
+         join state_versions s on s.graph_id = g.id and s.version = coalesce($5, f.state_version)
+         where g.workspace_id = $1 and g.deleted_at is null and (g.id = $2 or g.name = $3)"
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace);
+    let row = row.bind(graph.id()).bind(graph.name()).bind(pick.version).bind(pick.state_version);
+    Ok(row.fetch_optional(connection).await?)
 }
 
 /// One page of the graphs that are not deleted, newest first.
@@ -355,7 +289,7 @@ pub(super) fn fits(state_version: i32, fits: i32, graph_version: i32) -> Result<
     Err(StoreError::StateMismatch { state_version, fits, graph_version })
 }
 
-/// Tells an absent graph from an absent version of it, once a look-up found nothing.
+/// Whether the graph or only the version is missing, after a query that found nothing.
 async fn what_is_missing(
     scope: &Scope,
     db: &Db,
@@ -376,19 +310,5 @@ async fn what_is_missing(
     match pick.state_version {
         Some(version) => StoreError::not_found("state version", version),
         None => graph.not_found(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::GraphRef;
-
-    #[test]
-    fn a_hyphenated_uuid_v7_is_an_id_and_all_else_a_name() {
-        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
-        assert!(matches!(GraphRef::parse(id), GraphRef::Id(found) if found.to_string() == id));
-        for name in ["support-reply", "01890a5dac96774bbcceb302099a8057", "a", ""] {
-            assert_eq!(GraphRef::parse(name), GraphRef::Name(name.into()));
-        }
     }
 }

@@ -26,16 +26,16 @@ pub enum ExpectedVersion {
         /// The newest graph version.
         version: i32,
     },
-    /// This graph, with this state in force.
+    /// This graph, with this state active.
     State {
         /// The graph's id.
         id: Uuid,
-        /// The state version in force.
+        /// The active state version.
         version: i32,
     },
 }
 
-/// A graph whose row is locked. Dropping it lets go and changes nothing.
+/// A graph whose row is locked. Dropping it releases the lock and changes nothing.
 pub struct LockedGraph {
     tx: Transaction<'static, Postgres>,
     db: Db,
@@ -89,13 +89,13 @@ fn check(expect: ExpectedVersion, head: &GraphRow) -> Result<(), StoreError> {
 }
 
 impl LockedGraph {
-    /// The newest version and the state in force, as they stay until this lock is let go.
+    /// The newest version and the active state, as they stay until this lock is released.
     pub fn head(&self) -> &GraphRow {
         &self.head
     }
 
-    /// Writes the next graph version with a state for it, in force. `by` is the optimization that
-    /// does it, if no client does.
+    /// Writes the next graph version with a state for it, and activates the state. `by` is the
+    /// optimization that does it, if no client does.
     pub async fn put_version(
         mut self,
         version: NewGraphVersion<'_>,
@@ -124,7 +124,7 @@ impl LockedGraph {
         })
     }
 
-    /// Writes the next state version for the newest graph version, and puts it in force.
+    /// Writes the next state version for the newest graph version, and activates it.
     pub async fn put_state(
         mut self,
         new: NewState<'_>,
@@ -137,7 +137,7 @@ impl LockedGraph {
         Ok(state)
     }
 
-    /// Writes the next state version, for any graph version, without putting it in force: a
+    /// Writes the next state version, for any graph version, without activating it: a
     /// candidate. One that the same optimization has written before is given instead, so that who
     /// begins again writes nothing twice.
     pub async fn add_state(
@@ -169,7 +169,7 @@ impl LockedGraph {
         Ok(state)
     }
 
-    /// A state version, and the one in force for the graph version that it was made for.
+    /// A state version, and the active one for the graph version that it was made for.
     pub async fn state(&mut self, version: i32) -> Result<(StateRow, i32), StoreError> {
         let id = self.head.id;
         let state = state::find(&self.scope, &mut self.tx, id, version).await?;
@@ -177,7 +177,7 @@ impl LockedGraph {
         Ok((state, now))
     }
 
-    /// What an optimization has put in force itself, last of all: the graph version and the state
+    /// The last activation by an optimization: the graph version and the state
     /// version. Whether they still are is not said.
     pub async fn put_by(&mut self, optimization: Uuid) -> Result<Option<(i32, i32)>, StoreError> {
         let (workspace, id) = (self.scope.workspace, self.head.id);
@@ -189,7 +189,7 @@ impl LockedGraph {
         job::lock(&mut self.tx, lease).await
     }
 
-    /// Puts a state version in force for the graph version that it was made for: promotion and
+    /// Activates a state version for the graph version that it was made for: promotion and
     /// rollback are this one act. `optimization` is the one that does it, if no client does.
     pub async fn activate_state(
         mut self,

@@ -9,7 +9,7 @@ use super::{Db, ListQuery, Page, Scope, StoreError};
 /// A version to be written.
 #[derive(Clone, Debug)]
 pub struct NewGraphVersion<'a> {
-    /// What the definition says of itself; also kept beside it, for lists.
+    /// What the definition says of itself; also stored beside it, for lists.
     pub description: Option<&'a str>,
     /// The format of `definition`.
     pub format: i32,
@@ -28,7 +28,7 @@ pub struct GraphVersionRow {
     pub description: Option<String>,
     /// The hash of its definition.
     pub content_hash: String,
-    /// The state in force for it.
+    /// The active state for it.
     pub state_version: i32,
     /// When it was made.
     pub created_at: DateTime<Utc>,
@@ -116,7 +116,7 @@ pub(super) async fn exists(
     Ok(found.is_some())
 }
 
-/// A description is kept as a JSON string: a text column cannot hold U+0000.
+/// A description is stored as a JSON string: a text column cannot hold U+0000.
 fn encode_description(description: Option<&str>) -> Result<Option<String>, StoreError> {
     let encode =
         |text| serde_json::to_string(text).map_err(|error| StoreError::Internal(error.into()));

@@ -1,10 +1,19 @@
 //! Idempotency keys: the first response is stored for each caller, route and key, and a repeated request
-//! receives it again. May not know what a route or a response means.
+//! receives it again. The response of a request that starts work is stored in the transaction of the
+//! work. May not know what a route or a response means.
+
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
+
+/// The longest route that is stored as text. An index row has room for about 2,700 bytes.
+const LONGEST_ROUTE: usize = 1024;
 
 /// The times of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +33,16 @@ pub struct KeyRef<'a> {
     pub route: &'a str,
     /// The key of the client.
     pub key: &'a str,
+}
+
+impl KeyRef<'_> {
+    /// The route as it is stored: a long one as its hash, which no route looks like.
+    fn stored_route(&self) -> Cow<'_, str> {
+        if self.route.len() <= LONGEST_ROUTE {
+            return Cow::Borrowed(self.route);
+        }
+        Cow::Owned(format!("sha256:{:x}", Sha256::digest(self.route)))
+    }
 }
 
 /// How to handle a request with a key.
@@ -53,6 +72,44 @@ pub struct StoredResponse {
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
+}
+
+/// The response of a request with a key, to be stored in the transaction of its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedAnswer {
+    /// The method and path of the request.
+    pub route: String,
+    /// The key of the client.
+    pub key: Arc<str>,
+    /// The id with which the request claimed the key.
+    pub holder: Uuid,
+    /// The response.
+    pub response: StoredResponse,
+}
+
+impl KeyedAnswer {
+    /// Stores the response, or refuses the work if another request has claimed the key meanwhile.
+    async fn store(&self, scope: &Scope, connection: &mut PgConnection) -> Result<(), StoreError> {
+        let key = KeyRef { route: &self.route, key: &self.key };
+        let lease = KeyLease(self.holder);
+        match complete_on(scope, connection, &key, lease, &self.response).await? {
+            true => Ok(()),
+            false => Err(StoreError::KeyTaken),
+        }
+    }
+}
+
+/// Stores the response of a request with a key, if it has one, within the transaction of its work. The
+/// last statement before the commit: repeats wait for this row.
+pub(super) async fn store_answer(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    answer: Option<&KeyedAnswer>,
+) -> Result<(), StoreError> {
+    match answer {
+        Some(answer) => answer.store(scope, connection).await,
+        None => Ok(()),
+    }
 }
 
 /// Claims a key for a request. `holder` is a fresh id.
@@ -85,6 +142,7 @@ async fn claim(
     holder: Uuid,
     times: KeyTimes,
 ) -> Result<bool, StoreError> {
+    let route = key.stored_route();
     let claimed = sqlx::query!(
         "insert into idempotency_keys as held (workspace_id, created_by, route, key, body_hash,
                                                holder, lease_until, created_at, expires_at)
@@ -98,7 +156,7 @@ async fn claim(
                 and held.body_hash = excluded.body_hash)",
         scope.workspace,
         &*scope.actor,
-        key.route,
+        &*route,
         key.key,
         body_hash,
         holder,
@@ -111,18 +169,20 @@ async fn claim(
     Ok(claimed.rows_affected() == 1)
 }
 
-async fn find(
+/// How to handle a request whose key is claimed; `None` if the key is free.
+pub async fn find(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
     body_hash: &[u8],
 ) -> Result<Option<KeyLookup>, StoreError> {
+    let route = key.stored_route();
     let held = sqlx::query!(
         r#"select body_hash, status, headers::text, body from idempotency_keys
            where workspace_id = $1 and created_by = $2 and route = $3 and key = $4"#,
         scope.workspace,
         &*scope.actor,
-        key.route,
+        &*route,
         key.key
     )
     .fetch_optional(db.pool())
@@ -150,46 +210,60 @@ pub async fn complete(
     lease: KeyLease,
     answer: &StoredResponse,
 ) -> Result<bool, StoreError> {
+    let mut connection = db.pool().acquire().await?;
+    complete_on(scope, &mut connection, key, lease, answer).await
+}
+
+async fn complete_on(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    key: &KeyRef<'_>,
+    lease: KeyLease,
+    answer: &StoredResponse,
+) -> Result<bool, StoreError> {
+    let route = key.stored_route();
     let headers =
         serde_json::to_string(&answer.headers).map_err(|e| StoreError::Internal(e.into()))?;
-    let kept = sqlx::query!(
+    let stored = sqlx::query!(
         "update idempotency_keys set status = $6, headers = $7::text::json, body = $8
          where workspace_id = $1 and created_by = $2 and route = $3 and key = $4
            and holder = $5 and status is null",
         scope.workspace,
         &*scope.actor,
-        key.route,
+        &*route,
         key.key,
         lease.0,
         i32::from(answer.status),
         headers,
         &answer.body
     )
-    .execute(db.pool())
+    .execute(connection)
     .await?;
-    Ok(kept.rows_affected() == 1)
+    Ok(stored.rows_affected() == 1)
 }
 
-/// Releases the key without a response.
+/// Releases the key without a response. False, changing nothing, if a response is stored or another
+/// request has claimed the key.
 pub async fn abandon(
     scope: &Scope,
     db: &Db,
     key: &KeyRef<'_>,
     lease: KeyLease,
-) -> Result<(), StoreError> {
-    sqlx::query!(
+) -> Result<bool, StoreError> {
+    let route = key.stored_route();
+    let released = sqlx::query!(
         "delete from idempotency_keys
          where workspace_id = $1 and created_by = $2 and route = $3 and key = $4
            and holder = $5 and status is null",
         scope.workspace,
         &*scope.actor,
-        key.route,
+        &*route,
         key.key,
         lease.0
     )
     .execute(db.pool())
     .await?;
-    Ok(())
+    Ok(released.rows_affected() == 1)
 }
 
 /// Removes the expired keys of the workspace.

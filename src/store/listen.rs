@@ -3,19 +3,45 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use sqlx::PgConnection;
 use sqlx::postgres::{PgListener, PgNotification, PgPoolOptions};
 use tokio::sync::{Notify, broadcast};
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::changes::{self, ListeningGuard};
+use super::heartbeat::{self, Heartbeat};
 use super::{Db, StoreError, job, run_event};
 
-/// No shorter than the time for which a pooled connection is trusted without a ping.
-const RETRY: Duration = super::pool::TRUSTED_IDLE;
+/// A pooled connection that was idle for longer is tested before it is used. A busier one is trusted
+/// while the listening connection is open: if that one was lost, others may be lost too, and it needs
+/// at least this long to come back.
+pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
-/// Cancellations that are buffered. A worker that misses one sees it when it renews its leases.
+/// The pause before the listening connection is opened again.
+const RETRY: Duration = TRUSTED_IDLE;
+
+/// Heartbeats that are sent in the time for which one counts.
+const HEARTBEATS: u32 = 5;
+
+/// The connection is given up when a heartbeat takes as long as this many: the time that is left suffices
+/// for another connection.
+const PATIENT_HEARTBEATS: u32 = 3;
+
+/// How long the first heartbeat may take when the server starts.
+const FIRST_HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Why a server does not start that receives no notifications.
+const NO_NOTIFICATIONS: &str = "its notifications do not arrive (LISTEN), as behind a connection pooler in \
+     transaction mode; name Postgres itself, or a pooler in session mode";
+
+/// All channels.
+const CHANNELS: [&str; 5] =
+    [changes::CHANNEL, job::CANCELLED, job::QUEUED, run_event::CHANNEL, heartbeat::CHANNEL];
+
+/// Cancellations that are buffered. Those that are missed are found in the database (`cancellation`).
 const CANCELLATIONS: usize = 256;
 
 /// The shortest time between two notifications of new jobs: commits that notify wait for each other,
@@ -95,33 +121,99 @@ impl Db {
         tokio::join!(self.listen_always(), self.announce_jobs());
     }
 
+    /// Whether notifications arrive. They do not behind a connection pooler in transaction mode; the locks
+    /// of migrations would not hold there, either.
+    pub async fn check_notifications(&self) -> Result<(), StoreError> {
+        let (mut listener, mut sender) = self.open_listener().await?;
+        let heartbeat = Heartbeat::new();
+        let arrives = async {
+            tokio::select! {
+                lost = self.receive_always(&mut listener, &heartbeat) => lost,
+                arrived = heartbeat.beat(&mut sender, 1) => arrived,
+            }
+        };
+        match timeout(FIRST_HEARTBEAT, arrives).await {
+            Ok(arrived) => arrived,
+            Err(_) => Err(StoreError::internal(NO_NOTIFICATIONS)),
+        }
+    }
+
     async fn listen_always(&self) {
         loop {
             if let Err(error) = self.listen().await {
                 tracing::debug!(%error, "lost the connection that listens to other servers");
             }
-            self.changes.set_listening(false);
-            tokio::time::sleep(RETRY).await;
+            sleep(RETRY).await;
         }
     }
 
     async fn listen(&self) -> Result<(), StoreError> {
         let _guard = ListeningGuard(&self.changes);
-        // A pool of its own: this connection is never returned.
-        let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
-        let mut listener = PgListener::connect_with(&own.connect_lazy_with(self.options())).await?;
-        let channels = [changes::CHANNEL, job::CANCELLED, job::QUEUED, run_event::CHANNEL];
-        listener.listen_all(channels).await?;
-        self.changes.set_listening(true);
-        // `None` is a lost connection: notifications may have been missed.
+        let (mut listener, mut sender) = self.open_listener().await?;
+        // A change may have been missed without a connection.
+        self.changes.interrupt();
+        let heartbeat = Heartbeat::new();
+        tokio::select! {
+            lost = self.receive_always(&mut listener, &heartbeat) => lost,
+            silent = self.beat_always(&mut sender, &heartbeat) => silent,
+        }
+    }
+
+    /// Opens the connection that listens, and one that sends heartbeats to it.
+    async fn open_listener(&self) -> Result<(PgListener, PgConnection), StoreError> {
+        let opening = async {
+            // A pool of its own: this connection is never returned.
+            let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+            let own = own.connect_lazy_with(self.options());
+            let mut listener = PgListener::connect_with(&own).await?;
+            listener.eager_reconnect(false);
+            listener.listen_all(CHANNELS).await?;
+            let mut sender = self.open_connection().await?;
+            // A heartbeat need not survive a crash of Postgres.
+            sqlx::raw_sql("set synchronous_commit = off").execute(&mut sender).await?;
+            Ok::<_, StoreError>((listener, sender))
+        };
+        let late = |_| Err(StoreError::unavailable("no listening connection in time"));
+        timeout(2 * self.acquire_timeout(), opening).await.unwrap_or_else(late)
+    }
+
+    /// Receives notifications until the connection is lost.
+    async fn receive_always(
+        &self,
+        listener: &mut PgListener,
+        heartbeat: &Heartbeat,
+    ) -> Result<(), StoreError> {
         while let Some(notification) = listener.try_recv().await? {
-            self.pass_on(&notification);
+            self.pass_on(&notification, heartbeat);
+        }
+        Err(StoreError::unavailable("the listening connection was closed"))
+    }
+
+    /// Sends heartbeats until one does not arrive: a connection may be silent without being closed.
+    async fn beat_always(
+        &self,
+        sender: &mut PgConnection,
+        heartbeat: &Heartbeat,
+    ) -> Result<(), StoreError> {
+        let pause = self.changes.max_staleness() / HEARTBEATS;
+        for number in 1.. {
+            let sent = Instant::now();
+            let Ok(arrived) =
+                timeout(PATIENT_HEARTBEATS * pause, heartbeat.beat(sender, number)).await
+            else {
+                tracing::warn!("notifications of other servers do not arrive; connecting again");
+                return Err(StoreError::unavailable("a heartbeat did not arrive in time"));
+            };
+            arrived?;
+            self.changes.confirm(sent);
+            sleep(pause).await;
         }
         Ok(())
     }
 
-    fn pass_on(&self, notification: &PgNotification) {
+    fn pass_on(&self, notification: &PgNotification, heartbeat: &Heartbeat) {
         match notification.channel() {
+            heartbeat::CHANNEL => heartbeat.receive(notification.payload()),
             changes::CHANNEL => self.changes.bump(),
             job::QUEUED => self.notifications.0.queued.notify_one(),
             run_event::CHANNEL => {
@@ -147,7 +239,7 @@ impl Db {
             if let Err(error) = notify.execute(self.pool()).await {
                 tracing::debug!(%error, "could not notify other servers of a job");
             }
-            tokio::time::sleep(ANNOUNCEMENT_PAUSE).await;
+            sleep(ANNOUNCEMENT_PAUSE).await;
         }
     }
 }

@@ -6,7 +6,8 @@ use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::batch::UsageTotals;
-use super::job::{self, JobType, NewJob};
+use super::idempotency::KeyedAnswer;
+use super::job::{self, JobRow, JobType};
 use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -67,19 +68,28 @@ impl ListedRow for OptimizationRow {
     }
 }
 
-const COLUMNS: &str = "select id, graph_id, graph_name, graph_version, state_version, optimizer, \
+impl JobRow for OptimizationRow {
+    const JOB: JobType = JOB;
+
+    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, optimizer, \
      request::text, status, lm_calls, input_tokens, output_tokens, cached_tokens, cost, seconds, \
      (select count(*) from optimization_candidates where optimization_id = id) as candidates, \
      result::text, best, found_state, activated::text, error::text, created_at, started_at, \
      finished_at, created_by \
-     from optimizations where workspace_id = ";
+     from optimizations where not expired and workspace_id = ";
 
-/// Stores a queued optimization and its job.
+    fn status(&self) -> RunStatus {
+        self.status
+    }
+}
+
+/// Stores a queued optimization, its job, and the answer of a request with a key.
 pub async fn accept(
     scope: &Scope,
     db: &Db,
     new: &OptimizationRow,
     request: &str,
+    answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
     let mut tx = db.pool().begin().await?;
     sqlx::query!(
@@ -101,28 +111,7 @@ pub async fn accept(
     )
     .execute(&mut *tx)
     .await?;
-    job::add(scope, &mut tx, NewJob { id: new.id, kind: JOB, request, at: new.created_at }).await?;
-    db.commit_job(tx).await
-}
-
-/// An optimization by id.
-pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<OptimizationRow, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
-    sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
-    let found = sql.build_query_as::<OptimizationRow>().fetch_optional(db.pool()).await?;
-    found.ok_or_else(|| StoreError::not_found("optimization", id))
-}
-
-/// The status; `None` if there is no such optimization.
-pub async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
-    let found = sqlx::query_scalar!(
-        "select status from optimizations where workspace_id = $1 and id = $2",
-        scope.workspace,
-        id
-    )
-    .fetch_optional(db.pool())
-    .await?;
-    found.map(RunStatus::try_from).transpose()
+    job::commit_queued(scope, db, tx, new, request, answer).await
 }
 
 /// One page of optimizations, newest first; of one graph, if named.
@@ -132,12 +121,12 @@ pub async fn list(
     graph: Option<Uuid>,
     list: ListQuery,
 ) -> Result<Page<OptimizationRow>, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(COLUMNS);
-    sql.push_bind(scope.workspace);
-    if let Some(graph) = graph {
-        sql.push(" and graph_id = ").push_bind(graph);
-    }
-    list.newest_first(db, sql, "").await
+    let filter = |sql: &mut QueryBuilder<Postgres>| {
+        if let Some(graph) = graph {
+            sql.push(" and graph_id = ").push_bind(graph);
+        }
+    };
+    job::list(scope, db, list, filter).await
 }
 
 /// Stores whether the result was activated.

@@ -4,7 +4,7 @@
 //! May not know optimizers: documents are JSON text.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 use super::batch::UsageTotals;
@@ -69,27 +69,92 @@ impl<'e> OptimizationEnd<'e> {
     }
 }
 
+/// A table of what an optimization has recorded by key: replies, or rollouts.
+#[derive(Clone, Copy)]
+struct RecordTable {
+    table: &'static str,
+    /// The column of the document.
+    document: &'static str,
+}
+
+/// Replies.
+const REPLIES: RecordTable = RecordTable { table: "optimization_purchases", document: "reply" };
+
+/// Rollouts.
+const ROLLOUTS: RecordTable = RecordTable { table: "optimization_rollouts", document: "rollout" };
+
+impl RecordTable {
+    async fn keys(self, scope: &Scope, db: &Db, owner: Uuid) -> Result<Vec<Vec<u8>>, StoreError> {
+        let table = self.table;
+        let sql =
+            format!("select key from {table} where optimization_id = $1 and workspace_id = $2");
+        let keys = sqlx::query_scalar(AssertSqlSafe(sql)).bind(owner).bind(scope.workspace);
+        Ok(keys.fetch_all(db.pool()).await?)
+    }
+
+    async fn find(
+        self,
+        scope: &Scope,
+        db: &Db,
+        owner: Uuid,
+        key: &RecordKey,
+    ) -> Result<Option<String>, StoreError> {
+        let Self { table, document } = self;
+        let sql = format!(
+            "select {document}::text from {table}
+             where optimization_id = $1 and key = $2 and workspace_id = $3"
+        );
+        let found = sqlx::query_scalar(AssertSqlSafe(sql)).bind(owner).bind(key.as_slice());
+        Ok(found.bind(scope.workspace).fetch_optional(db.pool()).await?)
+    }
+
+    async fn add(
+        self,
+        scope: &Scope,
+        connection: &mut PgConnection,
+        owner: Uuid,
+        rows: &[(RecordKey, String)],
+    ) -> Result<(), StoreError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (keys, documents): (Vec<&[u8]>, Vec<&str>) =
+            rows.iter().map(|(key, text)| (key.as_slice(), text.as_str())).unzip();
+        let Self { table, document } = self;
+        let sql = format!(
+            "insert into {table} (optimization_id, key, workspace_id, {document})
+             select $1, key, $2, document::json
+             from unnest($3::bytea[], $4::text[]) as new (key, document)
+             on conflict do nothing"
+        );
+        let added = sqlx::query(AssertSqlSafe(sql)).bind(owner).bind(scope.workspace);
+        added.bind(keys).bind(documents).execute(connection).await?;
+        Ok(())
+    }
+
+    /// Removes some rows whose optimization has ended; returns how many.
+    async fn purge(self, db: &Db, owner: Option<Uuid>) -> Result<u64, StoreError> {
+        let table = self.table;
+        let sql = format!(
+            "delete from {table} where (optimization_id, key) in (
+                 select old.optimization_id, old.key from {table} old
+                 where ($2::uuid is null or old.optimization_id = $2)
+                   and not exists (select from jobs where id = old.optimization_id)
+                 limit $1 for update skip locked)"
+        );
+        let purged = sqlx::query(AssertSqlSafe(sql)).bind(STEP).bind(owner);
+        Ok(purged.execute(db.pool()).await?.rows_affected())
+    }
+}
+
 /// The keys of recorded replies and of recorded rollouts.
 pub async fn keys(
     scope: &Scope,
     db: &Db,
     optimization: Uuid,
 ) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>), StoreError> {
-    let purchases = sqlx::query_scalar!(
-        "select key from optimization_purchases where optimization_id = $1 and workspace_id = $2",
-        optimization,
-        scope.workspace
-    )
-    .fetch_all(db.pool())
-    .await?;
-    let rollouts = sqlx::query_scalar!(
-        "select key from optimization_rollouts where optimization_id = $1 and workspace_id = $2",
-        optimization,
-        scope.workspace
-    )
-    .fetch_all(db.pool())
-    .await?;
-    Ok((purchases, rollouts))
+    let replies = REPLIES.keys(scope, db, optimization).await?;
+    Ok((replies, ROLLOUTS.keys(scope, db, optimization).await?))
 }
 
 /// A recorded reply.
@@ -99,16 +164,7 @@ pub async fn purchase(
     optimization: Uuid,
     key: &RecordKey,
 ) -> Result<Option<String>, StoreError> {
-    let found = sqlx::query_scalar!(
-        r#"select reply::text as "reply!" from optimization_purchases
-           where optimization_id = $1 and key = $2 and workspace_id = $3"#,
-        optimization,
-        key,
-        scope.workspace
-    )
-    .fetch_optional(db.pool())
-    .await?;
-    Ok(found)
+    REPLIES.find(scope, db, optimization, key).await
 }
 
 /// A recorded rollout.
@@ -118,16 +174,7 @@ pub async fn rollout(
     optimization: Uuid,
     key: &RecordKey,
 ) -> Result<Option<String>, StoreError> {
-    let found = sqlx::query_scalar!(
-        r#"select rollout::text as "rollout!" from optimization_rollouts
-           where optimization_id = $1 and key = $2 and workspace_id = $3"#,
-        optimization,
-        key,
-        scope.workspace
-    )
-    .fetch_optional(db.pool())
-    .await?;
-    Ok(found)
+    ROLLOUTS.find(scope, db, optimization, key).await
 }
 
 /// Writes records. False, writing nothing, if the lease is lost. Safe to repeat.
@@ -147,53 +194,12 @@ pub async fn record(
     if !held {
         return Ok(false);
     }
-    add_records(scope, &mut tx, lease, records).await?;
+    REPLIES.add(scope, &mut tx, lease.job, &records.purchases).await?;
+    ROLLOUTS.add(scope, &mut tx, lease.job, &records.rollouts).await?;
     optimization_candidate::write(scope, &mut tx, lease, &records.candidates).await?;
     set_spent(&mut tx, lease, records.spent, records.seconds).await?;
     tx.commit().await?;
     Ok(true)
-}
-
-async fn add_records(
-    scope: &Scope,
-    connection: &mut PgConnection,
-    lease: Lease,
-    records: &OptimizationRecords,
-) -> Result<(), StoreError> {
-    let (keys, replies) = columns(&records.purchases);
-    if !keys.is_empty() {
-        sqlx::query!(
-            "insert into optimization_purchases (optimization_id, key, workspace_id, reply)
-             select $1, key, $2, reply::json from unnest($3::bytea[], $4::text[]) as new (key, reply)
-             on conflict do nothing",
-            lease.job,
-            scope.workspace,
-            &keys as &[&[u8]],
-            &replies as &[&str]
-        )
-        .execute(&mut *connection)
-        .await?;
-    }
-    let (keys, rollouts) = columns(&records.rollouts);
-    if !keys.is_empty() {
-        sqlx::query!(
-            "insert into optimization_rollouts (optimization_id, key, workspace_id, rollout)
-             select $1, key, $2, rollout::json
-             from unnest($3::bytea[], $4::text[]) as new (key, rollout)
-             on conflict do nothing",
-            lease.job,
-            scope.workspace,
-            &keys as &[&[u8]],
-            &rollouts as &[&str]
-        )
-        .execute(connection)
-        .await?;
-    }
-    Ok(())
-}
-
-fn columns(rows: &[(RecordKey, String)]) -> (Vec<&[u8]>, Vec<&str>) {
-    rows.iter().map(|(key, text)| (key.as_slice(), text.as_str())).unzip()
 }
 
 async fn set_spent(
@@ -246,27 +252,5 @@ pub async fn finish(db: &Db, lease: Lease, end: &OptimizationEnd<'_>) -> Result<
 /// Removes some replies and rollouts that no attempt needs any more: of one optimization, or of all
 /// that have ended. Returns the number of rows, which is 0 once none is left.
 pub async fn purge(db: &Db, of: Option<Uuid>) -> Result<u64, StoreError> {
-    let purchases = sqlx::query!(
-        "delete from optimization_purchases where (optimization_id, key) in (
-             select kept.optimization_id, kept.key from optimization_purchases kept
-             where ($2::uuid is null or kept.optimization_id = $2)
-               and not exists (select from jobs where id = kept.optimization_id)
-             limit $1 for update skip locked)",
-        STEP,
-        of
-    )
-    .execute(db.pool())
-    .await?;
-    let rollouts = sqlx::query!(
-        "delete from optimization_rollouts where (optimization_id, key) in (
-             select kept.optimization_id, kept.key from optimization_rollouts kept
-             where ($2::uuid is null or kept.optimization_id = $2)
-               and not exists (select from jobs where id = kept.optimization_id)
-             limit $1 for update skip locked)",
-        STEP,
-        of
-    )
-    .execute(db.pool())
-    .await?;
-    Ok(purchases.rows_affected() + rollouts.rows_affected())
+    Ok(REPLIES.purge(db, of).await? + ROLLOUTS.purge(db, of).await?)
 }

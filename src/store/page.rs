@@ -35,7 +35,7 @@ pub struct Page<T, K = Cursor> {
 }
 
 /// A row of a list that is ordered by time.
-pub(super) trait ListedRow: for<'r> FromRow<'r, PgRow> + Send + Unpin {
+pub trait ListedRow: for<'r> FromRow<'r, PgRow> + Send + Unpin {
     /// The position of the row in the list.
     fn cursor(&self) -> Cursor;
 }

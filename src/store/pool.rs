@@ -1,4 +1,4 @@
-//! The connections: how they are opened, how long anything may wait for one, and the migrations.
+//! The connections: how they are opened, and how long anything may wait for one.
 //!
 //! It may not know where the address came from. The `sqlx` pool stays inside this room.
 
@@ -6,32 +6,19 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::migrate::{MigrateError, Migrator};
+use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::StoreError;
 use super::changes::Changes;
-use super::listen::Notifications;
-
-/// A database migrated further by a newer release is fine: steps only ever expand what this one
-/// uses, and it must be able to start again beside that release or after it.
-fn migrator() -> Migrator {
-    let mut migrator = sqlx::migrate!();
-    migrator.set_ignore_missing(true);
-    migrator
-}
+use super::listen::{Notifications, TRUSTED_IDLE};
 
 /// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
 /// hold a lock for good. A session `set` passes connection poolers that refuse start-up options.
 const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
      set idle_in_transaction_session_timeout = '60s'";
-
-/// A connection idle for longer is tried before it is used. A busy one is trusted, as long as the
-/// connection that tells of changes lives: where that one was cut, others may have been too, and
-/// it takes at least this long to come back.
-pub(super) const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -45,13 +32,23 @@ pub struct PoolSettings {
     pub max_connections: u32,
     /// How long a caller waits for a connection before [`StoreError::Unavailable`].
     pub acquire_timeout: Duration,
-    /// Prepared statements kept by each connection.
+    /// Prepared statements cached by each connection.
     pub statement_cache: usize,
+    /// How long look-ups may be cached without a confirmation that no change was missed.
+    pub max_staleness: Duration,
+    /// How long a migration waits for the locks of others.
+    pub migration_patience: Duration,
 }
 
 impl Default for PoolSettings {
     fn default() -> Self {
-        Self { max_connections: 16, acquire_timeout: Duration::from_secs(5), statement_cache: 128 }
+        Self {
+            max_connections: 16,
+            acquire_timeout: Duration::from_secs(5),
+            statement_cache: 128,
+            max_staleness: Duration::from_secs(5),
+            migration_patience: Duration::from_secs(60),
+        }
     }
 }
 
@@ -63,6 +60,7 @@ pub struct Db {
     apart: PgPool,
     options: PgConnectOptions,
     acquire_timeout: Duration,
+    pub(super) migration_patience: Duration,
     graph_writers: Arc<Semaphore>,
     dataset_writers: Arc<Semaphore>,
     pub(super) changes: Changes,
@@ -73,7 +71,7 @@ impl Db {
     /// Opens the database at `url`, making one connection first: its error says what is wrong.
     pub async fn connect(url: &str, settings: &PoolSettings) -> Result<Self, StoreError> {
         let options = connect_options(url, settings)?;
-        let changes = Changes::default();
+        let changes = Changes::new(settings.max_staleness);
         let acquire_timeout = settings.acquire_timeout;
         let open = |connections| {
             let pool = pool_options(acquire_timeout, changes.clone());
@@ -89,6 +87,7 @@ impl Db {
             apart,
             options,
             acquire_timeout,
+            migration_patience: settings.migration_patience,
             graph_writers: places(2),
             dataset_writers: places(4),
             changes,
@@ -96,34 +95,6 @@ impl Db {
         };
         db.open_connection().await?.close().await?;
         Ok(db)
-    }
-
-    /// Applies the migrations that are missing. Servers that start together take turns: the
-    /// migrator holds an advisory lock on the database meanwhile.
-    pub async fn migrate(&self) -> Result<(), StoreError> {
-        // a connection of its own: waiting for that lock must not hit the statement timeout
-        let one = PgPoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
-        let own = one.connect_lazy_with(self.options());
-        let outcome = migrator().run(&own).await.map_err(from_migrate);
-        own.close().await;
-        outcome
-    }
-
-    /// Whether every migration of this binary has been applied.
-    pub async fn is_migrated(&self) -> Result<bool, StoreError> {
-        let newest = migrator().iter().map(|migration| migration.version).max();
-        // not checked at compile time: the migrator's own table is not among the migrations
-        let applied: Result<Option<i64>, sqlx::Error> =
-            sqlx::query_scalar("select max(version) from _sqlx_migrations where success")
-                .fetch_one(&self.pool)
-                .await;
-        match applied {
-            Ok(applied) => Ok(applied >= newest),
-            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => {
-                Ok(false)
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Whether the database answers; says no after two seconds.
@@ -135,7 +106,14 @@ impl Db {
         }
     }
 
-    /// Closes every connection; whoever asks afterwards gets [`StoreError::Unavailable`].
+    /// The time of the database's clock. Stored times are compared with this one: the clock of a server may
+    /// be wrong.
+    pub async fn now(&self) -> Result<DateTime<Utc>, StoreError> {
+        let now = sqlx::query_scalar!(r#"select clock_timestamp() as "now!""#);
+        Ok(now.fetch_one(&self.pool).await?)
+    }
+
+    /// Closes every connection; later callers receive [`StoreError::Unavailable`].
     pub async fn close(&self) {
         self.pool.close().await;
         self.apart.close().await;
@@ -160,6 +138,10 @@ impl Db {
     /// A connection that nobody else waits for, opened when it is first wanted.
     pub(super) fn apart(&self) -> &PgPool {
         &self.apart
+    }
+
+    pub(super) fn acquire_timeout(&self) -> Duration {
+        self.acquire_timeout
     }
 
     pub(super) fn options(&self) -> PgConnectOptions {
@@ -205,11 +187,4 @@ fn connect_options(url: &str, settings: &PoolSettings) -> Result<PgConnectOption
         .application_name("dsrs-server")
         .statement_cache_capacity(settings.statement_cache);
     Ok(options.disable_statement_logging())
-}
-
-fn from_migrate(error: MigrateError) -> StoreError {
-    match error {
-        MigrateError::Execute(error) => error.into(),
-        other => StoreError::Internal(Box::new(other)),
-    }
 }

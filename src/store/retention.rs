@@ -1,13 +1,14 @@
-//! Removes old rows in steps: runs and batches that have ended, datasets that were deleted. Several
+//! Removes old rows in steps: jobs of all kinds that have ended, datasets that were deleted. Several
 //! servers may do so at once: each skips rows that another has locked. May not know when a row is old.
 
 use chrono::{DateTime, Utc};
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
-/// The kinds of old rows, in the order of removal. A batch is hidden before its rows are removed, so that
-/// no client reads half of it.
+/// The kinds of old rows. A batch, an evaluation or an optimization is hidden before its rows are removed, so
+/// that no client reads half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiredRows {
     /// Runs.
@@ -28,11 +29,23 @@ pub enum ExpiredRows {
     DatasetVersions,
     /// Deleted datasets without versions.
     EmptyDatasets,
+    /// Evaluations that are visible.
+    Evaluations,
+    /// Results of hidden evaluations.
+    EvaluationResults,
+    /// Hidden evaluations without results.
+    EmptyEvaluations,
+    /// Optimizations that are visible.
+    Optimizations,
+    /// Candidates of hidden optimizations.
+    Candidates,
+    /// Hidden optimizations without candidates.
+    EmptyOptimizations,
 }
 
 impl ExpiredRows {
-    /// All kinds.
-    pub const ALL: [Self; 9] = [
+    /// Runs, batches and deleted datasets, in the order of removal.
+    pub const OF_RUNS: &[Self] = &[
         Self::Runs,
         Self::Batches,
         Self::BatchResults,
@@ -43,6 +56,14 @@ impl ExpiredRows {
         Self::DatasetVersions,
         Self::EmptyDatasets,
     ];
+
+    /// Evaluations, in the order of removal.
+    pub const OF_EVALUATIONS: &[Self] =
+        &[Self::Evaluations, Self::EvaluationResults, Self::EmptyEvaluations];
+
+    /// Optimizations, in the order of removal.
+    pub const OF_OPTIMIZATIONS: &[Self] =
+        &[Self::Optimizations, Self::Candidates, Self::EmptyOptimizations];
 }
 
 /// Datasets that are considered in one step.
@@ -140,6 +161,14 @@ pub async fn remove(
             &unused(scope, db, before).await?,
             most
         ),
+        ExpiredRows::Evaluations => return EVALUATIONS.hide(scope, db, before, most).await,
+        ExpiredRows::EvaluationResults => return EVALUATIONS.remove_parts(scope, db, most).await,
+        ExpiredRows::EmptyEvaluations => return EVALUATIONS.remove_empty(scope, db, most).await,
+        ExpiredRows::Optimizations => return OPTIMIZATIONS.hide(scope, db, before, most).await,
+        ExpiredRows::Candidates => return OPTIMIZATIONS.remove_parts(scope, db, most).await,
+        ExpiredRows::EmptyOptimizations => {
+            return OPTIMIZATIONS.remove_empty(scope, db, most).await;
+        }
     };
     Ok(removal.execute(db.pool()).await?.rows_affected())
 }
@@ -162,4 +191,74 @@ async fn unused(scope: &Scope, db: &Db, before: DateTime<Utc>) -> Result<Vec<Uui
     .fetch_all(db.pool())
     .await?;
     Ok(found)
+}
+
+/// A table of jobs that have parts, and the table of the parts.
+struct PartedTable {
+    table: &'static str,
+    parts: &'static str,
+    /// The column of a part that names its job.
+    job: &'static str,
+    /// The column that numbers the parts of a job.
+    number: &'static str,
+}
+
+const EVALUATIONS: PartedTable = PartedTable {
+    table: "evaluations",
+    parts: "evaluation_results",
+    job: "evaluation_id",
+    number: "position",
+};
+
+const OPTIMIZATIONS: PartedTable = PartedTable {
+    table: "optimizations",
+    parts: "optimization_candidates",
+    job: "optimization_id",
+    number: "number",
+};
+
+impl PartedTable {
+    async fn hide(
+        &self,
+        scope: &Scope,
+        db: &Db,
+        before: DateTime<Utc>,
+        most: i64,
+    ) -> Result<u64, StoreError> {
+        let Self { table, .. } = self;
+        let sql = format!(
+            "update {table} set expired = true where id in (
+                 select id from {table}
+                 where workspace_id = $1 and finished_at < $3 and not expired
+                 limit $2 for update skip locked)"
+        );
+        let hidden = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most).bind(before);
+        Ok(hidden.execute(db.pool()).await?.rows_affected())
+    }
+
+    async fn remove_parts(&self, scope: &Scope, db: &Db, most: i64) -> Result<u64, StoreError> {
+        let Self { table, parts, job, number } = self;
+        let sql = format!(
+            "delete from {parts} where ({job}, {number}) in (
+                 select part.{job}, part.{number} from {table}
+                 join {parts} part on part.{job} = {table}.id
+                 where {table}.workspace_id = $1 and {table}.expired
+                 limit $2 for update of part skip locked)"
+        );
+        let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
+        Ok(removed.execute(db.pool()).await?.rows_affected())
+    }
+
+    async fn remove_empty(&self, scope: &Scope, db: &Db, most: i64) -> Result<u64, StoreError> {
+        let Self { table, parts, job, .. } = self;
+        let sql = format!(
+            "delete from {table} where id in (
+                 select id from {table}
+                 where workspace_id = $1 and expired
+                   and not exists (select from {parts} where {job} = {table}.id)
+                 limit $2 for update skip locked)"
+        );
+        let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
+        Ok(removed.execute(db.pool()).await?.rows_affected())
+    }
 }

@@ -1,4 +1,4 @@
-//! Runs: the record, one by id, and lists. Writing them is `run_recorder`, and `background_run` for those
+//! Runs: the record, and lists. Writing them is `run_recorder`, and `background_run` for those
 //! in the background.
 
 use std::fmt;
@@ -7,16 +7,16 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::graph::GraphRef;
+use super::graph_ref::GraphRef;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// Where a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunStatus {
     /// Not started.
     Queued,
-    /// Under way.
+    /// In progress.
     Running,
     /// Parked until a value comes.
     Waiting,
@@ -76,8 +76,8 @@ impl TryFrom<String> for RunStatus {
     }
 }
 
-/// A run, as it is handed over and read back. Documents are JSON text, kept as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A run, as it is stored and read back. Documents are JSON text, stored byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct RunRow {
     /// Its id, from the caller.
     pub id: Uuid,
@@ -90,6 +90,7 @@ pub struct RunRow {
     /// The state version that it ran with.
     pub state_version: i32,
     /// How it ended.
+    #[sqlx(try_from = "String")]
     pub status: RunStatus,
     /// When it was asked for.
     pub created_at: DateTime<Utc>,
@@ -113,6 +114,12 @@ pub struct RunRow {
     pub trace: String,
     /// On whose behalf; written from the scope.
     pub created_by: String,
+}
+
+impl ListedRow for RunRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
 }
 
 impl RunRow {
@@ -178,42 +185,7 @@ pub struct RunFilter {
     pub until: Option<DateTime<Utc>>,
 }
 
-/// A run by id.
-pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<RunRow, StoreError> {
-    let row = sqlx::query!(
-        r#"select id, graph_id, graph_name, graph_version, state_version, status, created_at,
-                  started_at, finished_at, duration_ms, inputs::text as "inputs!", outputs::text,
-                  error::text, usage::text as "usage!", nodes::text as "nodes!",
-                  trace::text as "trace!", created_by
-           from runs where workspace_id = $1 and id = $2"#,
-        scope.workspace,
-        id
-    )
-    .fetch_optional(db.pool())
-    .await?
-    .ok_or_else(|| StoreError::not_found("run", id))?;
-    Ok(RunRow {
-        id: row.id,
-        graph_id: row.graph_id,
-        graph_name: row.graph_name,
-        graph_version: row.graph_version,
-        state_version: row.state_version,
-        status: row.status.try_into()?,
-        created_at: row.created_at,
-        started_at: row.started_at,
-        finished_at: row.finished_at,
-        duration_ms: row.duration_ms,
-        inputs: row.inputs,
-        outputs: row.outputs,
-        error: row.error,
-        usage: row.usage,
-        nodes: row.nodes,
-        trace: row.trace,
-        created_by: row.created_by,
-    })
-}
-
-/// What a run was given and gave. Documents are JSON text.
+/// The inputs and outputs of a run. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunValues {
     /// Its id.
@@ -222,7 +194,7 @@ pub struct RunValues {
     pub graph_id: Uuid,
     /// The graph's name at the time.
     pub graph_name: String,
-    /// How it stands.
+    /// Its status.
     pub status: RunStatus,
     /// What it was given.
     pub inputs: String,
@@ -230,7 +202,7 @@ pub struct RunValues {
     pub outputs: Option<String>,
 }
 
-/// What these runs were given and gave, in any order, without those that are not there.
+/// The inputs and outputs of these runs, in any order, without those that do not exist.
 pub(super) async fn run_values(
     scope: &Scope,
     connection: &mut PgConnection,
@@ -255,18 +227,6 @@ pub(super) async fn run_values(
         })
     });
     run_values.collect()
-}
-
-/// How a run stands; `None` when there is no such run.
-pub async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
-    let status = sqlx::query_scalar!(
-        "select status from runs where workspace_id = $1 and id = $2",
-        scope.workspace,
-        id
-    )
-    .fetch_optional(db.pool())
-    .await?;
-    status.map(RunStatus::try_from).transpose()
 }
 
 /// One page of runs, newest first.

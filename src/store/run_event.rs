@@ -1,5 +1,4 @@
-//! What is told of runs while they go on, by ids that count within a run. What an event says is not
-//! known here.
+//! The events of runs in progress, numbered within a run. May not know what an event says.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::Uuid;
@@ -7,19 +6,19 @@ use uuid::Uuid;
 use super::job::Lease;
 use super::{Db, Scope, StoreError};
 
-/// The channel on which it is told that a run has news.
+/// The channel that announces new events of a run.
 pub(super) const CHANNEL: &str = "dsrs_run_events";
 
-/// How many rows are read at once. Each may hold a mebibyte, and every follower reads its own.
-const AT_ONCE: i64 = 8;
+/// The number of rows per read. Each may hold a mebibyte, and every follower reads its own.
+const PAGE: i64 = 8;
 
-/// How long events are kept. A run that still goes on by then tells the rest of itself.
-const KEPT: TimeDelta = TimeDelta::hours(1);
+/// How long events are stored. Followers of a longer run still receive its newer events.
+const RETENTION: TimeDelta = TimeDelta::hours(1);
 
-/// How many rows are removed at once.
-const REMOVED_AT_ONCE: i64 = 1000;
+/// The number of rows that are removed in one step.
+const PURGED_ROWS: i64 = 1000;
 
-/// What was told within a moment.
+/// Events that were written together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventsRow {
     /// The id of the newest event.
@@ -28,8 +27,8 @@ pub struct EventsRow {
     pub events: String,
 }
 
-/// Adds what was told of a run that is worked on, and tells those who follow it; false when the
-/// lease is lost. Doing it again changes nothing.
+/// Adds events of a claimed run and notifies its followers. False if the lease is lost. Safe to
+/// repeat.
 pub async fn append(
     db: &Db,
     lease: Lease,
@@ -54,7 +53,7 @@ pub async fn append(
     Ok(held)
 }
 
-/// Keeps how many events were told of a run that nobody works on: streamed, or parked.
+/// Stores the number of events of a run that has no worker: streamed, or parked.
 pub async fn count(
     scope: &Scope,
     db: &Db,
@@ -75,7 +74,7 @@ pub async fn count(
     Ok(())
 }
 
-/// What was told of a run behind an event, the oldest first.
+/// The events of a run after an event, the oldest first.
 pub async fn after(
     scope: &Scope,
     db: &Db,
@@ -89,20 +88,20 @@ pub async fn after(
         run,
         seen,
         scope.workspace,
-        AT_ONCE
+        PAGE
     )
     .fetch_all(db.pool())
     .await?;
     Ok(rows)
 }
 
-/// Tells those who follow a run that there is news of it elsewhere: in its record.
-pub async fn tell(db: &Db, run: Uuid) -> Result<(), StoreError> {
+/// Notifies the followers of a run that its record has changed.
+pub async fn announce(db: &Db, run: Uuid) -> Result<(), StoreError> {
     sqlx::query!("select pg_notify($1, $2)", CHANNEL, run.to_string()).execute(db.pool()).await?;
     Ok(())
 }
 
-/// The id of the newest event of a run, where any is known.
+/// The id of the newest event of a run, if it has one.
 pub async fn newest(db: &Db, run: Uuid) -> Result<Option<i64>, StoreError> {
     let newest = sqlx::query_scalar!("select max(last_id) from run_events where run_id = $1", run)
         .fetch_one(db.pool())
@@ -110,8 +109,8 @@ pub async fn newest(db: &Db, run: Uuid) -> Result<Option<i64>, StoreError> {
     Ok(newest)
 }
 
-/// Removes events that are old, at most so many; says how many. Of a run that is not done the newest
-/// stay: from there the next attempt counts on.
+/// Removes some old events; returns the number of rows. The newest row of a run that has not ended
+/// remains: the next attempt continues its numbering.
 pub async fn purge(db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
     let removed = sqlx::query!(
         "delete from run_events where (run_id, last_id) in
@@ -121,8 +120,8 @@ pub async fn purge(db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
                  or exists (select 1 from run_events newer
                             where newer.run_id = old.run_id and newer.last_id > old.last_id))
           order by created_at limit $2 for update skip locked)",
-        now - KEPT,
-        REMOVED_AT_ONCE
+        now - RETENTION,
+        PURGED_ROWS
     )
     .execute(db.pool())
     .await?;

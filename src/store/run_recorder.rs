@@ -1,6 +1,6 @@
-//! Group commit of finished runs: one writer inserts whatever has gathered while its previous
-//! commit was under way, so that thousands of answers a second wait for a handful of
-//! transactions, and a lone run waits for nobody.
+//! Group commit of finished runs: one writer inserts all runs that have arrived during its
+//! previous commit, so that thousands of answers a second wait for a handful of transactions, and a
+//! single run does not wait for others.
 //!
 //! It may not know how a run is made, nor spawn: the caller runs [`RunWriter::run`] as a task.
 
@@ -20,7 +20,7 @@ use crate::config::Record;
 const BATCH_RUNS: usize = 512;
 /// A batch is sent once its documents reach this size.
 const BATCH_BYTES: usize = 4 << 20;
-/// Runs that may wait in memory; whoever comes next waits outside.
+/// Runs that may wait in memory; the next caller waits for room.
 const QUEUE_RUNS: usize = 8192;
 /// The same bound by size, in KiB.
 const QUEUE_KIB: usize = 32 << 10;
@@ -240,7 +240,7 @@ impl RunWriter {
             self.counts.runs.fetch_add(count, Ordering::Relaxed);
         }
         for ack in batch.into_iter().filter_map(|waiting| waiting.ack) {
-            // whoever no longer waits needs no answer
+            // a caller that no longer waits needs no answer
             let _ = ack.send(copy(&outcome));
         }
     }

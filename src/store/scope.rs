@@ -1,4 +1,4 @@
-//! On whose behalf the store is asked. It may not know how a caller was authenticated.
+//! The scope of a call: a workspace and a caller. May not know how a caller was authenticated.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use uuid::Uuid;
 /// The workspace that the migrations make; the only one for now.
 pub const DEFAULT_WORKSPACE: Uuid = Uuid::from_u128(0x00000000_0000_7000_8000_000000000001);
 
-/// The caller: which workspace it sees, and the name that its rows keep.
+/// The caller: which workspace it sees, and the name that is stored with its rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// Nothing outside this workspace is seen or written.
     pub workspace: Uuid,
-    /// The API key's short id, or `anonymous`; kept as `created_by`.
+    /// The API key's short id, or `anonymous`; stored as `created_by`.
     pub actor: Arc<str>,
 }
 

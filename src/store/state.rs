@@ -1,12 +1,12 @@
-//! Predictor states: numbered within their graph, each made for one graph version, one of them in
-//! force for it. Writing one is `graph_edit`, which holds the graph's lock; how what is in force
-//! moved is `state_activation`.
+//! Predictor states: numbered within their graph, each made for one graph version, one of them
+//! active for it. Writing one is `graph_edit`, which holds the graph's lock; the history of
+//! activations is `state_activation`.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use uuid::Uuid;
 
-use super::graph::GraphRef;
+use super::graph_ref::GraphRef;
 use super::{Db, ListQuery, Page, Scope, StoreError};
 
 /// A state to be written. What is left at its default is not known.
@@ -26,16 +26,18 @@ pub struct NewState<'a> {
     pub content_hash: &'a str,
 }
 
-/// A state version.
-#[derive(Clone, Debug, PartialEq)]
+/// A state version. `COLUMNS` names its columns apart from those of a graph.
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct StateRow {
     /// Its number within the graph.
+    #[sqlx(rename = "state_version")]
     pub version: i32,
     /// The graph version that it fits.
     pub graph_version: i32,
     /// The state it was made from.
     pub parent: Option<i32>,
     /// The optimization that made it; a client did where there is none.
+    #[sqlx(rename = "optimization_id")]
     pub optimization: Option<Uuid>,
     /// What was measured with it.
     pub score: Option<f64>,
@@ -44,12 +46,20 @@ pub struct StateRow {
     /// The overrides by predictor path, as stored.
     pub predictors: String,
     /// The hash of `predictors`.
+    #[sqlx(rename = "state_hash")]
     pub content_hash: String,
     /// When it was made.
+    #[sqlx(rename = "state_created_at")]
     pub created_at: DateTime<Utc>,
     /// Who made it.
+    #[sqlx(rename = "state_created_by")]
     pub created_by: String,
 }
+
+/// The columns of a [`StateRow`] from `state_versions s`.
+pub(super) const COLUMNS: &str = "s.version as state_version, s.graph_version, s.parent, \
+    s.optimization_id, s.score, s.dataset_hash, s.predictors::text, s.content_hash as state_hash, \
+    s.created_at as state_created_at, s.created_by as state_created_by";
 
 /// One line of a graph's state history.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +78,7 @@ pub struct StateSummaryRow {
     pub dataset_hash: Option<String>,
     /// The hash of its predictors.
     pub content_hash: String,
-    /// Whether it is the one in force for its graph version.
+    /// Whether it is the active one for its graph version.
     pub in_force: bool,
     /// When it was made.
     pub created_at: DateTime<Utc>,
@@ -87,8 +97,8 @@ pub async fn get(
     find(scope, &mut connection, graph, version).await
 }
 
-/// A graph's id and the version of the state in force: one look into the index of names (or ids) and
-/// one into that of what is in force, without any document.
+/// A graph's id and the version of the active state: one look into the index of names (or ids) and
+/// one into that of active states, without any document.
 pub async fn in_force(scope: &Scope, db: &Db, graph: &GraphRef) -> Result<(Uuid, i32), StoreError> {
     let found = match graph {
         GraphRef::Id(id) => sqlx::query!(
@@ -147,19 +157,14 @@ pub(super) async fn find(
     graph: Uuid,
     version: i32,
 ) -> Result<StateRow, StoreError> {
-    sqlx::query_as!(
-        StateRow,
-        r#"select version, graph_version, parent, optimization_id as optimization, score,
-                  dataset_hash, predictors::text as "predictors!", content_hash, created_at,
-                  created_by
-           from state_versions where workspace_id = $1 and graph_id = $2 and version = $3"#,
-        scope.workspace,
-        graph,
-        version
-    )
-    .fetch_optional(connection)
-    .await?
-    .ok_or_else(|| StoreError::not_found("state version", version))
+    let sql = format!(
+        "select {COLUMNS} from state_versions s
+         where s.workspace_id = $1 and s.graph_id = $2 and s.version = $3"
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(graph).bind(version);
+    row.fetch_optional(connection)
+        .await?
+        .ok_or_else(|| StoreError::not_found("state version", version))
 }
 
 /// What an optimization has made for a graph version already, by what it says.

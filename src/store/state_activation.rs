@@ -1,4 +1,4 @@
-//! What is in force, and how that moved: creation, promotion and rollback alike. Moving it is done by
+//! Which state is active, and how that changed: creation, promotion and rollback alike. It is changed by
 //! `graph_edit`, which holds the graph's lock.
 
 use chrono::{DateTime, Utc};
@@ -8,16 +8,16 @@ use uuid::Uuid;
 use super::state::StateRow;
 use super::{Db, ListQuery, Page, Scope, StoreError};
 
-/// One move of what is in force for a graph version.
+/// The activation of a state for a graph version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActivationItem {
-    /// Its number; later moves have greater ones.
+    /// Its number; later activations have greater ones.
     pub id: i64,
-    /// The graph version for which it is in force since then.
+    /// The graph version for which it has been active since then.
     pub graph_version: i32,
-    /// The state that was in force before; none when the graph version was new.
+    /// The state that was active before; none when the graph version was new.
     pub before: Option<i32>,
-    /// The state that was put in force.
+    /// The state that was activated.
     pub state_version: i32,
     /// The optimization that did it; a client did where there is none.
     pub optimization: Option<Uuid>,
@@ -27,7 +27,7 @@ pub struct ActivationItem {
     pub created_by: String,
 }
 
-/// One page of the moves of a graph, newest first; `before` is the last id of the page before.
+/// One page of the activations of a graph, newest first; `before` is the last id of the page before.
 pub async fn list(
     scope: &Scope,
     db: &Db,
@@ -58,7 +58,7 @@ pub async fn list(
     Ok(list.page(items, |item| item.id))
 }
 
-/// The state in force for a graph version.
+/// The active state for a graph version.
 pub(super) async fn in_force(
     connection: &mut PgConnection,
     graph: Uuid,
@@ -74,7 +74,7 @@ pub(super) async fn in_force(
     Ok(found)
 }
 
-/// The last that an optimization has put in force itself: the graph version and the state version.
+/// The last activation by an optimization: the graph version and the state version.
 pub(super) async fn made_by(
     connection: &mut PgConnection,
     workspace: Uuid,

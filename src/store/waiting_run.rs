@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::background_run::{self, NodeRow, insert, insert_node};
+use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Lease, NewJob};
 use super::run::RunRow;
 use super::{Db, Scope, StoreError};
@@ -86,13 +87,15 @@ pub enum SignalOutcome {
     Ended,
 }
 
-/// Stores the value for a waiting node as its checkpoint, and wakes the run.
+/// Stores the value for a waiting node as its checkpoint, wakes the run, and stores the answer of a request
+/// with a key. Stores nothing unless the value is accepted.
 pub async fn signal(
     scope: &Scope,
     db: &Db,
     run: Uuid,
     node: &NodeRow,
     at: DateTime<Utc>,
+    answer: Option<&KeyedAnswer>,
 ) -> Result<SignalOutcome, StoreError> {
     let mut tx = db.pool().begin().await?;
     // `park` locks the row, too: it either commits before this or sees the value.
@@ -130,6 +133,7 @@ pub async fn signal(
     if woken.rows_affected() == 1 {
         job::set_parked(&mut tx, run, false).await?;
     }
+    store_answer(scope, &mut tx, answer).await?;
     db.commit_job(tx).await?;
     Ok(SignalOutcome::Accepted)
 }

@@ -21,7 +21,7 @@ inventory::submit! {
             let tool = |arguments: CurrentTimeArguments| async move {
                 format_time(Utc::now(), arguments.utc_offset.as_deref())
             };
-            function_tool("current_time", "Tells the date and the time of day, as in \
+            function_tool("current_time", "Returns the date and the time of day, as in \
                 2026-01-31T14:05:09Z.", tool).map_err(|error| error.to_string())
         },
     }

@@ -1,5 +1,6 @@
 //! The HTTP client of tools: one request, whose redirects are checked like its first address, and a
-//! bounded response. Uses no proxy and no cookies, decompresses nothing. Knows no LM.
+//! bounded response. A secret is sent to the origin of the first address only, and only if its
+//! settings list that host. Uses no proxy and no cookies, decompresses nothing. Knows no LM.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -9,17 +10,19 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderValue,
-    LOCATION, USER_AGENT,
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName,
+    HeaderValue, LOCATION, USER_AGENT,
 };
 use hyper::{Method, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use secrecy::ExposeSecret;
 use url::Url;
 
 use super::dial::{Dial, DialError, SystemResolver};
 use super::guard::{Guard, Refused};
+use crate::config::Secret;
 
 /// Maximum number of redirects.
 const REDIRECTS: usize = 5;
@@ -35,9 +38,37 @@ const AGENT: HeaderValue =
 pub(super) struct FetchRequest {
     pub(super) method: Method,
     pub(super) url: Url,
-    /// Its headers. Those marked sensitive go to the first origin only.
+    /// Its headers without secrets.
     pub(super) headers: HeaderMap,
+    /// Its headers with secrets. They go to the first origin only.
+    pub(super) secret_headers: Vec<SecretHeader>,
     pub(super) body: Option<Bytes>,
+}
+
+/// A header with a secret.
+#[derive(Clone)]
+pub(super) struct SecretHeader {
+    name: HeaderName,
+    value: HeaderValue,
+    secret: Arc<Secret>,
+}
+
+impl SecretHeader {
+    /// A header that consists of a prefix and a secret.
+    ///
+    /// # Errors
+    /// The secret does not fit into a header.
+    pub(super) fn new(name: HeaderName, prefix: &str, secret: Arc<Secret>) -> Result<Self, String> {
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", secret.text.expose_secret()))
+            .map_err(|_| format!("the secret \"{}\" does not fit into a header", secret.name))?;
+        value.set_sensitive(true);
+        Ok(Self { name, value, secret })
+    }
+
+    /// The secret in it.
+    pub(super) fn secret(&self) -> &Secret {
+        &self.secret
+    }
 }
 
 /// A response of any status.
@@ -63,6 +94,8 @@ pub(super) struct Truncation {
 pub(super) enum FetchError {
     #[error("the request was refused: {0}")]
     Refused(#[from] Refused),
+    #[error("the request was refused: {0}")]
+    Unbound(String),
     #[error("{0}")]
     Failed(String),
 }
@@ -124,23 +157,29 @@ impl Fetch {
         let mut outgoing = hyper::Request::new(Full::new(request.body.clone().unwrap_or_default()));
         *outgoing.method_mut() = request.method.clone();
         *outgoing.uri_mut() = uri;
-        *outgoing.headers_mut() = request.headers.clone();
+        *outgoing.headers_mut() = request.all_headers()?;
         client.request(outgoing).await.map_err(|error| failed(&request.url, &error))
     }
 }
 
 impl FetchRequest {
-    /// Becomes the request that a redirect asks for. Sensitive headers stay with their origin.
+    /// Its headers with those that contain secrets; none of these may go to another host than its
+    /// settings list.
+    fn all_headers(&self) -> Result<HeaderMap, FetchError> {
+        let mut headers = self.headers.clone();
+        for header in &self.secret_headers {
+            header.secret.admit_url(&self.url).map_err(FetchError::Unbound)?;
+            headers.insert(header.name.clone(), header.value.clone());
+        }
+        Ok(headers)
+    }
+
+    /// Becomes the request that a redirect asks for. Secrets and credentials stay with their origin.
     fn follow(&mut self, next: Url, status: u16) {
         if next.origin() != self.url.origin() {
-            let private = |name: &_, value: &HeaderValue| {
-                value.is_sensitive() || name == AUTHORIZATION || name == COOKIE
-            };
-            self.headers = std::mem::take(&mut self.headers)
-                .iter()
-                .filter(|(name, value)| !private(*name, value))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect();
+            self.secret_headers.clear();
+            self.headers.remove(AUTHORIZATION);
+            self.headers.remove(COOKIE);
         }
         let rewritten = match status {
             303 => self.method != Method::HEAD,
@@ -218,4 +257,54 @@ fn failed(url: &Url, error: &(dyn Error + 'static)) -> FetchError {
     }
     let host = url.host_str().unwrap_or_default();
     FetchError::Failed(format!("`{host}` did not respond: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::config::Destination;
+
+    fn request(url: &str) -> FetchRequest {
+        let secret = Secret {
+            name: "KEY".to_owned(),
+            text: SecretString::from("hush-7"),
+            hosts: vec![Destination::read("api.example").unwrap()],
+            mcp: Vec::new(),
+        };
+        let header = SecretHeader::new(AUTHORIZATION, "Bearer ", Arc::new(secret)).unwrap();
+        FetchRequest {
+            method: Method::GET,
+            url: Url::parse(url).unwrap(),
+            headers: HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("text/plain"))]),
+            secret_headers: vec![header],
+            body: None,
+        }
+    }
+
+    #[test]
+    fn a_request_with_a_secret_for_another_host_is_refused_when_it_is_sent() {
+        let headers = request("https://api.example/x").all_headers().unwrap();
+        assert_eq!(headers[AUTHORIZATION], "Bearer hush-7");
+        assert!(!format!("{headers:?}").contains("hush-7"));
+        let refused = request("https://other.example/x").all_headers().unwrap_err().to_string();
+        assert!(refused.contains("secrets.KEY.hosts") && !refused.contains("hush-7"), "{refused}");
+    }
+
+    #[test]
+    fn a_redirect_takes_no_secret_to_another_origin_and_none_returns() {
+        let mut request = request("https://api.example/x");
+        request.follow(Url::parse("https://api.example/y").unwrap(), 302);
+        assert!(request.all_headers().unwrap().contains_key(AUTHORIZATION));
+        for away in ["http://api.example/y", "https://api.example:8443/", "https://other.example/"]
+        {
+            let mut request = self::request("https://api.example/x");
+            request.follow(Url::parse(away).unwrap(), 307);
+            assert!(!request.all_headers().unwrap().contains_key(AUTHORIZATION), "{away}");
+            request.follow(Url::parse("https://api.example/x").unwrap(), 307);
+            assert!(!request.all_headers().unwrap().contains_key(AUTHORIZATION), "{away}");
+            assert!(request.all_headers().unwrap().contains_key(CONTENT_TYPE));
+        }
+    }
 }

@@ -53,19 +53,13 @@ impl Guard {
     }
 
     fn lists(&self, host: &Host<&str>, port: u16) -> bool {
-        let name = match host {
-            Host::Ipv4(address) => return self.reaches(IpAddr::V4(*address), port),
-            Host::Ipv6(address) => return self.reaches(IpAddr::V6(*address), port),
-            Host::Domain(name) => name.strip_suffix('.').unwrap_or(name),
-        };
-        self.allowed.iter().any(|allowed| match allowed {
-            Destination::Public => true,
-            Destination::Host { name: listed, port: only } => name == listed && fits(*only, port),
-            Destination::Subdomains { name: above, port: only } => {
-                is_below(name, above) && fits(*only, port)
-            }
-            Destination::Network { .. } => false,
-        })
+        match host {
+            Host::Ipv4(address) => self.reaches(IpAddr::V4(*address), port),
+            Host::Ipv6(address) => self.reaches(IpAddr::V6(*address), port),
+            Host::Domain(_) => self.allowed.iter().any(|allowed| {
+                matches!(allowed, Destination::Public) || allowed.matches(host, port)
+            }),
+        }
     }
 
     /// Whether a URL may contain this address: it is public and public ones are listed, or it is listed.
@@ -86,26 +80,16 @@ impl Guard {
     }
 
     fn lists_address(&self, address: IpAddr, port: u16) -> bool {
-        let plain = address.to_canonical();
-        self.allowed.iter().any(|allowed| match allowed {
-            Destination::Network { network, port: only } => {
-                (network.contains(&plain) || network.contains(&address)) && fits(*only, port)
-            }
-            _ => false,
-        })
+        let host = match address {
+            IpAddr::V4(address) => Host::Ipv4(address),
+            IpAddr::V6(address) => Host::Ipv6(address),
+        };
+        self.allowed.iter().any(|allowed| allowed.matches(&host, port))
     }
 }
 
 fn unlisted(host: &Host<&str>, port: u16) -> Refused {
     Refused(format!("`{host}` (port {port}) is not in the server's `tools.allow`"))
-}
-
-fn fits(only: Option<u16>, port: u16) -> bool {
-    only.is_none_or(|only| only == port)
-}
-
-fn is_below(name: &str, above: &str) -> bool {
-    name.strip_suffix(above).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
 /// Whether an address belongs to the public internet.

@@ -1,5 +1,6 @@
-//! HTTP requests as tools: sends the request that the engine makes from a call, inserts the operator's
-//! secrets into headers, and returns the response. The guard decides where a request may go.
+//! HTTP requests as tools: sends the request that the engine makes from a call, with the operator's
+//! secrets in its headers, and returns the response. The guard decides where a request may go, the
+//! settings of a secret where that may go.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use dsrs::value::{Fields, Payload};
 use futures_util::future::{BoxFuture, FutureExt};
 use hyper::Method;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use url::Url;
 
-use super::fetch::{Fetch, FetchRequest, FetchResponse};
+use super::fetch::{Fetch, FetchRequest, FetchResponse, SecretHeader};
 use crate::config::Secrets;
 
 /// How much of an error response the LM sees, in characters.
@@ -24,15 +25,16 @@ const SHOWN: usize = 2000;
 struct HttpCaller {
     tool: HttpTool,
     headers: HeaderMap,
-    /// The secrets in its headers, which are removed from every response.
-    secrets: Vec<(Arc<str>, SecretString)>,
+    /// The headers with secrets, whose texts are removed from every response.
+    secret_headers: Vec<SecretHeader>,
     fetch: Arc<Fetch>,
 }
 
 /// Makes a tool from the description of a request.
 ///
 /// # Errors
-/// A host that is not allowed, an unknown secret, or a secret that does not fit into a header.
+/// A host that is not allowed, an unknown secret, or a secret that may not go to this host or does not
+/// fit into a header.
 pub(super) fn http_tool(
     tool: &HttpTool,
     secrets: &Secrets,
@@ -44,15 +46,14 @@ pub(super) fn http_tool(
     let mut caller = HttpCaller {
         tool: tool.clone(),
         headers: HeaderMap::new(),
-        secrets: Vec::new(),
+        secret_headers: Vec::new(),
         fetch: fetch.clone(),
     };
     for (name, text) in &tool.headers {
-        let value =
-            caller.header(text, secrets).map_err(|why| format!("header `{name}`: {why}"))?;
-        let name = HeaderName::from_bytes(name.as_bytes())
+        let header = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| format!("`{name}` is not a header name"))?;
-        caller.headers.insert(name, value);
+        let added = caller.add_header(header, text, secrets, &url);
+        added.map_err(|why| format!("header `{name}`: {why}"))?;
     }
     if tool.method.has_body() {
         let json = HeaderValue::from_static("application/json");
@@ -62,21 +63,26 @@ pub(super) fn http_tool(
 }
 
 impl HttpCaller {
-    /// The value of a header. A value with a secret is marked sensitive, so that it stays with its
-    /// origin and is never printed.
-    fn header(&mut self, text: &HeaderText, secrets: &Secrets) -> Result<HeaderValue, String> {
-        let (name, prefix) = match text {
+    /// Adds a header. One with a secret is sent only where the secret may go, and never printed.
+    fn add_header(
+        &mut self,
+        name: HeaderName,
+        text: &HeaderText,
+        secrets: &Secrets,
+        url: &Url,
+    ) -> Result<(), String> {
+        match text {
             HeaderText::Text(text) => {
-                return HeaderValue::from_str(text).map_err(|_| "no header can hold it".to_owned());
+                let value = HeaderValue::from_str(text)
+                    .map_err(|_| "it is not a valid header value".to_owned())?;
+                self.headers.insert(name, value);
             }
-            HeaderText::Secret { name, prefix } => (name, prefix),
-        };
-        let secret = secrets.get(name)?;
-        let mut value = HeaderValue::from_str(&format!("{prefix}{}", secret.expose_secret()))
-            .map_err(|_| format!("the secret \"{name}\" does not fit into a header"))?;
-        value.set_sensitive(true);
-        self.secrets.push((name.clone(), secret.clone()));
-        Ok(value)
+            HeaderText::Secret { name: secret, prefix } => {
+                let secret = secrets.for_url(secret, url)?;
+                self.secret_headers.push(SecretHeader::new(name, prefix, secret.clone())?);
+            }
+        }
+        Ok(())
     }
 
     async fn ask(&self, args: &Fields) -> Result<Payload, String> {
@@ -98,6 +104,7 @@ impl HttpCaller {
             method: method(self.tool.method),
             url: Url::parse(&call.url).map_err(|error| format!("the URL is not valid: {error}"))?,
             headers: self.headers.clone(),
+            secret_headers: self.secret_headers.clone(),
             body: call.body.map(|body| Bytes::from(body.to_json())),
         })
     }
@@ -140,9 +147,11 @@ impl HttpCaller {
             }
         }
         let mut text = String::from_utf8_lossy(body).into_owned();
-        for (name, secret) in &self.secrets {
-            if text.contains(secret.expose_secret()) {
-                text = text.replace(secret.expose_secret(), &format!("(secret {name})"));
+        for header in &self.secret_headers {
+            let secret = header.secret();
+            if text.contains(secret.text.expose_secret()) {
+                let shown = format!("(secret {})", secret.name);
+                text = text.replace(secret.text.expose_secret(), &shown);
             }
         }
         Ok(text)

@@ -2,6 +2,9 @@
 //! connection is lost; its tools are listed periodically, so that a definition does not wait for
 //! them. Calls wait for a connection; a waiting call speeds up the next attempt.
 
+mod connect;
+mod tool;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,9 +18,9 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::mcp_connect::{McpConnection, connect};
-use super::mcp_tool::McpTool;
 use crate::config::{McpConfig, McpTransport};
+use connect::{McpConnection, connect};
+use tool::McpTool;
 
 /// How long a server may take to start and to list its tools. An old protocol is detected after 10 s.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -30,7 +33,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 
 /// All servers.
 pub(super) struct McpServers {
-    servers: IndexMap<String, Arc<Server>>,
+    servers: IndexMap<String, Arc<McpServer>>,
     changes: Arc<AtomicU64>,
 }
 
@@ -39,7 +42,7 @@ impl McpServers {
     pub(super) fn new(settings: &IndexMap<String, McpConfig>) -> Self {
         let changes = Arc::new(AtomicU64::new(0));
         let server = |(name, config): (&String, &McpConfig)| {
-            let server = Server {
+            let server = McpServer {
                 name: name.clone(),
                 config: config.clone(),
                 state: watch::Sender::new(ServerState::Pending),
@@ -93,7 +96,7 @@ impl McpServers {
 }
 
 /// One server.
-pub(super) struct Server {
+pub(super) struct McpServer {
     name: String,
     config: McpConfig,
     state: watch::Sender<ServerState>,
@@ -126,7 +129,7 @@ impl ServerState {
     }
 }
 
-impl Server {
+impl McpServer {
     /// Calls a tool by the server's name for it; an error is a sentence for the LM.
     pub(super) async fn call(
         &self,

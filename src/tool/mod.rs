@@ -7,8 +7,6 @@ mod fetch;
 mod guard;
 mod http;
 mod mcp;
-mod mcp_connect;
-mod mcp_tool;
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Settings: which layer wins, and what each mistake is answered with.
+//! Settings: precedence of layers, and the message for each mistake.
 
 use std::path::PathBuf;
 
+use dsrs_sandbox::Wall;
 use dsrs_server::config::{
     Config, Environment, Flags, McpTransport, Record, all_settings, settings_markdown,
 };
@@ -194,7 +195,7 @@ fn an_unusable_key_and_an_empty_key_file_are_refused() {
         [
             "api_keys: key 2 contains a character that an Authorization header cannot carry"
                 .to_owned(),
-            format!("api_keys_file: {path} holds no key"),
+            format!("api_keys_file: {path} contains no key"),
         ]
     );
 }
@@ -479,6 +480,70 @@ fn tools_secrets_and_mcp_servers_come_from_file_and_variables() {
 }
 
 #[test]
+fn a_secret_is_bound_to_hosts_and_mcp_servers() {
+    let file = SettingsFile::new(
+        "[secrets]\nOLD = 'old'\n[secrets.BOUND]\nvalue = 'in-file'\n\
+         hosts = ['api.github.com', '*.ghe.example']\nmcp = ['office']\n\
+         [mcp.office]\nurl = 'http://127.0.0.1/'\nheaders = { Authorization = '${BOUND}' }\n",
+    );
+    let env = [
+        ("DSRS_SECRETS__BOUND", "of-variable"),
+        ("DSRS_SECRETS__NEW", "new"),
+        ("DSRS_SECRETS__NEW__HOSTS", "a.example, b.example:8443"),
+    ];
+    let config = file.load(&env).unwrap();
+    let secrets = &config.tools.secrets;
+    let sent = |name: &str, url: &str| {
+        let secret = secrets.for_url(name, &url.parse().unwrap());
+        secret.map(|secret| secret.text.expose_secret().to_owned())
+    };
+    assert_eq!(sent("BOUND", "https://api.github.com/").as_deref(), Ok("of-variable"));
+    assert_eq!(sent("BOUND", "https://x.ghe.example/").as_deref(), Ok("of-variable"));
+    assert_eq!(sent("NEW", "https://b.example:8443/").as_deref(), Ok("new"));
+    for (name, url) in [
+        ("NEW", "https://b.example/"),
+        ("NEW", "https://api.github.com/"),
+        ("OLD", "https://api.github.com/"),
+    ] {
+        assert!(sent(name, url).is_err(), "{name} {url}");
+    }
+    let McpTransport::Http { headers, .. } = &config.tools.mcp["office"].transport else {
+        panic!("{:?}", config.tools.mcp);
+    };
+    assert_eq!(headers["Authorization"].expose(), "of-variable");
+    // Only the one that goes nowhere is worth a warning.
+    assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+    let warning = &config.warnings[0];
+    assert!(warning.starts_with("secrets.OLD goes nowhere: "), "{warning}");
+    assert!(warning.contains("DSRS_SECRETS__OLD__HOSTS") && !warning.contains("old"), "{warning}");
+}
+
+#[test]
+fn a_secret_without_text_for_every_host_or_for_a_missing_server_is_refused() {
+    let file = SettingsFile::new(
+        "[secrets.A]\nhosts = ['a.example']\n\
+         [secrets.B]\nvalue = 'hush-b'\nhosts = ['*', 'https://b.example']\nmcp = ['ofice']\n\
+         [secrets.C]\nvalue = 'hush-c'\nhost = ['c.example']\n\
+         [secrets.D]\nvalue = 'hush-d'\nmcp = ['office']\n\
+         [mcp.office]\ncommand = ['x']\nenv = { B = '${B}', D = '${D}' }\n",
+    );
+    let found = problems(file.load(&[]));
+    let starts = [
+        "FILE:9: unknown key \"secrets.C.host\"; did you mean \"secrets.C.hosts\"?",
+        "secrets.A.value is missing; set it in the file, or set DSRS_SECRETS__A",
+        "secrets.B.hosts = \"*,https://b.example\" (FILE:5): \"https://b.example\" is not a host",
+        "secrets.B.hosts = \"*,https://b.example\" (FILE:5): a secret cannot go to every host",
+        "secrets.B.mcp = \"ofice\" (FILE:6): there is no MCP server \"ofice\"; did you mean \"office\"?",
+        "mcp.office.env.B (FILE:15): the secret \"B\" may not go to the MCP server \"office\", which is not in secrets.B.mcp",
+    ];
+    assert_eq!(found.len(), starts.len(), "{found:#?}");
+    for (line, start) in found.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}\n{start}");
+    }
+    assert!(!found.join("\n").contains("hush"), "{found:#?}");
+}
+
+#[test]
 fn the_table_has_a_row_for_each_setting_with_its_documented_names() {
     let table = settings_markdown();
     assert_eq!(table.lines().count(), all_settings().count() + 2);
@@ -499,11 +564,36 @@ fn the_table_has_a_row_for_each_setting_with_its_documented_names() {
 fn settings_change_the_limits_of_the_sandbox() {
     let sandbox = load(&[], &[]).unwrap().sandbox;
     assert!(sandbox.enabled);
+    assert_eq!(sandbox.require, Wall::of_platform().collect::<Vec<_>>());
     assert_eq!((sandbox.time.as_secs(), sandbox.memory, sandbox.output), (5, 128 << 20, 64 << 10));
     let given = [("DSRS_SANDBOX_ENABLED", "no"), ("DSRS_SANDBOX_TIME_S", "2")];
     let sandbox = load(&given, &[]).unwrap().sandbox;
     assert!(!sandbox.enabled && sandbox.time.as_secs() == 2);
+    let required = |names: &str| Ok(load(&[("DSRS_SANDBOX_REQUIRE", names)], &[])?.sandbox.require);
+    assert_eq!(required("seccomp, rlimits,seccomp"), Ok(vec![Wall::Rlimits, Wall::Seccomp]));
+    let unknown = required("secomp").map_err(|problems: Vec<String>| problems.join("\n"));
+    assert_eq!(
+        unknown.unwrap_err(),
+        "sandbox.require = \"secomp\" (environment variable DSRS_SANDBOX_REQUIRE): there is no wall \
+         \"secomp\"; expected auto, rlimits, user, no_new_privs, no_dump, parent_death, seccomp; did you \
+         mean \"seccomp\"?"
+    );
     let problems =
         load(&[("DSRS_SANDBOX_MEMORY_MIB", "0"), ("DSRS_SANDBOX_OUTPUT_KIB", "9999999")], &[]);
     assert_eq!(problems.map(|_| ()).unwrap_err().len(), 2);
+}
+
+#[test]
+fn settings_admit_hosts_and_origins() {
+    let http = load(&[], &[]).unwrap().http;
+    assert!(http.allowed_hosts.is_empty() && http.allowed_origins.is_empty() && http.compress);
+    let given = [
+        ("DSRS_HTTP_ALLOWED_HOSTS", "app.example.com,10.0.0.0/8"),
+        ("DSRS_HTTP_ALLOWED_ORIGINS", "https://App.example.com:443"),
+    ];
+    let http = load(&given, &[]).unwrap().http;
+    assert_eq!(http.allowed_hosts.len(), 2);
+    assert_eq!(http.allowed_origins, ["https://app.example.com"]);
+    let wrong = [("DSRS_HTTP_ALLOWED_HOSTS", "http://a"), ("DSRS_HTTP_ALLOWED_ORIGINS", "null,*")];
+    assert_eq!(load(&wrong, &[]).map(|_| ()).unwrap_err().len(), 3);
 }

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod compression;
 mod config;
+mod cross_origin;
 mod floors;
+mod hosts;
 mod malformed;
 mod openapi;
 mod pg;

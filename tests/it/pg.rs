@@ -1,8 +1,12 @@
-//! The private Postgres: it starts as whoever runs the tests, root or not, belongs to one server
-//! at a time, and outlives one that is killed.
+//! The private Postgres: it starts as root or as another user, belongs to one server at a time, and
+//! survives a killed server.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use dsrs_sandbox::SANDBOX_USER;
 use dsrs_server::pg::{PgOptions, PrivatePostgres};
 use sqlx::{Connection, PgConnection};
 
@@ -31,7 +35,7 @@ fn refusal(options: &PgOptions) -> String {
 }
 
 #[tokio::test]
-async fn it_starts_answers_on_a_socket_only_and_comes_back_with_its_data() {
+async fn postgres_listens_only_on_a_socket_and_restarts_with_its_data() {
     let directory = scratch();
     let first = PrivatePostgres::start(&options(directory.path())).unwrap();
     assert!(!first.is_adopted());
@@ -48,7 +52,7 @@ async fn it_starts_answers_on_a_socket_only_and_comes_back_with_its_data() {
 }
 
 #[tokio::test]
-async fn a_second_server_on_the_same_directory_is_refused_and_told_who_has_it() {
+async fn a_second_server_on_the_same_directory_is_refused_with_the_process_id_of_the_first() {
     let directory = scratch();
     let first = PrivatePostgres::start(&options(directory.path())).unwrap();
     let expected = format!(
@@ -60,12 +64,38 @@ async fn a_second_server_on_the_same_directory_is_refused_and_told_who_has_it() 
     first.stop().unwrap();
 }
 
+/// Whether a user can read a file.
+fn can_read(user: u32, group: u32, file: &Path) -> bool {
+    let mut command = Command::new("/bin/cat");
+    command.arg(file).uid(user).gid(group).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().unwrap().success()
+}
+
 #[tokio::test]
-async fn what_a_crash_leaves_behind_does_not_keep_it_from_starting() {
+async fn the_user_of_the_sandbox_reads_no_file_of_the_database() {
+    // Another user than root runs both; the sandbox then rests on its filter of system calls.
+    if !is_root() {
+        return;
+    }
+    let directory = scratch();
+    let postgres = PrivatePostgres::start(&options(directory.path())).unwrap();
+    let runs_as = std::fs::metadata(format!("/proc/{}", postgres.pid())).unwrap();
+    assert!(![0, SANDBOX_USER].contains(&runs_as.uid()), "{}", runs_as.uid());
+    assert!(![0, SANDBOX_USER].contains(&runs_as.gid()), "{}", runs_as.gid());
+    for file in ["data/PG_VERSION", "data/postgresql.conf", "postgres.log"] {
+        let file = postgres.directory().join(file);
+        assert!(can_read(runs_as.uid(), runs_as.gid(), &file), "{}", file.display());
+        assert!(!can_read(SANDBOX_USER, SANDBOX_USER, &file), "{}", file.display());
+    }
+    postgres.stop().unwrap();
+}
+
+#[tokio::test]
+async fn postgres_starts_after_a_crash() {
     let directory = scratch();
     PrivatePostgres::start(&options(directory.path())).unwrap().stop().unwrap();
     let pgdata = directory.path().join("postgres/data");
-    // The id of a process that lives and is something else: ours.
+    // The id of a running process that is not Postgres: this one.
     let other = format!("{}\n{}\n1\n5432\n\n\n\nready\n", std::process::id(), pgdata.display());
     for left in [other.as_str(), "2147483646\n", "not a number\n", ""] {
         std::fs::write(pgdata.join("postmaster.pid"), left).unwrap();
@@ -75,7 +105,7 @@ async fn what_a_crash_leaves_behind_does_not_keep_it_from_starting() {
 }
 
 #[tokio::test]
-async fn a_start_that_was_cut_off_while_making_the_cluster_is_begun_anew() {
+async fn an_interrupted_initdb_is_repeated() {
     let directory = scratch();
     let half = directory.path().join("postgres/data.new");
     std::fs::create_dir_all(&half).unwrap();
@@ -85,7 +115,7 @@ async fn a_start_that_was_cut_off_while_making_the_cluster_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_path_too_long_for_a_socket_gets_a_short_one_that_only_its_owner_can_enter() {
+async fn a_long_path_gets_a_short_private_socket_directory() {
     let directory = scratch();
     let long = directory.path().join("d".repeat(100));
     let postgres = PrivatePostgres::start(&options(&long)).unwrap();
@@ -108,7 +138,7 @@ async fn a_path_with_quotes_spaces_and_commas_is_as_good_as_any() {
 }
 
 #[tokio::test]
-async fn root_puts_the_files_where_the_other_user_can_get_and_nobody_else_needs_to() {
+async fn root_stores_the_files_where_the_other_user_has_access() {
     let directory = scratch();
     let closed = directory.path().join("closed");
     std::fs::create_dir(&closed).unwrap();
@@ -123,7 +153,7 @@ async fn root_puts_the_files_where_the_other_user_can_get_and_nobody_else_needs_
 }
 
 #[test]
-fn a_directory_without_the_programs_is_told_by_its_name() {
+fn a_directory_without_the_programs_is_refused_by_name() {
     let directory = scratch();
     let pg_bin = Some(directory.path().to_owned());
     let line = refusal(&PgOptions { pg_bin, ..options(&directory.path().join("data")) });
@@ -143,7 +173,7 @@ fn a_cluster_of_another_version_is_left_alone() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_made_is_told_by_its_name() {
+fn a_data_directory_that_cannot_be_created_is_refused_by_name() {
     let directory = scratch();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -152,7 +182,7 @@ fn a_data_directory_that_cannot_be_made_is_told_by_its_name() {
 }
 
 #[tokio::test]
-async fn two_tests_get_two_databases_of_one_cluster() {
+async fn two_tests_use_two_databases_of_one_cluster() {
     let (one, other) = tokio::join!(test_database(), test_database());
     assert_ne!(one, other);
     execute(&one, "create table only_here ()").await;

@@ -1,4 +1,4 @@
-//! The program from start to end: what it prints, what it refuses, how it stops.
+//! The process from start to stop: its output, its refusals, its shutdown.
 
 use std::net::TcpListener;
 
@@ -20,7 +20,7 @@ fn refusal(setup: &ServerSetup) -> String {
 }
 
 #[tokio::test]
-async fn it_prints_one_block_serves_and_stops_with_its_postgres() {
+async fn a_server_prints_one_block_and_stops_with_its_postgres() {
     let setup = ServerSetup::new();
     let server = setup.start();
     let data_dir = setup.directory().join("data");
@@ -41,9 +41,14 @@ async fn it_prints_one_block_serves_and_stops_with_its_postgres() {
 }
 
 #[tokio::test]
-async fn it_serves_and_stops_when_nobody_reads_its_log() {
+async fn a_server_works_and_stops_while_its_log_is_not_read() {
     let database = test_database().await;
-    let server = ServerSetup::new().database(&database).arg("--log").arg("debug").unheard().start();
+    let server = ServerSetup::new()
+        .database(&database)
+        .arg("--log")
+        .arg("debug")
+        .without_log_reader()
+        .start();
     assert_eq!(status_of(&format!("{}/readyz", server.url)).await, 200);
     assert!(server.stop().success());
 }
@@ -112,7 +117,7 @@ fn a_problem_in_the_settings_file_is_reported() {
 }
 
 #[test]
-fn a_database_that_cannot_be_reached_is_told_without_its_password() {
+fn an_unreachable_database_is_reported_without_its_password() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://me:hunter2@127.0.0.1:{free}/x");
     let line = refusal(&ServerSetup::new().database(&url));
@@ -122,7 +127,7 @@ fn a_database_that_cannot_be_reached_is_told_without_its_password() {
 }
 
 #[tokio::test]
-async fn with_a_database_of_its_own_it_starts_no_postgres() {
+async fn with_a_configured_database_no_postgres_is_started() {
     let database = test_database().await;
     let setup = ServerSetup::new().database(&database);
     let server = setup.start();
@@ -133,7 +138,7 @@ async fn with_a_database_of_its_own_it_starts_no_postgres() {
 }
 
 #[tokio::test]
-async fn two_servers_that_start_on_one_database_at_once_both_come_up() {
+async fn two_servers_can_start_concurrently_on_one_database() {
     let database = test_database().await;
     let setups = [(); 2].map(|()| ServerSetup::new().database(&database));
     let servers = std::thread::scope(|scope| {

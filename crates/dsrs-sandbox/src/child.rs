@@ -1,10 +1,15 @@
-//! The child: confines itself, reads one request, answers it and ends.
+//! The child: confines itself, reads one request, answers it and ends. It runs no program unless every
+//! required wall stands.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::thread;
 
+use dsrs::sandbox::{SandboxError, SandboxOutput};
+
 use crate::interpret::interpret;
+use crate::walls::{Wall, Walls};
+use crate::wire::SandboxRequest;
 use crate::{confine, report, wire};
 
 /// The stack of the interpreter, far above its own limits of nesting and independent of the system's
@@ -14,8 +19,9 @@ const STACK: usize = 16 << 20;
 /// Runs the program on stdin and writes the result to stdout. A process must do nothing before or after
 /// it, because it confines the process.
 pub fn child_main() -> ExitCode {
-    confine::give_up_privileges();
-    let worker = thread::Builder::new().stack_size(STACK).spawn(serve);
+    let mut walls = Walls::none();
+    confine::give_up_privileges(&mut walls);
+    let worker = thread::Builder::new().stack_size(STACK).spawn(move || serve(walls));
     match worker.map(thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
         Ok(Ok(Err(error))) | Err(error) => eprintln!("{error}"),
@@ -25,20 +31,34 @@ pub fn child_main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn serve() -> io::Result<()> {
+fn serve(mut walls: Walls) -> io::Result<()> {
     let before = confine::address_space();
-    confine::forbid_resources()?;
+    let forbidden = confine::forbid_resources();
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text)?;
-    let outcome = match wire::read_request(&text) {
+    let answer = match wire::read_request(&text) {
         Ok(request) => {
             drop(text);
-            confine::limit(before, &request.limits)?;
-            interpret(request)
+            let limited = confine::limit(before, &request.limits);
+            walls.record(Wall::Rlimits, forbidden.and(limited));
+            confine::filter_calls(&mut walls);
+            match request.only_walls {
+                true => wire::walls_answer(&walls),
+                false => wire::answer(&run(request, &walls)),
+            }
         }
-        Err(why) => Err(report::broken(format_args!("the request cannot be read: {why}"))),
+        Err(why) => {
+            wire::answer(&Err(report::broken(format_args!("the request cannot be read: {why}"))))
+        }
     };
     let mut out = io::stdout().lock();
-    out.write_all(&wire::answer(&outcome))?;
+    out.write_all(&answer)?;
     out.flush()
+}
+
+fn run(request: SandboxRequest, walls: &Walls) -> Result<SandboxOutput, SandboxError> {
+    match walls.missing(&request.require) {
+        Some((wall, reason)) => Err(report::unconfined(wall, reason)),
+        None => interpret(request),
+    }
 }

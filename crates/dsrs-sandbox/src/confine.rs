@@ -1,29 +1,41 @@
 //! Confines the child, so that a program that escapes the interpreter finds no user, files, processes or
-//! network. The limits are mandatory. Each further measure is independent: if the system refuses one
-//! (for example a container that may not change users), the others still apply.
+//! network. Each wall is raised on its own: if the system refuses one (for example a container that may
+//! not change users), the others still stand, and the refusal is recorded. Does not decide which walls a
+//! program needs.
 
 use std::{fs, io};
 
 use dsrs::sandbox::SandboxLimits;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
-use nix::unistd::{Gid, SysconfVar, Uid, geteuid, setgid, setgroups, setuid, sysconf};
+use nix::unistd::{
+    Gid, SysconfVar, Uid, getegid, geteuid, getgid, getuid, setgid, setgroups, setuid, sysconf,
+};
 
-/// A user and group without files.
-const NOBODY: u32 = 65_534;
+use crate::walls::{SANDBOX_USER, Wall, Walls};
 
 /// The assumed size of a process if the system does not report it.
 const UNKNOWN_SIZE: u64 = 512 << 20;
 
 /// Drops root privileges and binds the process to its parent.
-pub(crate) fn give_up_privileges() {
+pub(crate) fn give_up_privileges(walls: &mut Walls) {
     if geteuid().is_root() {
-        let _ = setgroups(&[]);
-        let _ = setgid(Gid::from_raw(NOBODY));
-        let _ = setuid(Uid::from_raw(NOBODY));
+        walls.record(Wall::User, change_user());
     }
     // A later change of user would undo it.
     #[cfg(target_os = "linux")]
-    linux::bind_to_parent();
+    linux::bind_to_parent(walls);
+}
+
+/// Leaves every group before the user: afterwards it could not. Each step is tried, even if the one
+/// before it failed.
+fn change_user() -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(SANDBOX_USER), Gid::from_raw(SANDBOX_USER));
+    let steps = [setgroups(&[]), setgid(group), setuid(user)];
+    steps.into_iter().collect::<nix::Result<()>>()?;
+    match [getuid(), geteuid()] == [user; 2] && [getgid(), getegid()] == [group; 2] {
+        true => Ok(()),
+        false => Err(io::Error::other("the system changed the user in part only")),
+    }
 }
 
 /// The address space of the process before the program, in bytes.
@@ -36,6 +48,9 @@ pub(crate) fn address_space() -> u64 {
 }
 
 /// Forbids opening and extending files and starting processes.
+///
+/// # Errors
+/// The system refuses a limit.
 pub(crate) fn forbid_resources() -> io::Result<()> {
     lower(Resource::RLIMIT_CORE, 0)?;
     lower(Resource::RLIMIT_FSIZE, 0)?;
@@ -45,21 +60,27 @@ pub(crate) fn forbid_resources() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the limits of one program, then forbids every system call that a computation does not need,
-/// including those for limits. The interpreter has its own limits; these apply beyond them.
+/// Sets the limits of one program. The interpreter has its own limits; these apply beyond them.
 ///
 /// # Errors
-/// When the system refuses a limit: no program may run without limits.
+/// The system refuses a limit.
 pub(crate) fn limit(before: u64, limits: &SandboxLimits) -> io::Result<()> {
     let seconds = limits.time.as_secs().saturating_add(1);
     lower(Resource::RLIMIT_AS, before.saturating_add(limits.memory))?;
     // The soft limit ends the process with a signal that the parent recognizes; the hard limit kills it.
     let (_, hard) = getrlimit(Resource::RLIMIT_CPU)?;
-    setrlimit(Resource::RLIMIT_CPU, hard.min(seconds), hard.min(seconds.saturating_add(1)))?;
-    #[cfg(target_os = "linux")]
-    linux::filter_calls();
-    Ok(())
+    Ok(setrlimit(Resource::RLIMIT_CPU, hard.min(seconds), hard.min(seconds.saturating_add(1)))?)
 }
+
+/// Forbids every system call that a computation does not need, including those for limits.
+#[cfg(target_os = "linux")]
+pub(crate) fn filter_calls(walls: &mut Walls) {
+    walls.record(Wall::Seccomp, linux::filter_calls());
+}
+
+/// Other systems have no such filter.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn filter_calls(_: &mut Walls) {}
 
 fn lower(resource: Resource, to: rlim_t) -> io::Result<()> {
     let (_, hard) = getrlimit(resource)?;
@@ -75,10 +96,13 @@ mod linux {
 
     use nix::sys::prctl;
     use nix::sys::signal::Signal;
+    use nix::unistd::getppid;
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-        SeccompRule, apply_filter_all_threads,
+        BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+        SeccompFilter, SeccompRule, apply_filter_all_threads,
     };
+
+    use crate::walls::{Wall, Walls};
 
     /// The calls that a computation needs: memory, pipes, waiting of threads, exit.
     const CALLS: &[i64] = &[
@@ -106,30 +130,32 @@ mod linux {
         libc::SYS_exit_group,
     ];
 
-    pub(super) fn bind_to_parent() {
-        let _ = prctl::set_dumpable(false);
-        let _ = prctl::set_pdeathsig(Signal::SIGKILL);
-        let _ = prctl::set_no_new_privs();
+    pub(super) fn bind_to_parent(walls: &mut Walls) {
+        walls.record(Wall::NoDump, prctl::set_dumpable(false));
+        walls.record(Wall::ParentDeath, prctl::set_pdeathsig(Signal::SIGKILL));
+        walls.record(Wall::NoNewPrivs, prctl::set_no_new_privs());
     }
 
     /// Every other call fails with `EPERM` instead of killing the process, so that libraries can fall back
-    /// or report an error.
-    pub(super) fn filter_calls() {
-        if let Some(program) = filter() {
-            let _ = apply_filter_all_threads(&program);
+    /// or report an error. A system may accept the filter and ignore it, so one forbidden call is tried.
+    pub(super) fn filter_calls() -> Result<(), String> {
+        let program = filter().map_err(|error| error.to_string())?;
+        apply_filter_all_threads(&program).map_err(|error| error.to_string())?;
+        // A parent has a positive id, or 0 in another namespace; the call itself cannot fail.
+        match getppid().as_raw() < 0 {
+            true => Ok(()),
+            false => Err("the system accepts the filter and ignores it".to_owned()),
         }
     }
 
-    fn filter() -> Option<BpfProgram> {
+    fn filter() -> Result<BpfProgram, BackendError> {
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             CALLS.iter().map(|call| (*call, Vec::new())).collect();
         // Aborts the process itself. No other process is allowed as target.
         let me = u64::from(std::process::id());
-        let itself =
-            SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, me).ok()?;
-        rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![itself]).ok()?]);
+        let itself = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, me)?;
+        rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![itself])?]);
         let forbidden = SeccompAction::Errno(libc::EPERM as u32);
-        let machine = ARCH.try_into().ok()?;
-        SeccompFilter::new(rules, forbidden, SeccompAction::Allow, machine).ok()?.try_into().ok()
+        SeccompFilter::new(rules, forbidden, SeccompAction::Allow, ARCH.try_into()?)?.try_into()
     }
 }

@@ -22,7 +22,7 @@ const HOST_CALLS: usize = 1_000;
 
 /// Runs a program to its end.
 pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, SandboxError> {
-    let SandboxRequest { code, inputs, limits } = request;
+    let SandboxRequest { code, inputs, limits, .. } = request;
     let names: Vec<String> = inputs.keys().map(|name| name.as_ref().to_owned()).collect();
     let values: Vec<MontyObject> = inputs.values().map(to_python).collect();
     drop(inputs);

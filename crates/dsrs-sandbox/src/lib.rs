@@ -13,7 +13,9 @@ mod interpret;
 mod parent;
 mod report;
 mod values;
+mod walls;
 mod wire;
 
 pub use child::child_main;
 pub use parent::ChildSandbox;
+pub use walls::{SANDBOX_USER, Wall, Walls};

@@ -1,5 +1,6 @@
 //! The parent: starts a child for each program, enforces the limits of time and output, and translates
-//! every way in which a child can end. Knows nothing of Python.
+//! every way in which a child can end. The child checks that the required walls stand. Knows nothing of
+//! Python.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -17,6 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::walls::{Wall, Walls};
 use crate::{report, wire};
 
 /// The time beyond the limit in which a child can start, and can report the line at which it was
@@ -44,13 +46,16 @@ pub struct ChildSandbox {
     program: PathBuf,
     args: Vec<String>,
     limits: SandboxLimits,
+    /// The walls without which no program runs.
+    require: Vec<Wall>,
     /// Limits concurrent programs.
     permits: Semaphore,
 }
 
 impl ChildSandbox {
     /// A sandbox whose children run `program` with `args`, which must call [`crate::child_main`]. As many
-    /// programs run at once as there are processors; others wait.
+    /// programs run at once as there are processors; others wait. No program runs without the walls that
+    /// this platform can have ([`Wall::of_platform`]).
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, args: &[&str], limits: SandboxLimits) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -58,6 +63,7 @@ impl ChildSandbox {
             program: program.into(),
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             limits,
+            require: Wall::of_platform().collect(),
             permits: Semaphore::new(processors),
         }
     }
@@ -69,16 +75,45 @@ impl ChildSandbox {
         self
     }
 
+    /// Changes the walls without which no program runs. The limits are always required.
+    #[must_use]
+    pub fn require(mut self, walls: impl IntoIterator<Item = Wall>) -> Self {
+        self.require = walls.into_iter().collect();
+        self
+    }
+
+    /// The walls without which no program runs.
+    #[must_use]
+    pub fn required(&self) -> &[Wall] {
+        &self.require
+    }
+
+    /// Starts a child to find which walls stand around programs.
+    ///
+    /// # Errors
+    /// The child does not start or does not answer.
+    pub async fn walls(&self) -> Result<Walls, SandboxError> {
+        let ended = self.ask_child(wire::ask_walls(&self.limits)).await?;
+        let answer = self.answer_of(&ended)?;
+        wire::read_walls(answer).ok_or_else(|| report::broken("its answer cannot be read"))
+    }
+
     async fn run_child(&self, code: &str, inputs: &Fields) -> Result<SandboxOutput, SandboxError> {
+        let request = wire::ask(code, inputs, &self.limits, &self.require);
+        let ended = self.ask_child(request).await?;
+        let unreadable = || Err(report::broken("its answer cannot be read"));
+        wire::read_answer(self.answer_of(&ended)?).unwrap_or_else(unreadable)
+    }
+
+    async fn ask_child(&self, request: Vec<u8>) -> Result<ChildExit, SandboxError> {
         let _permit = self.permits.acquire().await.map_err(report::broken)?;
         let mut child = self.start().map_err(|error| {
             report::broken(format_args!("{} does not start: {error}", self.program.display()))
         })?;
-        let request = wire::ask(code, inputs, &self.limits);
         let talk = talk(&mut child, request, wire::longest_answer(&self.limits));
         let ended = timeout(self.limits.time + GRACE, talk).await;
         match ended {
-            Ok(Ok(Some(ended))) => self.judge(&ended),
+            Ok(Ok(Some(ended))) => Ok(ended),
             Ok(Ok(None)) => Err(self.kill(child, report::printed_too_much(&self.limits)).await),
             Ok(Err(error)) => Err(self.kill(child, report::broken(error)).await),
             Err(_) => Err(self.kill(child, report::out_of_time(&self.limits)).await),
@@ -104,10 +139,10 @@ impl ChildSandbox {
         why
     }
 
-    fn judge(&self, ended: &ChildExit) -> Result<SandboxOutput, SandboxError> {
+    /// What a child answered, or why it did not.
+    fn answer_of<'e>(&self, ended: &'e ChildExit) -> Result<&'e [u8], SandboxError> {
         if ended.status.success() {
-            let unreadable = || Err(report::broken("its answer cannot be read"));
-            return wire::read_answer(&ended.answer).unwrap_or_else(unreadable);
+            return Ok(&ended.answer);
         }
         let stderr_text = String::from_utf8_lossy(&ended.stderr_text);
         Err(if stderr_text.contains("has overflowed its stack") {

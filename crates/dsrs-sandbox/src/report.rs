@@ -7,6 +7,8 @@ use std::time::Duration;
 use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits};
 use monty_types::{MontyException, StackFrame};
 
+use crate::walls::Wall;
+
 /// The number of frames of a traceback in a message, from the innermost.
 const FRAMES: usize = 4;
 
@@ -42,6 +44,14 @@ pub(crate) fn too_deep() -> SandboxError {
 
 pub(crate) fn broken(why: impl std::fmt::Display) -> SandboxError {
     SandboxError::new(SandboxFailure::Broken, format!("the sandbox failed: {why}"))
+}
+
+/// A required wall does not stand. A person has to act, not the model.
+pub(crate) fn unconfined(wall: Wall, reason: &str) -> SandboxError {
+    let text = format!(
+        "no program runs without the wall `{wall}` (see `sandbox.require`), which does not stand: {reason}"
+    );
+    SandboxError::new(SandboxFailure::Broken, text)
 }
 
 /// An exception with its place.

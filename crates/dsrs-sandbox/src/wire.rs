@@ -1,6 +1,7 @@
 //! The protocol between parent and child: a request and an answer as JSON. Knows neither processes nor
 //! Python.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,17 @@ use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
 use dsrs::value::{Fields, Map, Payload, parse_json};
 use serde::Serialize;
 
+use crate::walls::{Wall, Walls};
+
 /// A program with its inputs and limits.
 pub(crate) struct SandboxRequest {
     pub(crate) code: String,
     pub(crate) inputs: Fields,
     pub(crate) limits: SandboxLimits,
+    /// The walls without which the program does not run.
+    pub(crate) require: Vec<Wall>,
+    /// Whether the answer is which walls stand; no program runs then.
+    pub(crate) only_walls: bool,
 }
 
 #[derive(Serialize)]
@@ -22,6 +29,8 @@ struct RequestDocument<'a> {
     time_ms: u64,
     memory: u64,
     output: usize,
+    require: Vec<&'static str>,
+    only_walls: bool,
 }
 
 #[derive(Serialize)]
@@ -42,11 +51,32 @@ const FAILURES: [SandboxFailure; 7] = [
     SandboxFailure::Broken,
 ];
 
-/// Writes a request.
-pub(crate) fn ask(code: &str, inputs: &Fields, limits: &SandboxLimits) -> Vec<u8> {
+/// Writes the request to run a program within the required walls.
+pub(crate) fn ask(
+    code: &str,
+    inputs: &Fields,
+    limits: &SandboxLimits,
+    require: &[Wall],
+) -> Vec<u8> {
+    let require = require.iter().map(|wall| wall.as_str()).collect();
+    write_request(code, inputs, limits, require, false)
+}
+
+/// Writes the request for the walls that stand.
+pub(crate) fn ask_walls(limits: &SandboxLimits) -> Vec<u8> {
+    write_request("", &Fields::new(), limits, Vec::new(), true)
+}
+
+fn write_request(
+    code: &str,
+    inputs: &Fields,
+    limits: &SandboxLimits,
+    require: Vec<&'static str>,
+    only_walls: bool,
+) -> Vec<u8> {
     let time_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
-    let document =
-        RequestDocument { code, inputs, time_ms, memory: limits.memory, output: limits.output };
+    let (memory, output) = (limits.memory, limits.output);
+    let document = RequestDocument { code, inputs, time_ms, memory, output, require, only_walls };
     // Every payload has a JSON form.
     serde_json::to_vec(&document).unwrap_or_default()
 }
@@ -62,7 +92,21 @@ pub(crate) fn read_request(text: &[u8]) -> Result<SandboxRequest, String> {
         memory: number(members, "memory")?,
         output: usize::try_from(number(members, "output")?).unwrap_or(usize::MAX),
     };
-    Ok(SandboxRequest { code: code.to_owned(), inputs: inputs.clone(), limits })
+    Ok(SandboxRequest {
+        code: code.to_owned(),
+        inputs: inputs.clone(),
+        limits,
+        require: required(members)?,
+        only_walls: members.get("only_walls") == Some(&Payload::Bool(true)),
+    })
+}
+
+/// A parent that names a wall of another version, or none at all, is refused: the child must not
+/// require less than was asked.
+fn required(members: &Map) -> Result<Vec<Wall>, String> {
+    let names = members.get("require").and_then(Payload::as_list).ok_or("no `require`")?;
+    let wall = |name: &Payload| name.as_str().and_then(Wall::named);
+    names.iter().map(wall).collect::<Option<_>>().ok_or_else(|| "an unknown wall".to_owned())
 }
 
 fn number(members: &Map, name: &str) -> Result<u64, String> {
@@ -85,6 +129,24 @@ pub(crate) fn answer(outcome: &Result<SandboxOutput, SandboxError>) -> Vec<u8> {
         }
     };
     serde_json::to_vec(&document).unwrap_or_default()
+}
+
+/// Writes which walls stand: null, or the reason against it, for each.
+pub(crate) fn walls_answer(walls: &Walls) -> Vec<u8> {
+    let reasons: BTreeMap<&str, Option<&str>> =
+        walls.iter().map(|(wall, reason)| (wall.as_str(), reason)).collect();
+    serde_json::to_vec(&reasons).unwrap_or_default()
+}
+
+/// Reads which walls stand; `None` if the answer is invalid.
+pub(crate) fn read_walls(text: &[u8]) -> Option<Walls> {
+    let document = parse_json(text).ok()?.payload;
+    let mut walls = Vec::new();
+    for (name, reason) in document.as_map()? {
+        let reason = if reason.is_null() { None } else { Some(reason.as_str()?.to_owned()) };
+        walls.push((Wall::named(name)?, reason));
+    }
+    Some(Walls::reported(walls))
 }
 
 /// Reads an answer; `None` if it is invalid.

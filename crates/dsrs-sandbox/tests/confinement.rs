@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dsrs::sandbox::{Sandbox, SandboxLimits};
 use dsrs::value::Fields;
-use dsrs_sandbox::ChildSandbox;
+use dsrs_sandbox::{ChildSandbox, SANDBOX_USER};
 
 /// The children of this process that run the sandbox's program.
 fn children() -> Vec<String> {
@@ -56,7 +56,10 @@ async fn a_running_child_is_confined_and_dies_with_its_future() {
     };
     assert!(status.contains("NoNewPrivs:\t1"), "{status}");
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
-        assert!(status.contains("Uid:\t65534\t65534\t65534\t65534"), "{status}");
+        for ids in ["Uid:", "Gid:"] {
+            let line = format!("{ids}{}", format!("\t{SANDBOX_USER}").repeat(4));
+            assert!(status.contains(&line), "{status}");
+        }
         assert!(status.contains("Groups:\t \n") || status.contains("Groups:\t\n"), "{status}");
         assert_eq!(fs::read(format!("{child}/environ")).unwrap(), b"");
         assert_eq!(fs::read_link(format!("{child}/cwd")).unwrap().to_str(), Some("/"));

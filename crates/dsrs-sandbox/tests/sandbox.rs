@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dsrs::sandbox::{Sandbox, SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
 use dsrs::value::{Fields, Payload};
-use dsrs_sandbox::ChildSandbox;
+use dsrs_sandbox::{ChildSandbox, Wall};
 
 const CHILD: &str = env!("CARGO_BIN_EXE_dsrs-sandbox");
 
@@ -204,7 +204,7 @@ async fn a_program_with_too_much_memory_is_stopped() {
         "10 ** 10 ** 9",
         "x = 'a' * 10 ** 6\nwhile True:\n    x = x + x",
         "x = []\nwhile True:\n    x.append('a' * 10 ** 6 + str(len(x)))",
-        // A tree of shared lists that is small only until it is told.
+        // A tree of shared lists that is small only until it is serialized.
         "a = [0]\nfor _ in range(60): a = [a, a]\na",
     ] {
         let error = refusal(&sandbox, code).await;
@@ -347,4 +347,45 @@ async fn a_wrong_child_program_is_a_clear_error() {
     }
     let endless = ChildSandbox::new("/bin/sh", &["-c", "yes"], SandboxLimits::default());
     assert_eq!(refusal(&endless, "1").await.kind, SandboxFailure::Output);
+}
+
+#[tokio::test]
+async fn every_wall_of_the_platform_stands_around_a_child() {
+    let found = sandbox().walls().await.unwrap();
+    let platform: Vec<Wall> = Wall::of_platform().collect();
+    assert_eq!(sandbox().required(), platform);
+    assert_eq!(found.missing(&platform), None, "{found:?}");
+    // The others have a reason.
+    for (wall, reason) in found.iter() {
+        assert_eq!(reason.is_none(), platform.contains(&wall), "{wall}: {reason:?}");
+    }
+}
+
+/// A sandbox whose child cannot change users: root without that right, as in some containers, or
+/// another user.
+#[cfg(target_os = "linux")]
+fn without_setuid() -> ChildSandbox {
+    use std::os::unix::fs::MetadataExt;
+
+    if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() != 0) {
+        return sandbox();
+    }
+    let limits = SandboxLimits { time: Duration::from_secs(30), ..SandboxLimits::default() };
+    let without = ["--bounding-set=-setuid", "--inh-caps=-setuid", CHILD];
+    ChildSandbox::new("/usr/bin/setpriv", &without, limits)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_program_runs_without_a_required_wall() {
+    let found = without_setuid().walls().await.unwrap();
+    assert_eq!(found.missing(&Wall::ALL).map(|(wall, _)| wall), Some(Wall::User), "{found:?}");
+    let strict = without_setuid().require([Wall::Seccomp, Wall::User]);
+    let refused = refusal(&strict, "print('it runs')").await;
+    assert_eq!(refused.kind, SandboxFailure::Broken);
+    let expected = "no program runs without the wall `user` (see `sandbox.require`)";
+    assert!(refused.message.starts_with(expected), "{refused}");
+    // The others stand nevertheless.
+    let lenient = without_setuid().require([Wall::Seccomp]);
+    assert_eq!(lenient.run("1 + 1", &Fields::new()).await.unwrap().value, Payload::Int(2));
 }

@@ -9,7 +9,7 @@ use crate::tasks::{Phrase, SyntheticTask, TaskPart};
 const FAR: f64 = 0.10;
 const NEAR: f64 = 0.30;
 /// The share of common words from which a demo is similar to the inputs.
-const ALIKE: f64 = 0.4;
+const MIN_SIMILARITY: f64 = 0.4;
 /// The loss from a wrong demo, and how many of them count.
 const MISLED: f64 = 0.10;
 const MISLEADING: usize = 4;
@@ -85,7 +85,7 @@ fn gain_of_demos(part: &TaskPart, prompt: &PromptRequest<'_>) -> f64 {
 fn alike(one: &[String], other: &[String]) -> bool {
     let common = one.iter().filter(|word| other.contains(word)).count();
     let all = one.len() + other.len() - common;
-    all > 0 && common as f64 / all as f64 >= ALIKE
+    all > 0 && common as f64 / all as f64 >= MIN_SIMILARITY
 }
 
 /// The distinct words of the inputs, without numbers and short words.

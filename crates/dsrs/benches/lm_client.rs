@@ -1,6 +1,6 @@
 //! CPU time per request of the LM client, for `cargo bench -p dsrs --bench lm_client`. A child
-//! process answers at once, so that only this side is measured; `LM_BENCH_URL` names another
-//! endpoint instead. Reads the kernel's counters, so it tells figures on Linux only.
+//! process answers immediately, so only this side is measured; `LM_BENCH_URL` names another
+//! endpoint. Reads counters of the kernel, so it has figures on Linux only.
 
 #![allow(clippy::expect_used, reason = "a benchmark may fail loudly")]
 

@@ -155,6 +155,14 @@ pub struct Problem {
     pub detail: String,
 }
 
+impl Problem {
+    fn shortened(mut self) -> Self {
+        shorten(&mut self.pointer, POINTER_LIMIT);
+        shorten(&mut self.detail, DETAIL_LIMIT);
+        self
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.pointer.is_empty() { "/" } else { &self.pointer };
@@ -162,9 +170,23 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All problems, in the order of detection.
+/// How many problems are recorded. More are counted.
+const MOST: usize = 100;
+
+/// The longest pointer of a recorded problem, in bytes.
+const POINTER_LIMIT: usize = 1_000;
+
+/// The longest detail of a recorded problem, in bytes.
+const DETAIL_LIMIT: usize = 2_000;
+
+/// The problems of a document, in the order of detection. The first 100 are recorded, with pointers
+/// and details of bounded length; all are counted. A document can have a million problems, each
+/// behind a name of a million bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Problems(Vec<Problem>);
+pub struct Problems {
+    recorded: Vec<Problem>,
+    unrecorded: usize,
+}
 
 impl Problems {
     /// No problems yet.
@@ -175,19 +197,44 @@ impl Problems {
 
     /// Adds a problem at a place.
     pub fn add(&mut self, at: &At<'_>, code: Code, detail: impl Into<String>) {
-        self.0.push(Problem { pointer: at.pointer(), code, detail: detail.into() });
+        match self.recorded.len() < MOST {
+            true => self.push(Problem { pointer: at.pointer(), code, detail: detail.into() }),
+            false => self.unrecorded += 1,
+        }
     }
 
     /// Adds an existing problem.
     pub fn push(&mut self, problem: Problem) {
-        self.0.push(problem);
+        match self.recorded.len() < MOST {
+            true => self.recorded.push(problem.shortened()),
+            false => self.unrecorded += 1,
+        }
+    }
+
+    /// Adds the problem that ends a check. It is recorded even if the list is full.
+    pub fn add_last(&mut self, at: &At<'_>, code: Code, detail: impl Into<String>) {
+        let last = Problem { pointer: at.pointer(), code, detail: detail.into() };
+        self.recorded.push(last.shortened());
+    }
+
+    /// Adds all problems of another check.
+    pub fn append(&mut self, other: Self) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        self.extend(other.recorded);
+        self.unrecorded += other.unrecorded;
     }
 
     /// Adds the problems of a later check of the same document, except consequences of known ones:
     /// repetitions, and problems inside a part that is missing or of the wrong type.
     pub fn also(&mut self, later: Self) {
+        if self.is_empty() {
+            return self.append(later);
+        }
         let known: HashSet<(&str, Code)> =
-            self.0.iter().map(|found| (found.pointer.as_str(), found.code)).collect();
+            self.recorded.iter().map(|found| (found.pointer.as_str(), found.code)).collect();
         let unread = |place: &str| {
             let unread = [Code::MissingField, Code::WrongType];
             unread.iter().any(|code| known.contains(&(place, *code)))
@@ -197,25 +244,43 @@ impl Problems {
             known.contains(&(place, found.code))
                 || place.rmatch_indices('/').any(|(end, _)| unread(&place[..end]))
         };
-        let fresh: Vec<Problem> = later.0.into_iter().filter(|found| !follows(found)).collect();
-        self.0.extend(fresh);
+        let fresh: Vec<Problem> =
+            later.recorded.into_iter().filter(|found| !follows(found)).collect();
+        self.extend(fresh);
+        self.unrecorded += later.unrecorded;
+    }
+
+    /// The same problems after a change of each recorded one.
+    #[must_use]
+    pub fn map(self, mut change: impl FnMut(Problem) -> Problem) -> Self {
+        let change = |problem| change(problem).shortened();
+        Self {
+            recorded: self.recorded.into_iter().map(change).collect(),
+            unrecorded: self.unrecorded,
+        }
     }
 
     /// Whether there are no problems.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.recorded.is_empty()
     }
 
-    /// The number of problems.
+    /// The number of problems, with those that are only counted.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.recorded.len() + self.unrecorded
     }
 
-    /// The problems, in the order of detection.
+    /// The number of problems that are only counted.
+    #[must_use]
+    pub fn unrecorded(&self) -> usize {
+        self.unrecorded
+    }
+
+    /// The recorded problems, in the order of detection.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
-        self.0.iter()
+        self.recorded.iter()
     }
 
     /// `Ok(value)` if there are no problems, else the problems.
@@ -229,38 +294,42 @@ impl Problems {
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
-        Self(vec![problem])
+        let mut problems = Self::new();
+        problems.push(problem);
+        problems
     }
 }
 
 impl Extend<Problem> for Problems {
     fn extend<I: IntoIterator<Item = Problem>>(&mut self, problems: I) {
-        self.0.extend(problems);
-    }
-}
-
-impl IntoIterator for Problems {
-    type Item = Problem;
-    type IntoIter = std::vec::IntoIter<Problem>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        problems.into_iter().for_each(|problem| self.push(problem));
     }
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, problem) in self.0.iter().enumerate() {
+        for (position, problem) in self.recorded.iter().enumerate() {
             if position > 0 {
                 f.write_str("; ")?;
             }
             write!(f, "{problem}")?;
         }
-        Ok(())
+        match self.unrecorded {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
     }
 }
 
 impl std::error::Error for Problems {}
+
+/// Cuts a text that is too long, and marks the cut.
+fn shorten(text: &mut String, limit: usize) {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push('…');
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -299,6 +368,22 @@ mod tests {
         ]));
         let left: Vec<_> = problems.iter().skip(3).map(|found| found.pointer.as_str()).collect();
         assert_eq!(left, ["/a", "/ab", "/b/x"]);
+    }
+
+    #[test]
+    fn more_than_a_hundred_problems_are_counted_and_long_ones_shortened() {
+        let mut problems = Problems::new();
+        let name = "k".repeat(30_000);
+        for number in 0..5_000 {
+            problems.add(&At::Root.key(&name).index(number), Code::WrongType, name.as_str());
+        }
+        assert_eq!((problems.len(), problems.iter().count()), (5_000, 100));
+        let text = problems.to_string();
+        assert!(text.len() < 310_000 && text.ends_with("; and 4900 more"));
+
+        let mut merged = Problems::from(problems.iter().next().unwrap().clone());
+        merged.append(problems);
+        assert_eq!((merged.len(), merged.unrecorded()), (5_001, 4_901));
     }
 
     #[test]

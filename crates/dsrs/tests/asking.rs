@@ -55,7 +55,7 @@ fn requests(spans: &[Span]) -> Vec<String> {
 mod turns {
     use super::*;
 
-    /// Sends so many requests at once; returns the seconds until each was answered.
+    /// Sends `times` concurrent requests; returns the seconds until each was answered.
     async fn answered(ctx: &Ctx, times: usize) -> Vec<u64> {
         let start = Instant::now();
         let one = || async {
@@ -70,7 +70,7 @@ mod turns {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_request_is_served_between_the_many_of_another_run() {
+    async fn a_run_with_one_request_is_served_between_those_of_another() {
         let models = Models::new([Model::of("default", slow())], None);
         let models = Arc::new(models.limited(Some(1), None));
         let (busy, modest) = (run_over(&models), run_over(&models));
@@ -151,9 +151,9 @@ mod fallbacks {
         let node = NodeScope { retries: 1, ..(*ctx.node).clone() };
         let ctx = Ctx { node: node.into(), ..ctx };
         assert!(ask(&ctx, "how many?").await.is_ok());
-        let (told, asked) = (requests(&ctx.trace().take()), &good.requests()[0]);
+        let (traced, asked) = (requests(&ctx.trace().take()), &good.requests()[0]);
         let failed = ["big-1 Failed", "big-1 Failed", "mid-1 Failed", "mid-1 Failed"];
-        assert_eq!(told, [&failed[..], &["scripted Succeeded"]].concat());
+        assert_eq!(traced, [&failed[..], &["scripted Succeeded"]].concat());
         assert_eq!((asked.params.temperature, asked.constraint.is_none()), (Some(0.9), true));
         assert!(busy.requests()[0].constraint.is_some());
         assert_eq!(busy.requests()[0].params.temperature, Some(0.1));
@@ -240,10 +240,10 @@ mod fallbacks {
     }
 }
 
-mod kept {
+mod cached {
     use super::*;
 
-    fn keeping(lm: &Arc<ScriptedLm>) -> Arc<Models> {
+    fn caching(lm: &Arc<ScriptedLm>) -> Arc<Models> {
         let model = Model {
             cache: Some(Arc::new(ReplyCache::of(1 << 20, Duration::from_secs(600)))),
             prices: Some(Prices { input: 1.0, output: 2.0 }),
@@ -255,7 +255,7 @@ mod kept {
     #[tokio::test]
     async fn a_cached_reply_is_free_and_marked_in_the_trace() {
         let lm = script([GOOD]);
-        let models = keeping(&lm);
+        let models = caching(&lm);
         let first = run_over(&models);
         ask(&first, "how many?").await.unwrap();
         let again = run_over(&models);
@@ -277,7 +277,7 @@ mod kept {
     #[tokio::test]
     async fn misfits_and_failures_are_not_cached() {
         let lm = script([BAD.into(), fail(LmErrorKind::Refused), BAD.into(), GOOD.into()]);
-        let models = keeping(&lm);
+        let models = caching(&lm);
         assert!(ask(&run_over(&models), "how many?").await.is_err());
         assert!(ask(&run_over(&models), "how many?").await.is_ok());
         assert_eq!(lm.requests().len(), 4);
@@ -287,7 +287,7 @@ mod kept {
     async fn concurrent_equal_requests_of_runs_are_sent_once() {
         let lm =
             Arc::new(ScriptedLm::always(ScriptedAnswer::from(GOOD).after(Duration::from_secs(1))));
-        let models = keeping(&lm);
+        let models = caching(&lm);
         let runs: Vec<Ctx> = (0..20).map(|_| run_over(&models)).collect();
         let answers = join_all(runs.iter().map(|run| ask(run, "how many?"))).await;
         assert!(answers.iter().all(Result::is_ok));
@@ -317,7 +317,7 @@ mod kept {
     #[tokio::test(start_paused = true)]
     async fn a_request_that_waits_for_another_keeps_its_own_deadline() {
         let lm = script([ScriptedAnswer::hang(), GOOD.into()]);
-        let models = keeping(&lm);
+        let models = caching(&lm);
         let (first, second, third) = (run_over(&models), run_over(&models), run_over(&models));
         let stop = async {
             sleep(Duration::from_secs(1)).await;
@@ -335,7 +335,7 @@ mod kept {
     #[tokio::test]
     async fn attempts_do_not_share_cached_replies() {
         let lm = script([GOOD, GOOD, GOOD]);
-        let run = run_over(&keeping(&lm));
+        let run = run_over(&caching(&lm));
         for number in 0..3 {
             ask(&run.for_attempt(number), "how many?").await.unwrap();
         }
@@ -358,7 +358,7 @@ mod kept {
 
     #[tokio::test]
     async fn a_listener_receives_a_cached_reply_at_once() {
-        let models = keeping(&script([GOOD]));
+        let models = caching(&script([GOOD]));
         ask(&run_over(&models), "how many?").await.unwrap();
         let ear = Arc::new(Ear::default());
         let mut scope = RunScope::new(models, Instant::now() + Duration::from_secs(60));

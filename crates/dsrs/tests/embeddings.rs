@@ -45,7 +45,7 @@ async fn ask(does: Reaction) -> Result<Embeddings, LmError> {
 }
 
 #[tokio::test]
-async fn texts_are_posted_with_the_key_and_vectors_come_in_their_order() {
+async fn texts_are_posted_with_the_key_and_vectors_are_in_order() {
     let (url, seen) = server(http("200 OK", "", TWO)).await;
     let found = client(&url).embed(&texts(2)).await.unwrap();
     let vectors: Vec<&[f32]> = found.vectors.iter().map(|vector| &**vector).collect();
@@ -85,7 +85,7 @@ async fn many_texts_go_in_batches_and_no_texts_send_no_request() {
 }
 
 #[tokio::test]
-async fn a_refusal_or_failure_tells_kind_status_wait_and_the_providers_words() {
+async fn an_error_has_kind_status_wait_and_the_message_of_the_provider() {
     let too_long = "this model's maximum context length is 8192 tokens";
     let cases = [
         ("429 Too Many Requests", "slow down", LmErrorKind::RateLimited),
@@ -186,7 +186,7 @@ async fn only_the_batch_with_a_transient_failure_is_retried() {
 }
 
 #[tokio::test]
-async fn an_embedding_model_refuses_to_answer_and_says_why() {
+async fn an_embedding_model_refuses_to_answer_with_a_reason() {
     let model = EmbeddingModel::of("vectors", Arc::new(SyntheticEmbedder));
     let models = Models::new([], Some("vectors".into())).with_embedding([model]);
     assert!(models.get("vectors").is_none() && models.embedding("default").is_some());

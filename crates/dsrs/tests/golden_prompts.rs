@@ -18,7 +18,7 @@ use dsrs::strategy::{BuildEnv, registry};
 use dsrs::{Augmentation, ChainOfThought, Module, Predict, Reasoning, Signature};
 use story::{ctx, fields, signature};
 
-/// The same predictor as data, and what both are asked.
+/// The same predictor as data, and the inputs of both.
 struct Posted {
     strategy: &'static str,
     types: &'static str,
@@ -67,9 +67,9 @@ async fn golden<M: Module + Facet<'static> + Default>(posted: &Posted) -> String
 /// The first request as one text: the role and the content of every message.
 fn first_request(lm: &ScriptedLm) -> String {
     let asked = lm.requests().remove(0);
-    asked.chat.messages().fold(String::new(), |mut told, message| {
-        let _ = writeln!(told, "--- {:?}\n{}", message.role, message.content);
-        told
+    asked.chat.messages().fold(String::new(), |mut text, message| {
+        let _ = writeln!(text, "--- {:?}\n{}", message.role, message.content);
+        text
     })
 }
 

@@ -135,7 +135,7 @@ async fn tracing_a_module_finds_edges_and_leaves_computed_inputs_open() {
          + output translated: translate.translated\n\
          + output source: answer_predict.source"
     );
-    let computed = "it is computed on the way: no earlier output or input had its value";
+    let computed = "it is computed: no earlier output or input had its value";
     let open: Vec<_> =
         projection.open.iter().map(|open| format!("{}: {}", open.place, open.reason)).collect();
     assert_eq!(open, [format!("translate.text: {computed}"), format!("output.length: {computed}")]);
@@ -237,7 +237,7 @@ impl Module for Constant {
 }
 
 #[tokio::test]
-async fn a_constant_is_not_taken_for_an_output() {
+async fn a_constant_is_not_mistaken_for_an_output() {
     let example = |name: &str| PairInput { first: name.into(), second: format!("{name}!") };
     let opened = async |examples: &[PairInput]| {
         let made = ProgramGraph::from_module("g", &mut Constant::default(), examples).await;
@@ -252,7 +252,7 @@ async fn a_constant_is_not_taken_for_an_output() {
     );
     assert_eq!(
         opened(&[example("a"), example("b")]).await,
-        ["constant.flag: it is computed on the way: no earlier output or input had its value"]
+        ["constant.flag: it is computed: no earlier output or input had its value"]
     );
 }
 
@@ -291,7 +291,7 @@ fn invisible_edges_can_be_declared() {
         GraphState([tuned("answer_predict", "Other."), tuned("nobody", "x")].into_iter().collect());
     let refused =
         load_module_state(&stray, &projection.nodes, &mut module).unwrap_err().to_string();
-    assert_eq!(refused, "/nobody: no predictor of the module is behind `nobody` (unknown_node)");
+    assert_eq!(refused, "/nobody: `nobody` has no predictor of the module (unknown_node)");
     assert_eq!(module.answer.predict.dump_state().instruction.as_deref(), Some("Be brief."));
 }
 
@@ -329,14 +329,14 @@ async fn a_registered_module_is_a_strategy_with_its_own_signature() {
 }
 
 #[test]
-fn a_signature_beside_a_registered_module_must_match() {
+fn the_signature_of_a_registered_module_must_match() {
     let graph = json(
         r#"{"name": "g", "nodes": {"rag": {"strategy": "rag", "signature": "question -> answer"}}}"#,
     );
     let problems = Program::from_document(&graph, &Env).err().unwrap();
     assert_eq!(
         problems.to_string(),
-        "/nodes/rag/signature: this strategy brings its own signature, and this is another; leave it out (invalid_signature)"
+        "/nodes/rag/signature: this strategy has its own signature, and this one differs; omit it (invalid_signature)"
     );
     let graph = json(r#"{"name": "g", "nodes": {"a": {"strategy": "predict"}}}"#);
     let problems = Program::from_document(&graph, &Env).err().unwrap();

@@ -99,8 +99,8 @@ fn ok(body: &Value) -> String {
 /// Server-sent events up to the end of the connection.
 fn events(events: &[(&str, Value)]) -> String {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let told = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n"));
-    head.to_owned() + &told.collect::<String>()
+    let events = events.iter().map(|(name, data)| format!("event: {name}\ndata: {data}\n\n"));
+    head.to_owned() + &events.collect::<String>()
 }
 
 fn model(protocol: Protocol, url: &str) -> Native {
@@ -193,15 +193,15 @@ async fn tools_calls_and_results_are_exchanged() {
     let messages = body["messages"].as_array().unwrap();
     let called = messages[messages.len() - 2]["content"].as_array().unwrap();
     assert_eq!((called.len(), &called[1]["input"]), (2, &json!({"city": "Oz"})));
-    let told = messages[messages.len() - 1]["content"].as_array().unwrap();
-    let ids: Vec<_> = told.iter().map(|result| &result["tool_use_id"]).collect();
+    let results = messages[messages.len() - 1]["content"].as_array().unwrap();
+    let ids: Vec<_> = results.iter().map(|result| &result["tool_use_id"]).collect();
     assert_eq!(ids, ["c1", "c2"]);
 }
 
 /// The events of a complete answer.
-fn told(pieces: &[&str]) -> Vec<(&'static str, Value)> {
+fn answer_events(pieces: &[&str]) -> Vec<(&'static str, Value)> {
     let usage = json!({"input_tokens": 9, "output_tokens": 1});
-    let mut told = vec![
+    let mut events = vec![
         (
             "message_start",
             json!({"type": "message_start", "message": {"model": "claude-tiny", "usage": usage}}),
@@ -210,9 +210,9 @@ fn told(pieces: &[&str]) -> Vec<(&'static str, Value)> {
     ];
     for piece in pieces {
         let delta = json!({"index": 0, "delta": {"type": "text_delta", "text": piece}});
-        told.push(("content_block_delta", delta));
+        events.push(("content_block_delta", delta));
     }
-    told
+    events
 }
 
 fn end(reason: &str) -> [(&'static str, Value); 3] {
@@ -225,7 +225,7 @@ fn end(reason: &str) -> [(&'static str, Value); 3] {
 
 #[tokio::test]
 async fn a_streamed_answer_arrives_in_deltas() {
-    let all = [told(&["Be", "caüse."]), end("max_tokens").to_vec()].concat();
+    let all = [answer_events(&["Be", "caüse."]), end("max_tokens").to_vec()].concat();
     let server = Server::saying(events(&all)).await;
     let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
     let reply = reply.unwrap();
@@ -245,7 +245,7 @@ async fn streamed_tool_calls_are_combined() {
         ("content_block_delta", part("{\"city\":")),
         ("content_block_delta", part("\"Turku\"}")),
     ];
-    let all = [told(&["I look."]), calling.to_vec(), end("tool_use").to_vec()].concat();
+    let all = [answer_events(&["I look."]), calling.to_vec(), end("tool_use").to_vec()].concat();
     let server = Server::saying(events(&all)).await;
     let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
     let reply = reply.unwrap();
@@ -303,7 +303,7 @@ async fn no_connection_and_invalid_answers_are_different_failures() {
 
 #[tokio::test]
 async fn an_incomplete_or_failed_stream_is_a_failure() {
-    let server = Server::saying(events(&told(&["Be"]))).await;
+    let server = Server::saying(events(&answer_events(&["Be"]))).await;
     let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
     assert_eq!((reply.unwrap_err().kind, pieces.len()), (LmErrorKind::Connection, 1));
 
@@ -312,7 +312,7 @@ async fn an_incomplete_or_failed_stream_is_a_failure() {
         ("rate_limit_error", "too many tokens", LmErrorKind::RateLimited),
     ] {
         let failed = json!({"type": "error", "error": {"type": word, "message": said}});
-        let all = [told(&["Be"]), vec![("error", failed)]].concat();
+        let all = [answer_events(&["Be"]), vec![("error", failed)]].concat();
         let server = Server::saying(events(&all)).await;
         let (reply, _) = stream(&server.model(Protocol::Anthropic), &question()).await;
         let error = reply.unwrap_err();

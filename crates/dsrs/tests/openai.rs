@@ -264,8 +264,8 @@ async fn a_streamed_answer_is_the_same_reply_as_a_whole_one() {
     let (url, seen) = server(Reaction::Say(streamed(&PIECES, "0\r\n\r\n"))).await;
     let lm = client(&url);
     for _ in 0..3 {
-        let (reply, heard) = stream(&lm).await;
-        assert_eq!(heard, ["hel", "lo"]);
+        let (reply, deltas) = stream(&lm).await;
+        assert_eq!(deltas, ["hel", "lo"]);
         assert_eq!(reply.unwrap(), ask(http("200 OK", "", GOOD)).await.unwrap());
     }
     assert_eq!(seen.connections.load(Ordering::SeqCst), 3, "some servers close theirs after it");
@@ -294,8 +294,8 @@ async fn a_stream_of_every_spelling_is_read() {
         usual.trim_end().to_owned(),
     ] {
         let (url, _) = server(events(&text)).await;
-        let (reply, heard) = stream(&client(&url)).await;
-        assert_eq!((&*reply.unwrap().text, heard.concat()), ("hello", "hello".into()), "{text:?}");
+        let (reply, deltas) = stream(&client(&url)).await;
+        assert_eq!((&*reply.unwrap().text, deltas.concat()), ("hello", "hello".into()), "{text:?}");
     }
 }
 
@@ -310,9 +310,9 @@ async fn the_limit_applies_to_the_text_of_a_stream() {
     let (url, _) = server(Reaction::Say(streamed(&pieces, "0\r\n\r\n"))).await;
     assert_eq!(&*stream(&client(&url)).await.0.unwrap().text, "hello");
     let (url, _) = server(Reaction::Say(streamed(&vec![said.as_str(); 101], ""))).await;
-    let (reply, heard) = stream(&client(&url)).await;
+    let (reply, deltas) = stream(&client(&url)).await;
     assert!(reply.unwrap_err().message.contains("too large"));
-    assert_eq!(heard.len(), 100);
+    assert_eq!(deltas.len(), 100);
 }
 
 #[tokio::test]
@@ -356,8 +356,8 @@ async fn a_refused_stream_mode_is_not_requested_again() {
         let (url, seen) = server(Reaction::Answer(answer)).await;
         let lm = client(&url);
         for _ in 0..3 {
-            let (reply, heard) = stream(&lm).await;
-            assert_eq!((&*reply.unwrap().text, heard.len()), ("hello", pieces));
+            let (reply, deltas) = stream(&lm).await;
+            assert_eq!((&*reply.unwrap().text, deltas.len()), ("hello", pieces));
         }
         assert_eq!(seen.requests.lock().unwrap().len(), requests);
     }
@@ -375,8 +375,8 @@ async fn another_refusal_of_a_streamed_request_is_final() {
 async fn an_answer_that_is_not_streamed_is_one_delta() {
     let headers = "content-type: application/json\r\n";
     let (url, _) = server(http("200 OK", headers, GOOD)).await;
-    let (reply, heard) = stream(&client(&url)).await;
-    assert_eq!((&*reply.unwrap().text, heard), ("hello", vec!["hello".to_owned()]));
+    let (reply, deltas) = stream(&client(&url)).await;
+    assert_eq!((&*reply.unwrap().text, deltas), ("hello", vec!["hello".to_owned()]));
 }
 
 #[tokio::test]
@@ -403,9 +403,9 @@ async fn a_failed_stream_reports_the_reason_after_its_deltas() {
     ];
     for (does, kind, words, pieces) in cases {
         let (url, _) = server(does).await;
-        let (reply, heard) = stream(&client(&url)).await;
+        let (reply, deltas) = stream(&client(&url)).await;
         let error = reply.unwrap_err();
-        assert_eq!((error.kind, heard.len()), (kind, pieces), "{error}");
+        assert_eq!((error.kind, deltas.len()), (kind, pieces), "{error}");
         assert!(error.message.contains(words), "{error}");
         assert!(!format!("{error:?}").contains(KEY));
     }
@@ -415,14 +415,14 @@ async fn a_failed_stream_reports_the_reason_after_its_deltas() {
 async fn a_cancelled_stream_closes_its_connection() {
     let (url, seen) = server(Reaction::Say(streamed(&PIECES[..1], ""))).await;
     let lm = client(&url);
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let (mut tell, request) = (Some(tell), request());
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let (mut sender, request) = (Some(sender), request());
     let mut first = |_: &str| {
-        let _ = tell.take().map(|tell| tell.send(()));
+        let _ = sender.take().map(|sender| sender.send(()));
     };
     tokio::select! {
         _ = lm.complete(&request, DeltaSink::to(&mut first)) => panic!("the answer has no end"),
-        heard = told => heard.unwrap(),
+        received = receiver => received.unwrap(),
     }
     let closed = async {
         while seen.closed.load(Ordering::SeqCst) == 0 {

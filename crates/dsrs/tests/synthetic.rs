@@ -90,7 +90,7 @@ fn demos(rows: &[SyntheticRow]) -> String {
     rows.iter().map(demo).collect::<Vec<_>>().join(", ")
 }
 
-/// Demos for each node from so many runs with right outputs.
+/// Demos for each node from `count` runs with right outputs.
 async fn bootstrapped(name: &str, state: &str, count: usize) -> Vec<String> {
     let program = program(task(name).document, state);
     let mut demos = vec![Vec::new(); program.graph().nodes().count()];
@@ -120,7 +120,8 @@ const SUMS_WORDS: &str =
 async fn triage_improves_with_phrases_and_similar_demos() {
     let name = "triage";
     let bare = right(name, "{}").await;
-    let told = right(name, &format!(r#"{{"sort": {{"instruction": "{TRIAGE_WORDS}"}}}}"#)).await;
+    let instructed =
+        right(name, &format!(r#"{{"sort": {{"instruction": "{TRIAGE_WORDS}"}}}}"#)).await;
     let shown = |row: &SyntheticRow| {
         format!(
             r#"{{"sort": {{"instruction": "{TRIAGE_WORDS}", "demos": [{}]}}}}"#,
@@ -140,9 +141,9 @@ async fn triage_improves_with_phrases_and_similar_demos() {
         })
         .await;
 
-    assert!(misled.is_subset(&bare) && bare.is_subset(&told) && told.is_subset(&shown));
+    assert!(misled.is_subset(&bare) && bare.is_subset(&instructed) && instructed.is_subset(&shown));
     assert!(bare.is_subset(&some));
-    let counts = [&misled, &bare, &thought, &some, &told, &shown].map(BTreeSet::len);
+    let counts = [&misled, &bare, &thought, &some, &instructed, &shown].map(BTreeSet::len);
     assert_eq!(counts, [46, 79, 86, 112, 125, 184]);
 }
 
@@ -150,7 +151,8 @@ async fn triage_improves_with_phrases_and_similar_demos() {
 async fn sums_improves_with_reasoning() {
     let name = "sums";
     let bare = right(name, "{}").await;
-    let told = right(name, &format!(r#"{{"solve": {{"instruction": "{SUMS_WORDS}"}}}}"#)).await;
+    let instructed =
+        right(name, &format!(r#"{{"solve": {{"instruction": "{SUMS_WORDS}"}}}}"#)).await;
     let shown = |row: &SyntheticRow| {
         format!(
             r#"{{"solve": {{"instruction": "{SUMS_WORDS}", "demos": [{}]}}}}"#,
@@ -168,9 +170,9 @@ async fn sums_improves_with_reasoning() {
         {"input": {"problem": "Ann is 40 years old, Bo is 4 years younger. How old are they together?"}, "output": {"result": 44}}]}}"#;
     let misled = right(name, wrong).await;
 
-    assert!(misled.is_subset(&bare) && bare.is_subset(&told) && told.is_subset(&shown));
+    assert!(misled.is_subset(&bare) && bare.is_subset(&instructed) && instructed.is_subset(&shown));
     assert!(bare.is_subset(&thought) && thought.is_subset(&both));
-    let counts = [&misled, &bare, &told, &shown, &thought, &both].map(BTreeSet::len);
+    let counts = [&misled, &bare, &instructed, &shown, &thought, &both].map(BTreeSet::len);
     assert_eq!(counts, [46, 85, 134, 151, 143, 180]);
 }
 
@@ -255,11 +257,11 @@ fn rows_are_unique_and_feedback_depends_on_the_answer() {
         assert_eq!(task.rows(9, 10), rows[..10]);
         assert_ne!(task.rows(8, 10), rows[..10]);
         assert_eq!(task.feedback(&rows[0], &rows[0].expected), "right");
-        let told = task.feedback(&rows[0], &fields("{}"));
+        let feedback = task.feedback(&rows[0], &fields("{}"));
         let expected = rows[0].expected[0]
             .as_str()
             .map_or_else(|| rows[0].expected[0].to_json(), str::to_owned);
-        assert!(told.contains(&expected), "{told}");
+        assert!(feedback.contains(&expected), "{feedback}");
     }
 }
 
@@ -285,12 +287,12 @@ async fn a_proposal_uses_the_topics_of_feedback() {
     let row = &task("triage").rows(1, 1)[0];
     let mut with_words = [0, 0];
     for seed in 0..100 {
-        for (told, feedback) in ["right", &row.feedback].into_iter().enumerate() {
+        for (index, feedback) in ["right", &row.feedback].into_iter().enumerate() {
             let input =
                 texts([("program", "sort: takes message; gives queue"), ("feedback", feedback)]);
             let found = asked(&schema, seed, input).await;
             let proposal = found["proposed_instruction"].as_str().unwrap().to_owned();
-            with_words[told] += usize::from(proposal.contains("what the sender wants done"));
+            with_words[index] += usize::from(proposal.contains("what the sender wants done"));
         }
     }
     assert!(with_words[0] < 35 && with_words[1] > 80, "{with_words:?}");

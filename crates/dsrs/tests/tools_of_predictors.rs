@@ -86,7 +86,7 @@ async fn tools_are_called_and_results_sent_before_the_answer() {
         .collect();
     assert_eq!(results[..2], ["206000", "Error: Oz is unknown"]);
     assert!(results[2].contains("did you mean `population`?"), "{}", results[2]);
-    assert!(results[3].starts_with("Error: the arguments are no JSON"), "{}", results[3]);
+    assert!(results[3].starts_with("Error: the arguments are not JSON"), "{}", results[3]);
     assert_eq!(requests[2].chat.turns[2].tool_call_id.as_deref(), Some("a"));
     // After a retry, the LM still sees the results of its tools.
     assert_eq!(requests[3].chat.turns.len(), requests[2].chat.turns.len() + 2);
@@ -126,5 +126,5 @@ fn invalid_tools_are_all_reported() {
         .tool("a b", "", same);
     let problems = twice.build().unwrap_err().to_string();
     assert!(problems.contains("two tools are named `same`"), "{problems}");
-    assert!(problems.contains("`a b` is no valid tool name"), "{problems}");
+    assert!(problems.contains("`a b` is not a valid tool name"), "{problems}");
 }

@@ -22,7 +22,7 @@ async fn the_handbook_answers_from_the_passage_that_was_found() {
 }
 
 #[tokio::test]
-async fn the_optimizer_finds_the_instruction_that_helps_and_leaves_it_in_the_module() {
+async fn the_optimizer_stores_the_best_instruction_in_the_module() {
     let mut handbook = Handbook::default();
     let judge =
         |output: &dsrs::WithReasoning<AnswerOutput>| f64::from(u8::from(output.answer == "five"));

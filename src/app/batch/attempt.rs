@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dsrs::graph::SharedWork;
 use dsrs::value::Payload;
-use uuid::Uuid;
 
+use crate::app::AppError;
 use crate::app::batch::item::BatchWork;
 use crate::app::batch::page::BatchItemPage;
 use crate::app::batch::shared_work::BatchShares;
@@ -17,13 +17,10 @@ use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurre
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
 use crate::app::run::record::RunVersions;
-use crate::app::{App, AppError};
-use crate::store::Scope;
-use crate::store::batch::{self, BatchRow};
+use crate::store::batch::BatchRow;
 use crate::store::batch_share;
 use crate::store::batch_work::{self, BatchItemResult};
-use crate::store::job::JobType;
-use crate::store::run::RunStatus;
+use crate::store::job;
 
 /// Items that are read at a time.
 const PAGE_ITEMS: i64 = 256;
@@ -42,19 +39,9 @@ impl JobKind for Batches {
     type Work = (Arc<BatchWork>, usize);
     type Output = ();
 
-    const TYPE: JobType = batch::JOB;
-
-    async fn row(app: &Arc<App>, scope: &Scope, id: Uuid) -> Result<BatchRow, AppError> {
-        Ok(batch::get(scope, &app.db, id).await?)
-    }
-
-    fn status(row: &BatchRow) -> RunStatus {
-        row.status
-    }
-
     async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
         let (app, scope, lease) = (&attempt.app, &attempt.job.scope, attempt.job.lease);
-        let row = persist(|| batch::get(scope, &app.db, lease.job)).await?;
+        let row = persist(|| job::get::<BatchRow>(scope, &app.db, lease.job)).await?;
         let versions = RunVersions {
             graph: row.graph_id,
             name: row.graph_name,

@@ -12,14 +12,13 @@ use std::time::Duration;
 use dsrs::problem::Problems;
 use uuid::Uuid;
 
-use crate::app::batch::attempt::Batches;
 use crate::app::batch::upload::store_batch;
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
 use crate::app::item_upload::ItemSource;
 use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
-use crate::app::{App, AppError};
+use crate::app::{AnswerBuilder, App, AppError};
 use crate::store::batch::{self, BatchResultRow, BatchRow, ItemCounts, UsageTotals};
 use crate::store::batch_upload::BatchUpload;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
@@ -50,6 +49,7 @@ impl App {
         graph: &GraphRef,
         request: BatchRequest,
         items: impl ItemSource,
+        answer: AnswerBuilder<BatchRow>,
     ) -> Result<BatchRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
@@ -65,13 +65,9 @@ impl App {
             dedupe: request.dedupe,
             ..queued(scope, &pin, id, total)
         };
-        upload.accept(&batch, &asked.to_json()).await?;
+        let (asked, answer) = (asked.to_json(), answer.build(&batch));
+        upload.accept(&batch, &asked, answer.as_ref()).await?;
         Ok(batch)
-    }
-
-    /// One batch.
-    pub(crate) async fn batch_get(&self, scope: &Scope, id: Uuid) -> Result<BatchRow, AppError> {
-        Ok(batch::get(scope, &self.db, id).await?)
     }
 
     /// One page of batches, newest first.
@@ -91,16 +87,6 @@ impl App {
         list: ListQuery<i32>,
     ) -> Result<Page<BatchResultRow, i32>, AppError> {
         Ok(batch::results(scope, &self.db, id, list).await?)
-    }
-
-    /// Cancels a batch. Returns the row once it has ended. If the worker does not respond in time, the
-    /// row still says `running`.
-    pub(crate) async fn batch_cancel(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<BatchRow, AppError> {
-        self.job_cancel::<Batches>(scope, id).await
     }
 }
 

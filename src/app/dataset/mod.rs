@@ -3,6 +3,7 @@
 
 pub(crate) mod example;
 pub(crate) mod from_runs;
+pub(crate) mod reference;
 pub(crate) mod selection;
 
 use std::sync::Arc;

@@ -9,7 +9,6 @@ use dsrs::optimize::{Evaluator, Metric};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
-use uuid::Uuid;
 
 use crate::app::dataset::selection::{DatasetPick, fit};
 use crate::app::evaluation::example::{EvaluationItem, EvaluationWork};
@@ -24,10 +23,9 @@ use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::dataset_example::{ExampleRow, PageLimits};
-use crate::store::evaluation::{self, EvaluationRow};
+use crate::store::evaluation::EvaluationRow;
 use crate::store::evaluation_work::{self, EvaluationItemResult};
-use crate::store::job::JobType;
-use crate::store::run::RunStatus;
+use crate::store::job;
 
 /// The size of a page of examples.
 const PAGE: PageLimits = PageLimits { count: 256, bytes: 4 << 20 };
@@ -40,19 +38,9 @@ impl JobKind for Evaluations {
     type Work = (Arc<EvaluationWork>, usize);
     type Output = ();
 
-    const TYPE: JobType = evaluation::JOB;
-
-    async fn row(app: &Arc<App>, scope: &Scope, id: Uuid) -> Result<EvaluationRow, AppError> {
-        Ok(evaluation::get(scope, &app.db, id).await?)
-    }
-
-    fn status(row: &EvaluationRow) -> RunStatus {
-        row.status
-    }
-
     async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
         let (app, scope, lease) = (&attempt.app, &attempt.job.scope, attempt.job.lease);
-        let row = persist(|| evaluation::get(scope, &app.db, lease.job)).await?;
+        let row = persist(|| job::get::<EvaluationRow>(scope, &app.db, lease.job)).await?;
         if has_too_many_errors(row.tally.failed, row.max_errors) {
             guard.stop(StopReason::Enough);
         }

@@ -10,6 +10,7 @@ use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::evaluation::{self, EvaluationRow, ScorePairRow};
+use crate::store::job;
 
 /// The most examples that are compared: the bootstrap of more takes seconds.
 const MOST: i64 = 100_000;
@@ -37,8 +38,8 @@ impl App {
         after: Uuid,
         before: Uuid,
     ) -> Result<ScoreComparison, AppError> {
-        let before = evaluation::get(scope, &self.db, before).await?;
-        let after = evaluation::get(scope, &self.db, after).await?;
+        let before = job::get::<EvaluationRow>(scope, &self.db, before).await?;
+        let after = job::get::<EvaluationRow>(scope, &self.db, after).await?;
         let found = evaluation::pairs(scope, &self.db, before.id, after.id, MOST + 1).await?;
         let count = i64::try_from(found.len()).unwrap_or(i64::MAX);
         if !(1..=MOST).contains(&count) {

@@ -165,15 +165,15 @@ impl EvaluationWork {
 fn reports_json(rollout: &Rollout) -> String {
     let mut found: Vec<(&str, Vec<Payload>)> = Vec::new();
     for (path, report) in &rollout.reports {
-        let told = report.as_list().map_or_else(|| vec![report.clone()], <[Payload]>::to_vec);
+        let leniencies = report.as_list().map_or_else(|| vec![report.clone()], <[Payload]>::to_vec);
         match found.iter_mut().find(|(known, _)| *known == path.as_ref()) {
-            Some((_, known)) => known.extend(told),
-            None => found.push((path, told)),
+            Some((_, known)) => known.extend(leniencies),
+            None => found.push((path, leniencies)),
         }
     }
     let mut object = JsonObject::new();
-    for (path, told) in found.iter().filter(|(_, told)| !told.is_empty()) {
-        object.raw(path, &Payload::list(told.clone()).to_json());
+    for (path, leniencies) in found.iter().filter(|(_, found)| !found.is_empty()) {
+        object.raw(path, &Payload::list(leniencies.clone()).to_json());
     }
     object.finish()
 }

@@ -15,12 +15,12 @@ use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::dataset::selection::{DatasetPick, DatasetRef};
+use crate::app::dataset::reference::DatasetRef;
+use crate::app::dataset::selection::DatasetPick;
 use crate::app::error::merge_faults;
-use crate::app::evaluation::attempt::Evaluations;
 use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
-use crate::app::{App, AppError, Invalid};
+use crate::app::{AnswerBuilder, App, AppError, Invalid};
 use crate::store::batch::UsageTotals;
 use crate::store::evaluation::{
     self, EvaluationResultRow, EvaluationRow, EvaluationTotals, JudgingTotals, ResultCursor,
@@ -60,6 +60,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
         request: EvaluationRequest,
+        answer: AnswerBuilder<EvaluationRow>,
     ) -> Result<EvaluationRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
@@ -79,7 +80,8 @@ impl App {
             record: request.record,
             ..queued(scope, &pin, &examples, &metric)
         };
-        evaluation::create(scope, &self.db, &row, &asked.to_json()).await?;
+        let (asked, answer) = (asked.to_json(), answer.build(&row));
+        evaluation::create(scope, &self.db, &row, &asked, answer.as_ref()).await?;
         Ok(row)
     }
 
@@ -119,24 +121,14 @@ impl App {
             Ok(_) => Ok(pick),
             Err(AppError::Invalid { what, problems }) => {
                 let place = at.pointer();
-                let mut moved = Problems::new();
-                moved.extend(problems.iter().map(|problem| Problem {
+                let moved = problems.map(|problem| Problem {
                     pointer: format!("{place}{}", problem.pointer),
-                    ..problem.clone()
-                }));
+                    ..problem
+                });
                 Err(AppError::invalid(what, moved))
             }
             Err(other) => Err(other),
         }
-    }
-
-    /// One evaluation.
-    pub(crate) async fn evaluation_get(
-        &self,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<EvaluationRow, AppError> {
-        Ok(evaluation::get(scope, &self.db, id).await?)
     }
 
     /// One page of evaluations, newest first.
@@ -158,16 +150,6 @@ impl App {
         list: ListQuery<ResultCursor>,
     ) -> Result<Page<EvaluationResultRow, ResultCursor>, AppError> {
         Ok(evaluation::results(scope, &self.db, id, wanted, list).await?)
-    }
-
-    /// Cancels an evaluation. Returns the row once it has ended. If the worker does not respond in time,
-    /// the row still says `running`.
-    pub(crate) async fn evaluation_cancel(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<EvaluationRow, AppError> {
-        self.job_cancel::<Evaluations>(scope, id).await
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::app::event::{EventKind, NumberedEvent, StreamItem};
+use crate::store::job::{self, JobRow};
 use crate::store::run::RunStatus;
 use crate::store::run_event::{self, EventsRow};
 use crate::store::{Db, Scope, StoreError};
@@ -27,17 +28,7 @@ const WAITING_POLL_INTERVAL: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_millis(500);
 
 /// A record whose events are in the log.
-pub(crate) trait Followable: Sized + Send {
-    /// What it is called in errors.
-    const NAME: &'static str;
-
-    /// Its status, if it exists.
-    fn status(
-        scope: &Scope,
-        db: &Db,
-        id: Uuid,
-    ) -> impl Future<Output = Result<Option<RunStatus>, StoreError>> + Send;
-
+pub(crate) trait Followable: JobRow {
     /// Its progress, once its status is neither `queued` nor `running`.
     fn progress(
         scope: &Scope,
@@ -86,8 +77,8 @@ impl<R: Followable> EventLogFollower<R> {
         id: Uuid,
         seen: u64,
     ) -> Result<Option<Self>, StoreError> {
-        let status = R::status(scope, db, id).await?;
-        let status = status.ok_or_else(|| StoreError::not_found(R::NAME, id))?;
+        let status = job::status_of::<R>(scope, db, id).await?;
+        let status = status.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))?;
         let newest = run_event::newest(db, id).await?;
         let seen = i64::try_from(seen).unwrap_or(i64::MAX);
         let Some(seen) = resume_position(status, newest, seen) else { return Ok(None) };
@@ -136,7 +127,7 @@ impl<R: Followable> EventLogFollower<R> {
         if self.read_log().await? {
             return Ok(PollOutcome::Found);
         }
-        match R::status(&self.scope, &self.db, self.id).await? {
+        match job::status_of::<R>(&self.scope, &self.db, self.id).await? {
             Some(RunStatus::Waiting) if self.waits => {
                 return Ok(PollOutcome::Nothing(WAITING_POLL_INTERVAL));
             }

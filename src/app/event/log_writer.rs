@@ -7,20 +7,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::clock::now;
 use crate::app::event::EventKind;
+use crate::app::persist::persist;
+use crate::store::Db;
 use crate::store::job::Lease;
 use crate::store::run_event::{self, EventsRow};
-use crate::store::{Db, StoreError};
 
 /// How long events are gathered before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(100);
-
-/// The pause before the next write after one that could not reach the database.
-const RETRY: Duration = Duration::from_millis(500);
 
 /// How many bytes of events may be pending. Beyond it they are dropped; followers receive a gap.
 const MAX_PENDING_BYTES: usize = 1 << 20;
@@ -120,15 +118,9 @@ impl EventLog {
 
 /// Events that the database refuses are dropped: the work itself does not fail.
 async fn write(db: &Db, lease: Lease, row: EventsRow) {
-    loop {
-        match run_event::append(db, lease, &row, now()).await {
-            Err(StoreError::Unavailable { .. }) => sleep(RETRY).await,
-            Err(error) => {
-                let (job, cause) = (lease.job, error.cause());
-                return tracing::error!(%job, cause, "cannot store events");
-            }
-            Ok(_) => return,
-        }
+    if let Err(error) = persist(|| run_event::append(db, lease, &row, now())).await {
+        let (job, cause) = (lease.job, error.cause());
+        tracing::error!(%job, cause, "cannot store events");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The runs that are under way in this process, so that they can be stopped from outside. Knows
-//! nothing of what they do.
+//! The runs in progress in this process, so that they can be stopped from outside. Knows nothing of
+//! what they do.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,21 +11,21 @@ use uuid::Uuid;
 /// Why a run is stopped from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// Someone asked for it.
+    /// A client cancelled it.
     Cancelled,
-    /// Another worker has it by now.
+    /// Another worker has its lease.
     Lost,
-    /// What came of it so far says that no more of it is wanted.
+    /// Its results so far make the rest unnecessary, such as too many errors.
     Enough,
 }
 
-/// All of them.
+/// All runs in progress, by id.
 #[derive(Default)]
 pub(crate) struct ActiveWork(Mutex<HashMap<Uuid, Arc<Running>>>);
 
 struct Running {
     workspace: Uuid,
-    /// As whom this process holds its job, where it is one.
+    /// The lease holder, if the run is a job.
     holder: Option<Uuid>,
     cancel: CancellationToken,
     stop: OnceLock<StopReason>,
@@ -74,7 +74,7 @@ impl Drop for ActiveGuard {
 }
 
 impl ActiveWork {
-    /// Takes a run in; `cancel` is what stops it. An older attempt at the same run is over with it.
+    /// Registers a run; `cancel` stops it. This replaces an older attempt at the same run.
     pub(crate) fn register(
         self: &Arc<Self>,
         workspace: Uuid,
@@ -89,17 +89,22 @@ impl ActiveWork {
         ActiveGuard { active_work: self.clone(), run, running }
     }
 
-    /// Stops a run because someone of this workspace asked for it, or of whichever when none is
-    /// named; says whether it was here.
+    /// Cancels a run of this workspace, or of any if none is given; returns whether it runs here.
     pub(crate) fn cancel(&self, workspace: Option<Uuid>, run: Uuid) -> bool {
         let found = self.runs().get(&run).cloned();
         let found = found.filter(|run| workspace.is_none_or(|own| own == run.workspace));
         found.inspect(|running| running.stop(StopReason::Cancelled)).is_some()
     }
 
-    /// As whom jobs are held here.
+    /// The lease holder of this process.
     pub(crate) fn holders(&self) -> Vec<Uuid> {
         self.runs().values().filter_map(|running| running.holder).collect()
+    }
+
+    /// The runs that are no jobs.
+    pub(crate) fn executions(&self) -> Vec<Uuid> {
+        let runs = self.runs();
+        runs.iter().filter(|(_, running)| running.holder.is_none()).map(|(run, _)| *run).collect()
     }
 
     /// Stops the run that is worked on as this holder.
@@ -142,5 +147,9 @@ mod tests {
         assert_eq!(third.stopped(), Some(StopReason::Lost));
         drop((second, third));
         assert!(runs.holders().is_empty());
+        let _job = enter(&runs, 4, 14);
+        let own = Uuid::from_u128(5);
+        let _execution = runs.register(Uuid::nil(), own, None, CancellationToken::new());
+        assert_eq!(runs.executions(), [own]);
     }
 }

@@ -1,4 +1,4 @@
-//! Refuses programs that wait for clients where no client can tell their runs apart.
+//! Refuses programs that wait for a signal where a client could not address a single run.
 
 use dsrs::graph::Program;
 use dsrs::problem::{At, Code, Problems};

@@ -1,4 +1,5 @@
-//! Cancelling a job of any kind, on whichever server it runs. May not know any particular kind.
+//! A job as its clients use it: read, and cancelled on whichever server it runs. May not know any
+//! particular kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::app::job::conclusion::Conclusion;
 use crate::app::job::kind::JobKind;
 use crate::app::{App, AppError};
 use crate::store::Scope;
-use crate::store::job::{self, ClaimState, Lease};
+use crate::store::job::{self, ClaimState, JobRow, Lease};
 
 /// How long a cancellation waits for a job to end.
 const JOB_PATIENCE: Duration = Duration::from_secs(5);
@@ -23,6 +24,15 @@ const UNKNOWN_PATIENCE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 
 impl App {
+    /// The status row of a job.
+    pub(crate) async fn job_get<K: JobKind>(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<K::Row, AppError> {
+        K::row(self, scope, id).await
+    }
+
     /// Cancels a job, whether it is queued, parked, or running on any server. Returns its row once it
     /// has ended. If the worker does not respond in time, the row still says `running`.
     pub(crate) async fn job_cancel<K: JobKind>(
@@ -31,8 +41,8 @@ impl App {
         id: Uuid,
     ) -> Result<K::Row, AppError> {
         match K::row(self, scope, id).await {
-            Ok(row) if K::status(&row).has_ended() => {
-                let (kind, status) = (K::TYPE.as_str(), K::status(&row));
+            Ok(row) if row.status().has_ended() => {
+                let (kind, status) = (K::TYPE.as_str(), row.status());
                 let detail = format!("the {kind} has already ended ({status})");
                 return Err(AppError::RunFinished(detail));
             }
@@ -48,7 +58,7 @@ impl App {
         let deadline = Instant::now() + patience;
         loop {
             match K::row(self, scope, id).await {
-                Ok(row) if K::status(&row).has_ended() => return Ok(row),
+                Ok(row) if row.status().has_ended() => return Ok(row),
                 row if Instant::now() >= deadline => return row,
                 Ok(_) | Err(AppError::NotFound(_)) => tokio::time::sleep(POLL).await,
                 Err(error) => return Err(error),

@@ -66,7 +66,13 @@ impl JobAttempt {
         }
         let end = match K::load(self, guard).await {
             Ok(work) => K::run(self, work, guard).await?,
-            Err(AppError::Unavailable(_)) => AttemptEnd::Requeue,
+            Err(error @ AppError::Unavailable(_)) => {
+                // If the database answers, it is this job that cannot be loaded: the attempt counts.
+                if !self.app.shutdown.is_draining() && db.ping().await.is_ok() {
+                    return Err(error);
+                }
+                AttemptEnd::Requeue
+            }
             Err(error) => {
                 let kind = K::TYPE.as_str();
                 tracing::error!(kind, job = %lease.job, %error, "a job cannot be loaded");

@@ -9,14 +9,14 @@ use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::{App, AppError};
 use crate::store::Scope;
-use crate::store::job::JobType;
-use crate::store::run::RunStatus;
+use crate::store::job::{self, JobRow, JobType};
 
-/// A kind of job. The driver does what all kinds share: it claims a job, renews the lease, stops a
-/// cancelled job, counts attempts, and requeues a job when the server stops.
+/// A kind of job. The worker and the driver do what all kinds share: the worker claims jobs and
+/// renews leases; the driver ends a job that is cancelled or has had too many attempts, and
+/// requeues one when the server stops.
 pub(crate) trait JobKind: Send + Sync + 'static {
     /// The status row, as clients read it.
-    type Row: Send + Sync;
+    type Row: JobRow;
 
     /// Everything that an attempt needs, loaded.
     type Work: Send;
@@ -25,7 +25,7 @@ pub(crate) trait JobKind: Send + Sync + 'static {
     type Output: Send;
 
     /// The type of the job in the store.
-    const TYPE: JobType;
+    const TYPE: JobType = <Self::Row as JobRow>::JOB;
 
     /// Whether work of this kind also runs without a job, and has no row until it ends.
     const RUNS_WITHOUT_JOB: bool = false;
@@ -35,10 +35,9 @@ pub(crate) trait JobKind: Send + Sync + 'static {
         app: &Arc<App>,
         scope: &Scope,
         id: Uuid,
-    ) -> impl Future<Output = Result<Self::Row, AppError>> + Send;
-
-    /// The status in the row.
-    fn status(row: &Self::Row) -> RunStatus;
+    ) -> impl Future<Output = Result<Self::Row, AppError>> + Send {
+        async move { Ok(job::get(scope, &app.db, id).await?) }
+    }
 
     /// Loads what an attempt needs. If the database is unavailable, the job is requeued; any other
     /// error fails it.

@@ -13,8 +13,8 @@ use dsrs::problem::At;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
+use crate::app::AppError;
 use crate::app::clock::{now, timestamp};
 use crate::app::event::EventKind;
 use crate::app::event::log_writer::EventLog;
@@ -31,11 +31,9 @@ use crate::app::optimization::recorded_replies::{OptimizationStore, PendingRecor
 use crate::app::optimization::result::OptimizationOutcome;
 use crate::app::optimization::writer::RecordWriter;
 use crate::app::persist::persist;
-use crate::app::{App, AppError};
-use crate::store::Scope;
 use crate::store::batch::UsageTotals;
-use crate::store::job::JobType;
-use crate::store::optimization::{self, OptimizationRow};
+use crate::store::job;
+use crate::store::optimization::OptimizationRow;
 use crate::store::optimization_work::{self, OptimizationEnd};
 use crate::store::run::RunStatus;
 use crate::store::run_event;
@@ -66,16 +64,6 @@ impl JobKind for Optimizations {
     type Row = OptimizationRow;
     type Work = LoadedOptimization;
     type Output = OptimizationOutcome;
-
-    const TYPE: JobType = optimization::JOB;
-
-    async fn row(app: &Arc<App>, scope: &Scope, id: Uuid) -> Result<OptimizationRow, AppError> {
-        Ok(optimization::get(scope, &app.db, id).await?)
-    }
-
-    fn status(row: &OptimizationRow) -> RunStatus {
-        row.status
-    }
 
     async fn load(
         attempt: &JobAttempt,
@@ -130,7 +118,7 @@ impl JobKind for Optimizations {
 impl JobAttempt {
     async fn optimization_row(&self) -> Result<OptimizationRow, AppError> {
         let (scope, db, id) = (&self.job.scope, &self.app.db, self.job.lease.job);
-        Ok(persist(|| optimization::get(scope, db, id)).await?)
+        Ok(persist(|| job::get(scope, db, id)).await?)
     }
 
     /// How the attempt ended: with a result, or for another attempt to continue.
@@ -197,10 +185,10 @@ impl JobAttempt {
         let ExampleSets { train, val, held_out } = stored(sets, "examples")?;
         let made = create_optimizer(&row.optimizer, plan.config.as_ref(), &At::Root);
         let (_, optimizer) = made.map_err(|problems| AppError::Internal(problems.to_string()))?;
-        let (keeper, items) = OptimizationStore::open(app.clone(), scope.clone(), row.id).await?;
-        let (keeper, begun) = (Arc::new(keeper), Instant::now());
+        let (store, items) = OptimizationStore::open(app.clone(), scope.clone(), row.id).await?;
+        let (store, begun) = (Arc::new(store), Instant::now());
         let account = BudgetAccount::open(plan.budget, usage(&row.spent), row.seconds);
-        let budgeted = Arc::new(BudgetedReplies::new(account, keeper.clone()));
+        let budgeted = Arc::new(BudgetedReplies::new(account, store.clone()));
         let listener = Arc::new(OptimizationListener::new(log, budgeted.clone()));
         let limit = app.limits.run_timeout;
         let bench = Workbench::new(Task {
@@ -215,7 +203,7 @@ impl JobAttempt {
                 cancelled: guard.cancellation(),
             },
             builder: Arc::new(builder),
-            store: keeper,
+            store,
             listener: listener.clone(),
             concurrency: plan.concurrency as usize,
             seed: plan.seed,
@@ -278,7 +266,7 @@ impl JobAttempt {
         }
         // No other attempt needs the recorded replies.
         while persist(|| optimization_work::purge(db, Some(lease.job))).await? > 0 {}
-        persist(|| run_event::tell(db, lease.job)).await?;
+        persist(|| run_event::announce(db, lease.job)).await?;
         Ok(true)
     }
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use dsrs::graph::Program;
 use dsrs::optimize::Example;
-use dsrs::problem::{At, Code, Problem, Problems};
+use dsrs::problem::{At, Code, Problems};
 use sha2::{Digest, Sha256};
 
-use crate::app::dataset::selection::{DatasetPick, DatasetRef, fit};
+use crate::app::dataset::reference::DatasetRef;
+use crate::app::dataset::selection::{DatasetPick, fit};
 use crate::app::item_upload::MOST_PROBLEMS;
 use crate::app::{App, AppError};
 use crate::store::Scope;
@@ -52,7 +53,7 @@ impl ExampleSources {
             };
             if pick.count > MOST {
                 let detail = format!(
-                    "{} examples are too many, the most are {MOST}; take some with `limit`",
+                    "{} examples exceed the limit of {MOST}; select some with `limit`",
                     pick.count
                 );
                 faults.add(&at, Code::TooLarge, detail);
@@ -99,7 +100,7 @@ fn found(
     match picked {
         Ok(pick) => return Ok(Some(pick)),
         Err(AppError::NotFound(detail)) => faults.add(at, Code::InvalidValue, detail),
-        Err(AppError::Invalid { problems, .. }) => faults.extend(problems.iter().cloned()),
+        Err(AppError::Invalid { problems, .. }) => faults.append(problems),
         Err(other) => return Err(other),
     }
     Ok(None)
@@ -123,14 +124,13 @@ async fn read(
             let mut found = Problems::new();
             examples.extend(fit(program, row, &place.index(position), &mut found));
             wrong += found.len();
-            problems.extend(found.iter().cloned());
+            problems.append(found);
         }
         match page.next {
             Some(next) if wrong < MOST_PROBLEMS => after = next,
             Some(_) => {
-                let detail = "the examples after these were not checked".to_owned();
-                let (pointer, code) = (place.pointer(), Code::TooLarge);
-                problems.push(Problem { pointer, code, detail });
+                let detail = "the examples after these were not checked";
+                problems.add_last(&place, Code::TooLarge, detail);
                 return Ok(examples);
             }
             None => return Ok(examples),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn no_example_is_in_two_sets_and_none_is_lost() {
+    fn every_example_is_in_exactly_one_set() {
         for sets in [
             [Some(0..40), None, None],
             [Some(0..20), Some(20..40), None],

@@ -5,8 +5,8 @@ use uuid::Uuid;
 use crate::app::event::EventStream;
 use crate::app::event::log_reader::{EventLogFollower, Followable, FollowedProgress};
 use crate::app::{App, AppError};
-use crate::store::optimization::{self, OptimizationRow};
-use crate::store::run::RunStatus;
+use crate::store::job;
+use crate::store::optimization::OptimizationRow;
 use crate::store::{Db, Scope, StoreError};
 
 impl App {
@@ -24,17 +24,11 @@ impl App {
 }
 
 impl Followable for OptimizationRow {
-    const NAME: &'static str = "optimization";
-
-    async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
-        optimization::status(scope, db, id).await
-    }
-
     async fn progress(
         scope: &Scope,
         db: &Db,
         id: Uuid,
     ) -> Result<FollowedProgress<Self>, StoreError> {
-        Ok(FollowedProgress::Ended(Box::new(optimization::get(scope, db, id).await?)))
+        Ok(FollowedProgress::Ended(Box::new(job::get(scope, db, id).await?)))
     }
 }

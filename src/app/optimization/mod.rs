@@ -23,20 +23,19 @@ use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::clock::now;
-use crate::app::dataset::selection::DatasetRef;
+use crate::app::dataset::reference::DatasetRef;
 use crate::app::error::merge_faults;
 use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
-use crate::app::optimization::attempt::Optimizations;
 use crate::app::optimization::example_sets::{ExampleSets, ExampleSources};
 use crate::app::optimization::plan::{Activate, OptimizationPlan};
-use crate::app::{App, AppError};
+use crate::app::{AnswerBuilder, App, AppError};
 use crate::store::batch::UsageTotals;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::optimization_candidate::{self, CandidateRow};
 use crate::store::run::RunStatus;
-use crate::store::{ListQuery, Page, Scope};
+use crate::store::{ListQuery, Page, Scope, job};
 
 /// The request of an optimization. A missing required member is a problem in `faults`.
 pub(crate) struct OptimizationRequest {
@@ -80,12 +79,14 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
         request: OptimizationRequest,
+        answer: AnswerBuilder<OptimizationRow>,
     ) -> Result<OptimizationRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let asked = JobRequest { timeout: request.timeout, request_id: request.request_id.clone() };
         let (optimizer, plan) = self.optimization_plan(scope, &program, request).await?;
         let row = OptimizationRow { optimizer, request: plan.to_json(), ..queued(scope, &pin) };
-        optimization::accept(scope, &self.db, &row, &asked.to_json()).await?;
+        let (asked, answer) = (asked.to_json(), answer.build(&row));
+        optimization::accept(scope, &self.db, &row, &asked, answer.as_ref()).await?;
         Ok(row)
     }
 
@@ -188,15 +189,6 @@ impl App {
         }
     }
 
-    /// One optimization.
-    pub(crate) async fn optimization_get(
-        &self,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<OptimizationRow, AppError> {
-        Ok(optimization::get(scope, &self.db, id).await?)
-    }
-
     /// One page of optimizations, newest first; of one graph, if named.
     pub(crate) async fn optimization_list(
         &self,
@@ -214,18 +206,8 @@ impl App {
         id: Uuid,
         list: ListQuery<i32>,
     ) -> Result<Page<CandidateRow, i32>, AppError> {
-        self.optimization_get(scope, id).await?;
+        job::get::<OptimizationRow>(scope, &self.db, id).await?;
         Ok(optimization_candidate::list(scope, &self.db, id, list).await?)
-    }
-
-    /// Cancels an optimization; its candidates stay. Returns the row once it has ended. If the worker
-    /// does not respond in time, the row still says `running`.
-    pub(crate) async fn optimization_cancel(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<OptimizationRow, AppError> {
-        self.job_cancel::<Optimizations>(scope, id).await
     }
 }
 

@@ -150,7 +150,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::app::dataset::selection::DatasetPart;
+    use crate::app::dataset::reference::DatasetPart;
 
     #[test]
     fn a_plan_reads_back_as_written() {

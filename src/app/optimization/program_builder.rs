@@ -9,10 +9,9 @@ use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::app::persist::RETRY;
+use crate::app::persist::persist_operation;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::graph_version;
@@ -70,15 +69,12 @@ impl CandidateBuilder {
     }
 
     async fn built(&self, candidate: &Candidate) -> Result<Arc<Program>, Problems> {
-        loop {
-            match self.program(candidate).await {
-                Ok(built) => return built.map(Arc::new),
-                Err(AppError::Unavailable(_)) => sleep(RETRY).await,
-                Err(error) => {
-                    let mut problems = Problems::new();
-                    problems.add(&At::Root, Code::InvalidValue, error.to_string());
-                    return Err(problems);
-                }
+        match persist_operation(&self.app.db, || self.program(candidate)).await {
+            Ok(built) => built.map(Arc::new),
+            Err(error) => {
+                let mut problems = Problems::new();
+                problems.add(&At::Root, Code::InvalidValue, error.to_string());
+                Err(problems)
             }
         }
     }

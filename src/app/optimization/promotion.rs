@@ -22,7 +22,7 @@ use crate::app::{App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::graph::GraphRef;
 use crate::store::graph_edit::{self, ExpectedVersion, LockedGraph};
-use crate::store::job::Lease;
+use crate::store::job::{self, Lease};
 use crate::store::optimization::{self, OptimizationRow};
 use crate::store::optimization_candidate::{self, CandidateRow};
 use crate::store::state::NewState;
@@ -80,7 +80,7 @@ impl App {
         id: Uuid,
         number: i32,
     ) -> Result<(CandidateRow, String), AppError> {
-        let row = self.optimization_get(scope, id).await?;
+        let row = job::get::<OptimizationRow>(scope, &self.db, id).await?;
         let found = optimization_candidate::get(scope, &self.db, id, number).await?;
         let builder = CandidateBuilder::new(self.clone(), scope.clone(), &row).await?;
         let candidate = read_candidate(&found, builder.document())?;
@@ -96,7 +96,7 @@ impl App {
         id: Uuid,
         precondition: Option<&Precondition>,
     ) -> Result<OptimizationRow, AppError> {
-        let row = self.optimization_get(scope, id).await?;
+        let row = job::get::<OptimizationRow>(scope, &self.db, id).await?;
         if !row.status.has_ended() {
             let detail = "the optimization has not ended: wait for its end, or cancel it";
             return Err(AppError::RunUnfinished(detail.to_owned()));
@@ -117,7 +117,7 @@ impl App {
             ActivationOutcome::Active(versions) => {
                 let activated = activation_json(Some(versions), "a client activated it");
                 optimization::note_activation(scope, &self.db, id, &activated).await?;
-                self.optimization_get(scope, id).await
+                Ok(job::get(scope, &self.db, id).await?)
             }
         }
     }

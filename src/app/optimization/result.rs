@@ -10,7 +10,6 @@ use dsrs::optimize::{
 };
 use dsrs::problem::Problems;
 use dsrs::value::Payload;
-use tokio::time::sleep;
 
 use crate::app::clock::now;
 use crate::app::job::attempt::JobAttempt;
@@ -21,7 +20,7 @@ use crate::app::optimization::progress::scored_json;
 use crate::app::optimization::promotion::{
     ActivationOutcome, ChosenCandidate, activation_json, read_candidate,
 };
-use crate::app::persist::{RETRY, persist};
+use crate::app::persist::{persist, persist_operation};
 use crate::app::state::candidate::StateCandidate;
 use crate::app::{App, AppError};
 use crate::store::Scope;
@@ -225,13 +224,11 @@ impl JobAttempt {
             score: found.score,
             dataset_hash: found.dataset,
         };
-        loop {
-            match self.app.state_candidate(&self.job.scope, candidate).await {
-                Ok(state) => return Ok(Some(state.version)),
-                Err(AppError::NotFound(_)) => return Ok(None),
-                Err(AppError::Unavailable(_)) => sleep(RETRY).await,
-                Err(error) => return Err(error),
-            }
+        let store = || self.app.state_candidate(&self.job.scope, candidate);
+        match persist_operation(&self.app.db, store).await {
+            Ok(state) => Ok(Some(state.version)),
+            Err(AppError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -242,18 +239,12 @@ impl JobAttempt {
         why: &str,
     ) -> Result<String, AppError> {
         let (scope, by) = (&self.job.scope, Some(self.job.lease));
-        loop {
-            match self.app.optimization_put(scope, row, found, None, by).await {
-                Ok(ActivationOutcome::Active(versions)) => {
-                    return Ok(activation_json(Some(versions), why));
-                }
-                Ok(ActivationOutcome::Conflict(why_not)) => {
-                    return Ok(activation_json(None, &why_not));
-                }
-                Err(AppError::NotFound(why_not)) => return Ok(activation_json(None, &why_not)),
-                Err(AppError::Unavailable(_)) => sleep(RETRY).await,
-                Err(error) => return Err(error),
-            }
+        let put = || self.app.optimization_put(scope, row, found, None, by);
+        match persist_operation(&self.app.db, put).await {
+            Ok(ActivationOutcome::Active(versions)) => Ok(activation_json(Some(versions), why)),
+            Ok(ActivationOutcome::Conflict(why_not)) => Ok(activation_json(None, &why_not)),
+            Err(AppError::NotFound(why_not)) => Ok(activation_json(None, &why_not)),
+            Err(error) => Err(error),
         }
     }
 }

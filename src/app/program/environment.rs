@@ -1,5 +1,5 @@
-//! What a definition may use while it is built: models, tools, the sandbox, and the stored graphs
-//! that were loaded for it. Asks no database: a build waits for nothing.
+//! The environment of a build: models, tools, the sandbox, and the stored graphs that were loaded
+//! for the definition. Never queries the database: a build does not wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::app::program::read_state;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 
-/// The deepest that graphs may contain graphs; more is taken for a mistake.
+/// The maximum nesting depth of graphs.
 const MAX_DEPTH: usize = 8;
 
 /// How a definition is built.
@@ -25,7 +25,8 @@ const MAX_DEPTH: usize = 8;
 pub(crate) enum BuildPhase {
     /// A client wrote it: everything that it refers to must exist.
     New,
-    /// It was checked when it was written: it loads even when something that it refers to is gone.
+    /// It was checked when it was written, so it loads even if something that it refers to is
+    /// missing.
     Stored,
 }
 
@@ -94,7 +95,7 @@ impl App {
         Ok(self.build_with(&graphs, BuildPhase::New, root, build))
     }
 
-    /// Builds what was checked when it was written, once the graphs that it refers to are loaded.
+    /// Builds a stored definition, once the graphs that it refers to are loaded.
     pub(crate) async fn build_stored<T>(
         &self,
         scope: &Scope,
@@ -176,7 +177,7 @@ impl GraphEnv<'_> {
             progress: Mutex::default(),
         };
         let module = GraphModule::new(document, &state, &inner);
-        // A stored definition loads without what is missing; what is refused within it is refused.
+        // A stored definition loads even if something is missing; other refusals remain.
         let refused = inner.progress().refused.take();
         if let Some(refused) = refused {
             return Err(self.refuse(refused));
@@ -188,8 +189,8 @@ impl GraphEnv<'_> {
 
 fn too_many() -> GraphUnavailable {
     let detail = format!(
-        "this definition brings too many graphs with it: at most {MAX_GRAPHS}, and {MAX_DEPTH} \
-         within each other"
+        "this definition refers to too many graphs: at most {MAX_GRAPHS}, nested at most \
+         {MAX_DEPTH} deep"
     );
     GraphUnavailable { code: Code::TooLarge, detail }
 }
@@ -212,7 +213,7 @@ impl BuildEnv for GraphEnv<'_> {
     }
 
     fn sandbox(&self) -> Option<Arc<dyn Sandbox>> {
-        self.build.app.sandbox().cloned()
+        self.build.app.sandbox()
     }
 
     fn http_tool(&self, tool: &HttpTool) -> Result<Arc<dyn Tool>, String> {

@@ -1,7 +1,7 @@
-//! From a graph's name to a program that is ready to run: which version and state are in force, and
+//! From the name of a graph to a program that is ready to run: the active version and state, and
 //! built programs by hash, shared by all runs.
 //!
-//! What is in force is remembered for as long as the store vouches that no graph has changed.
+//! Active versions are cached as long as the store guarantees that no graph has changed.
 
 pub(crate) mod environment;
 mod references;
@@ -24,10 +24,10 @@ use crate::store::graph_version;
 use crate::store::run::RunRow;
 use crate::store::{Scope, StoreError};
 
-/// Built programs that are kept.
+/// Capacity of the cache of built programs.
 const PROGRAMS: u64 = 2048;
 
-/// Look-ups that are kept.
+/// Capacity of the cache of look-ups.
 const PINS: u64 = 16_384;
 
 type PinKey = (Uuid, GraphRef, VersionSelection);
@@ -48,8 +48,8 @@ impl Programs {
 }
 
 impl App {
-    /// What a request means, ready to run. What is not remembered is looked up and built by the
-    /// workers: the caller's thread has others to serve.
+    /// The program that a request names. If it is not cached, shared workers look it up and build
+    /// it, because the thread of the caller serves other connections.
     pub(crate) async fn ready(
         self: &Arc<Self>,
         scope: &Scope,
@@ -93,7 +93,7 @@ impl App {
         if let Some(pin) = self.remembered_pin(scope, graph, pick) {
             return Ok(pin);
         }
-        // Read before the look-up, which holds for it or a later one.
+        // Read before the look-up, whose result is valid for this epoch or a later one.
         let epoch = self.db.changes().epoch();
         // Boxed, because every run would carry the room for a query that few make.
         let pin = Arc::new(Box::pin(graph::pin(scope, &self.db, graph, pick)).await?);
@@ -159,7 +159,7 @@ impl App {
         self.tuned_program(scope, definition, &found.predictors, &found.state_hash).await
     }
 
-    /// The program of a definition, given with its hash, tuned by a stored state.
+    /// The program of a definition with a stored state, by hash.
     pub(crate) async fn tuned_program(
         &self,
         scope: &Scope,

@@ -1,5 +1,5 @@
-//! The stored graphs that a definition refers to, loaded before it is built: those that it names, and
-//! those that they name in turn. The one place that looks them up and pins them.
+//! The stored graphs that a definition refers to, loaded before it is built: those that it names,
+//! and those that they name in turn. The only place that looks them up and pins them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::app::{App, AppError};
 use crate::store::graph::{self, GraphRef, GraphRow, VersionSelection};
 use crate::store::{Scope, StoreError};
 
-/// The most graphs that one definition brings with it, each counted as often as it is used.
+/// The maximum number of graphs that a definition refers to; each use counts.
 pub(super) const MAX_GRAPHS: usize = 256;
 
 /// A stored graph that a definition uses.
@@ -44,7 +44,7 @@ impl LoadedGraphs {
 }
 
 impl App {
-    /// Loads the graphs that these references lead to, and those that they refer to in turn.
+    /// Loads the graphs of these references, and recursively those that they refer to.
     pub(crate) async fn load_graphs(
         &self,
         scope: &Scope,
@@ -65,7 +65,7 @@ impl App {
                 if versions.insert((graph.row.id, graph.row.version, graph.row.state.version)) {
                     open.extend(document_references(&graph.document));
                 }
-                // Once a config is pinned, it asks for the graph by this reference.
+                // A pinned config refers to the graph by this reference.
                 graphs.by_ref.insert(pinned(&graph.row), found.clone());
             }
             graphs.by_ref.insert(reference, found);

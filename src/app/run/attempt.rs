@@ -18,7 +18,7 @@ use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
-use crate::app::persist::{RETRY, persist};
+use crate::app::persist::{persist, persist_operation};
 use crate::app::run::documents::{fields_json, trace_json};
 use crate::app::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::app::run::execute::admit;
@@ -29,7 +29,6 @@ use crate::app::run::record::{recorded_inputs, status};
 use crate::app::{App, AppError, RunFailure};
 use crate::store::Scope;
 use crate::store::background_run::FinishOutcome;
-use crate::store::job::JobType;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, ParkOutcome};
 use crate::store::{background_run, run_event};
@@ -58,17 +57,11 @@ impl JobKind for BackgroundRuns {
     type Work = LoadedRun;
     type Output = RunResult;
 
-    const TYPE: JobType = background_run::JOB;
-
     // An execution that a client waits for is recorded when it has ended.
     const RUNS_WITHOUT_JOB: bool = true;
 
     async fn row(app: &Arc<App>, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
         app.run_get(scope, id).await
-    }
-
-    fn status(row: &RunRow) -> RunStatus {
-        row.status
     }
 
     async fn load(attempt: &JobAttempt, _: &ActiveGuard) -> Result<LoadedRun, AppError> {
@@ -136,8 +129,9 @@ impl JobAttempt {
         let _running = self.app.metrics.run_started();
         let ended = earlier.ended_nodes(&program);
         let nodes = program.graph().nodes();
-        let kept = nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
-        let log = self.run_log(&mut scope, &earlier.run, kept).await;
+        let completed =
+            nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
+        let log = self.run_log(&mut scope, &earlier.run, completed).await;
         let scope = Arc::new(scope);
         let journal = CheckpointJournal { attempt: self, guard };
         let executed = program.execute_from(&scope, inputs, ended, &journal);
@@ -153,7 +147,7 @@ impl JobAttempt {
         &self,
         scope: &mut RunScope,
         run: &RunRow,
-        kept: impl Iterator<Item = &'n str>,
+        completed: impl Iterator<Item = &'n str>,
     ) -> Option<Arc<EventLog>> {
         if !self.app.worker.events {
             return None;
@@ -162,7 +156,7 @@ impl JobAttempt {
         let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
         let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
         let versions = (run.graph_version, run.state_version);
-        let started = attempt_json(run.id, &run.graph_name, versions, self.start, kept);
+        let started = attempt_json(run.id, &run.graph_name, versions, self.start, completed);
         log.push(EventKind::RunStarted, &started);
         scope.listener = Some(Arc::new(LogListener(log.clone())));
         Some(log)
@@ -241,12 +235,7 @@ impl JobAttempt {
 
     async fn unfinished_run(&self) -> Result<UnfinishedRun, AppError> {
         let read = || UnfinishedRun::read(&self.job.scope, &self.app.db, self.job.lease.job);
-        loop {
-            match read().await {
-                Err(AppError::Unavailable(_)) => tokio::time::sleep(RETRY).await,
-                done => return done,
-            }
-        }
+        persist_operation(&self.app.db, read).await
     }
 
     /// Writes the record, and returns its status and whether the lease was held. A signal that arrives
@@ -262,7 +251,7 @@ impl JobAttempt {
             match persist(|| background_run::finish(db, lease, &run, count)).await? {
                 FinishOutcome::Done => {
                     // If the notification fails, followers look for themselves.
-                    let _ = run_event::tell(db, run.id).await;
+                    let _ = run_event::announce(db, run.id).await;
                     return Ok((run.status, true));
                 }
                 FinishOutcome::Behind => {}

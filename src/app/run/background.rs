@@ -1,4 +1,4 @@
-//! Background runs: accepted, read while they are in progress, cancelled. Executing them is
+//! Background runs: accepted, and read while they are in progress. Executing them is
 //! `attempt`.
 
 use std::sync::Arc;
@@ -10,49 +10,40 @@ use uuid::Uuid;
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
 use crate::app::job::request::JobRequest;
-use crate::app::run::attempt::BackgroundRuns;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{NO_TRACE, UnfinishedRun, pending_nodes};
-use crate::app::{App, AppError, ExecuteRequest};
+use crate::app::{AnswerBuilder, App, AppError, ExecuteRequest};
 use crate::store::graph::{GraphRef, ResolvedGraph};
-use crate::store::run::{self, RunRow, RunStatus};
-use crate::store::{Scope, background_run};
+use crate::store::run::{RunRow, RunStatus};
+use crate::store::{Scope, background_run, job};
 
 impl App {
-    /// Accepts a run. When this returns, the run is stored and queued.
+    /// Accepts a run. When this returns, the run is stored and queued, with the answer to the request.
     pub(crate) async fn run_start(
         self: &Arc<Self>,
         scope: &Scope,
         graph: &GraphRef,
         request: ExecuteRequest,
+        answer: AnswerBuilder<RunRow>,
     ) -> Result<RunRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
-        background_run::accept(scope, &self.db, &run, &job.to_json()).await?;
+        let (job, answer) = (job.to_json(), answer.build(&run));
+        background_run::accept(scope, &self.db, &run, &job, answer.as_ref()).await?;
         Ok(run)
     }
 
     /// One run. If it has not ended, with its progress so far.
     pub(crate) async fn run_get(&self, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
-        let run = run::get(scope, &self.db, id).await?;
+        let run: RunRow = job::get(scope, &self.db, id).await?;
         if run.status.has_ended() {
             return Ok(run);
         }
         let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
         Ok(if earlier.run.status.has_ended() { earlier.run } else { earlier.current() })
-    }
-
-    /// Cancels a run, whether it is queued, parked, or running on any server. Returns the run once it
-    /// has ended. If the worker does not respond in time, the run still says `running`.
-    pub(crate) async fn run_cancel(
-        self: &Arc<Self>,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<RunRow, AppError> {
-        self.job_cancel::<BackgroundRuns>(scope, id).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use dsrs::predict::{PredictorCall, RunEvent, RunListener};
+use dsrs::predict::{PredictorCallId, RunEvent, RunListener};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
@@ -109,7 +109,7 @@ fn event_json(event: RunEvent<'_>) -> (EventKind, String) {
     (kind, object.finish())
 }
 
-fn predictor_call<'o>(object: &'o mut JsonObject, call: PredictorCall<'_>) -> &'o mut JsonObject {
+fn predictor_call<'o>(object: &'o mut JsonObject, call: PredictorCallId<'_>) -> &'o mut JsonObject {
     let predictor = predictor_path(call.node, call.predictor);
     object.text("node", call.node).text("predictor", &predictor).shown("span", call.span.0)
 }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn every_event_has_its_documented_members() {
         let (node, predictor, field) = ("reply".into(), "predict".into(), "answer".into());
-        let call = PredictorCall { node: &node, predictor: &predictor, span: SpanId(2) };
+        let call = PredictorCallId { node: &node, predictor: &predictor, span: SpanId(2) };
         assert_eq!(
             rendered(RunEvent::NodeStarted { node: &node }),
             r#"node.started {"node":"reply"}"#

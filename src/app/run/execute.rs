@@ -26,7 +26,7 @@ use crate::app::error::merge_faults;
 use crate::app::event::buffer::{EventBuffer, OpenEventBuffer};
 use crate::app::event::log_reader::EventLogFollower;
 use crate::app::event::{EventKind, EventStream};
-use crate::app::job::active::ActiveGuard;
+use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::run::documents::fields_json;
 use crate::app::run::event_json::{BufferListener, started_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
@@ -61,6 +61,8 @@ pub(crate) struct FinishedRun {
     pub(crate) failure: Option<RunFailure>,
     /// Whether the answer includes the trace.
     pub(crate) with_trace: bool,
+    /// Whether the server ended it for a reason of its own, such as its shutdown.
+    pub(crate) is_interrupted: bool,
 }
 
 /// A run that has started, and its events.
@@ -179,9 +181,9 @@ impl App {
             program,
             with_trace: request.trace,
             request_id: request.request_id,
-            _work: work,
+            work,
             _slot: slot,
-            _guard: guard,
+            guard,
         };
         Ok(PreparedRun { context, run })
     }
@@ -226,9 +228,9 @@ struct Run {
     program: Arc<Program>,
     with_trace: bool,
     request_id: Arc<str>,
-    _work: WorkGuard,
+    work: WorkGuard,
     _slot: OwnedSemaphorePermit,
-    _guard: ActiveGuard,
+    guard: ActiveGuard,
 }
 
 impl Run {
@@ -254,7 +256,15 @@ impl Run {
             self.count_events(&events, waits).await;
         }
         recorded?;
-        Ok(FinishedRun { row, failure, with_trace: self.with_trace })
+        let is_interrupted = self.is_interrupted(row.status);
+        Ok(FinishedRun { row, failure, with_trace: self.with_trace, is_interrupted })
+    }
+
+    /// Whether the run has no result because it was cancelled, though not by a client.
+    fn is_interrupted(&self, status: RunStatus) -> bool {
+        let by_client = self.guard.stopped() == Some(StopReason::Cancelled);
+        let without_result = matches!(status, RunStatus::Cancelled | RunStatus::Failed);
+        without_result && !by_client && self.work.cancellation().is_cancelled()
     }
 
     fn row(

@@ -5,23 +5,18 @@ use uuid::Uuid;
 use crate::app::event::log_reader::{Followable, FollowedProgress};
 use crate::app::run::event_json::waiting_json;
 use crate::app::run::merged_record::{UnfinishedRun, is_waiting, members};
-use crate::store::run::{self, RunRow, RunStatus};
+use crate::store::job;
+use crate::store::run::{RunRow, RunStatus};
 use crate::store::{Db, Scope, StoreError, background_run};
 
 impl Followable for RunRow {
-    const NAME: &'static str = "run";
-
-    async fn status(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<RunStatus>, StoreError> {
-        run::status(scope, db, id).await
-    }
-
     async fn progress(
         scope: &Scope,
         db: &Db,
         id: Uuid,
     ) -> Result<FollowedProgress<Self>, StoreError> {
         let ended = background_run::nodes(scope, db, id).await?;
-        let run = run::get(scope, db, id).await?;
+        let run: RunRow = job::get(scope, db, id).await?;
         Ok(match run.status {
             status if status.has_ended() => FollowedProgress::Ended(Box::new(run)),
             RunStatus::Waiting => {

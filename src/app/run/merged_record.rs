@@ -16,8 +16,8 @@ use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, node_json, trace_json, usage_json};
 use crate::app::{AppError, RunFailure};
 use crate::store::background_run::{self, NodeRow};
-use crate::store::run::{self, RunRow, RunStatus};
-use crate::store::{Db, Scope};
+use crate::store::run::{RunRow, RunStatus};
+use crate::store::{Db, Scope, job};
 
 /// An empty trace.
 pub(crate) const NO_TRACE: &str = r#"{"spans":[]}"#;
@@ -50,7 +50,7 @@ impl UnfinishedRun {
     pub(crate) async fn read(scope: &Scope, db: &Db, id: Uuid) -> Result<Self, AppError> {
         // In this order: a run that has ended by the second query has everything in its record.
         let ended = background_run::nodes(scope, db, id).await?;
-        Ok(Self { run: run::get(scope, db, id).await?, ended })
+        Ok(Self { run: job::get(scope, db, id).await?, ended })
     }
 
     /// The completed nodes, for the program to continue from.

@@ -20,11 +20,12 @@ use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{NO_TRACE, PENDING, members, outputs_of};
 use crate::app::run::record::recorded_inputs;
-use crate::app::{App, AppError};
+use crate::app::{AnswerBuilder, App, AppError};
 use crate::store::Scope;
-use crate::store::background_run::{self, NodeRow};
+use crate::store::background_run::{self, NodeRow, ResumedRun};
 use crate::store::graph::{GraphRef, VersionSelection};
-use crate::store::run::{self, RunRow, RunStatus};
+use crate::store::job;
+use crate::store::run::{RunRow, RunStatus};
 
 /// How to resume a run.
 pub(crate) struct ResumeRequest {
@@ -51,8 +52,9 @@ impl App {
         scope: &Scope,
         id: Uuid,
         request: ResumeRequest,
+        answer: AnswerBuilder<ResumeOutcome>,
     ) -> Result<ResumeOutcome, AppError> {
-        let run = run::get(scope, &self.db, id).await?;
+        let run: RunRow = job::get(scope, &self.db, id).await?;
         check_resumable(run.status)?;
         let old = self.recorded_program(scope, &run).await?;
         let (new, pick) = self.next_program(scope, &run, request.pick).await?;
@@ -60,7 +62,7 @@ impl App {
         let inputs = merge_faults(request.faults, admit(&new, &recorded))?;
         let nodes = verdicts(&run, (&old, &admit(&old, &recorded)?), (&new, &inputs));
         let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
-        let completed = completed_nodes(&run, &nodes);
+        let (completed, ended_at) = (completed_nodes(&run, &nodes), run.finished_at);
         let next = RunRow {
             graph_version: pick.0,
             state_version: pick.1,
@@ -73,9 +75,17 @@ impl App {
             duration_ms: None,
             ..run
         };
-        let (job, ended_at) = (job.to_json(), run.finished_at);
-        background_run::resume(scope, &self.db, &next, &completed, &job, ended_at, now()).await?;
-        Ok(ResumeOutcome { run: next, nodes })
+        let outcome = ResumeOutcome { run: next, nodes };
+        let answer = answer.build(&outcome);
+        let resumed = ResumedRun {
+            run: &outcome.run,
+            checkpoints: &completed,
+            request: &job.to_json(),
+            seen: ended_at,
+            at: now(),
+        };
+        background_run::resume(scope, &self.db, resumed, answer.as_ref()).await?;
+        Ok(outcome)
     }
 
     /// The program that the run continues with, and its versions of graph and state.

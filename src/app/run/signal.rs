@@ -14,11 +14,11 @@ use crate::app::error::merge_faults;
 use crate::app::job::request::JobRequest;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::usage_json;
-use crate::app::run::merged_record::{NO_TRACE, has_ended, is_waiting, members};
-use crate::app::{App, AppError, Invalid};
+use crate::app::run::merged_record::{NO_TRACE, UnfinishedRun, has_ended, is_waiting, members};
+use crate::app::{AnswerBuilder, App, AppError, Invalid};
 use crate::store::Scope;
 use crate::store::background_run::NodeRow;
-use crate::store::run::{self, RunRow};
+use crate::store::run::{RunRow, RunStatus};
 use crate::store::waiting_run::{self, SignalOutcome};
 
 /// A value for a node that waits.
@@ -38,13 +38,15 @@ impl App {
         scope: &Scope,
         id: Uuid,
         request: SignalRequest,
+        answer: AnswerBuilder<RunRow>,
     ) -> Result<RunRow, AppError> {
-        let run = run::get(scope, &self.db, id).await?;
+        let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
+        let run = &earlier.run;
         if run.status.has_ended() {
             let detail = format!("the run has ended already: it {}", run.status);
             return Err(AppError::RunFinished(detail));
         }
-        let program = self.recorded_program(scope, &run).await?;
+        let program = self.recorded_program(scope, run).await?;
         let mut problems = Problems::new();
         let Some(node) = program.graph().node(&request.node) else {
             let detail = format!("the graph has no node `{}`", request.node);
@@ -67,16 +69,10 @@ impl App {
             .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
         let value = merge_faults(request.faults, value)?;
         let row = signalled(&request.node, waiting, &value, now());
-        match waiting_run::signal(scope, &self.db, id, &row, now()).await? {
-            SignalOutcome::Accepted => self.run_get(scope, id).await,
-            SignalOutcome::Already => {
-                let detail = format!("the node `{}` has its value already", request.node);
-                Err(AppError::NotWaiting(detail))
-            }
-            SignalOutcome::Ended => {
-                Err(AppError::RunFinished("the run has ended in the meantime".to_owned()))
-            }
-        }
+        let run = continued(earlier, &row);
+        let answer = answer.build(&run);
+        let sent = waiting_run::signal(scope, &self.db, id, &row, now(), answer.as_ref()).await?;
+        accepted(sent, &request.node).map(|()| run)
     }
 
     /// Stores an execution that waits for a signal as a background run.
@@ -94,6 +90,27 @@ impl App {
             .collect();
         Ok(waiting_run::accept(scope, &self.db, run, &ended, &job.to_json()).await?)
     }
+}
+
+fn accepted(sent: SignalOutcome, node: &str) -> Result<(), AppError> {
+    match sent {
+        SignalOutcome::Accepted => Ok(()),
+        SignalOutcome::Already => {
+            Err(AppError::NotWaiting(format!("the node `{node}` has its value already")))
+        }
+        SignalOutcome::Ended => {
+            Err(AppError::RunFinished("the run has ended in the meantime".to_owned()))
+        }
+    }
+}
+
+/// A run with the value that it has received. If it was parked, it is queued.
+fn continued(mut earlier: UnfinishedRun, value: &NodeRow) -> RunRow {
+    earlier.ended.push(value.clone());
+    if earlier.run.status == RunStatus::Waiting {
+        earlier.run.status = RunStatus::Queued;
+    }
+    earlier.current()
 }
 
 /// A checkpoint whose usage and trace are elsewhere in the record.
@@ -126,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_duration_of_a_signalled_node_is_how_long_it_waited() {
+    fn the_duration_of_a_signalled_node_is_its_waiting_time() {
         let waiting = r#"{"status":"waiting","started_at":"2026-01-01T00:00:00Z","duration_ms":null,"outputs":null,"error":null}"#;
         let waiting = Payload::from_json(waiting).unwrap();
         let value = Payload::map(Map::from_iter([("ok".into(), Payload::Bool(true))]));

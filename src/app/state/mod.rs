@@ -307,14 +307,12 @@ impl App {
 fn within(document: StateDocument<'_>, found: Problems) -> Problems {
     let StateDocument::Patch { path, .. } = document else { return found };
     let before = At::Root.key(path).pointer();
-    let mut moved = Problems::new();
-    moved.extend(found.into_iter().map(|mut problem| {
+    found.map(|mut problem| {
         if let Some(rest) = problem.pointer.strip_prefix(&before) {
             problem.pointer = rest.to_owned();
         }
         problem
-    }));
-    moved
+    })
 }
 
 /// The overrides of a program, in the order of its predictors. The predictors of an inner graph are

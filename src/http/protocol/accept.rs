@@ -1,39 +1,40 @@
-//! What a caller's `Accept` header allows. Knows media ranges and their weights, and no route.
+//! The media types that the `Accept` header of a request allows. Knows media ranges and their weights,
+//! but no route.
 
 use axum::http::{HeaderMap, header};
 
-/// Whether the caller takes JSON. Without an `Accept` header everything is taken.
+/// Whether the client accepts JSON. Without an `Accept` header it accepts everything.
 #[must_use]
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    takes(headers, "application", "json")
+    accepts(headers, "application", "json")
 }
 
-/// Whether the caller takes server-sent events.
+/// Whether the client accepts server-sent events.
 #[must_use]
 pub(crate) fn accepts_events(headers: &HeaderMap) -> bool {
-    takes(headers, "text", "event-stream")
+    accepts(headers, "text", "event-stream")
 }
 
-/// Whether the caller asks for server-sent events where it may have either: it names them, and does
-/// not like JSON better.
+/// Whether the client prefers server-sent events to JSON: it names them, with at least the weight of
+/// JSON.
 #[must_use]
 pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
     prefers(headers, "text", "event-stream")
 }
 
-/// Whether the caller takes a JSON document a line.
+/// Whether the client accepts JSON lines.
 #[must_use]
 pub(crate) fn accepts_lines(headers: &HeaderMap) -> bool {
-    LINES.iter().any(|subtype| takes(headers, "application", subtype))
+    LINES.iter().any(|subtype| accepts(headers, "application", subtype))
 }
 
-/// Whether the caller asks for a JSON document a line where it may have one document.
+/// Whether the client prefers JSON lines to one JSON document.
 #[must_use]
 pub(crate) fn prefers_lines(headers: &HeaderMap) -> bool {
     LINES.iter().any(|subtype| prefers(headers, "application", subtype))
 }
 
-/// What a JSON document a line is called.
+/// The media subtypes of JSON lines.
 const LINES: [&str; 2] = ["jsonl", "x-ndjson"];
 
 fn prefers(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
@@ -42,23 +43,23 @@ fn prefers(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
         .is_some_and(|(rank, weight)| rank == NAMED && weight > 0.0 && weight >= json)
 }
 
-fn takes(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
-    let asks = headers.contains_key(header::ACCEPT);
-    !asks || weight(headers, kind, subtype).is_some_and(|(_, weight)| weight > 0.0)
+fn accepts(headers: &HeaderMap, kind: &str, subtype: &str) -> bool {
+    let is_limited = headers.contains_key(header::ACCEPT);
+    !is_limited || weight(headers, kind, subtype).is_some_and(|(_, weight)| weight > 0.0)
 }
 
-/// How specific a range is that names both kind and subtype.
+/// The rank of a range that names both kind and subtype.
 const NAMED: u8 = 2;
 
-/// How specific the range is that decides, which is the most specific that matches, and its weight.
+/// The rank and weight of the most specific range that matches.
 fn weight(headers: &HeaderMap, kind: &str, subtype: &str) -> Option<(u8, f32)> {
     let values = headers.get_all(header::ACCEPT).iter();
     let ranges = values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
-    ranges.filter_map(|range| weigh(range, kind, subtype)).max_by_key(|found| found.0)
+    ranges.filter_map(|range| rank_and_weight(range, kind, subtype)).max_by_key(|found| found.0)
 }
 
-/// How specific a matching range is, and its weight.
-fn weigh(range: &str, kind: &str, subtype: &str) -> Option<(u8, f32)> {
+/// The rank and weight of a range, if it matches. A more specific range has a higher rank.
+fn rank_and_weight(range: &str, kind: &str, subtype: &str) -> Option<(u8, f32)> {
     let mut parts = range.split(';').map(str::trim);
     let (range_kind, range_subtype) = parts.next()?.split_once('/')?;
     let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
@@ -78,27 +79,27 @@ mod tests {
 
     use super::*;
 
-    fn accepts(accept: &str) -> bool {
+    fn is_accepted(accept: &str) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_str(accept).unwrap());
         accepts_json(&headers)
     }
 
     #[test]
-    fn ranges_and_weights_decide_whether_json_is_taken() {
+    fn ranges_and_weights_decide_whether_json_is_accepted() {
         assert!(accepts_json(&HeaderMap::new()));
         for fine in
             ["*/*", "application/*", "text/html, application/json;q=0.1", "Application/JSON"]
         {
-            assert!(accepts(fine), "{fine}");
+            assert!(is_accepted(fine), "{fine}");
         }
         for wrong in ["text/event-stream", "text/*", "application/json;q=0, */*", "nonsense"] {
-            assert!(!accepts(wrong), "{wrong}");
+            assert!(!is_accepted(wrong), "{wrong}");
         }
     }
 
     #[test]
-    fn a_stream_is_given_to_those_who_name_it_and_like_nothing_better() {
+    fn a_stream_is_preferred_if_it_is_named_with_the_greatest_weight() {
         let prefers = |accept: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT, HeaderValue::from_str(accept).unwrap());

@@ -101,10 +101,10 @@ pub(crate) fn no_content() -> Response {
 
 /// A view of a version, or `304` if the client has that version.
 pub(crate) fn fresh(known: &IfNoneMatch, etag: &ETag, view: &impl Serialize) -> Response {
-    if known.has(etag) { not_modified(etag) } else { tagged(etag, view) }
+    known.find(etag).map_or_else(|| tagged(etag, view), |own| not_modified(&own))
 }
 
-/// `304`: the client has this version.
+/// `304`: the client has this version, under this tag.
 pub(crate) fn not_modified(etag: &ETag) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;

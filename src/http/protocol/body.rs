@@ -14,11 +14,11 @@ use http_body_util::BodyExt;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 
-/// How much of a body over the limit is read and thrown away, so that the caller gets to read the
-/// answer instead of a broken connection.
+/// How much of a body over the limit is read and discarded, so that the client can read the answer
+/// instead of getting a closed connection.
 const DRAINED_BYTES: u64 = 64 << 20;
 
-/// How long a body may take to come, so that nobody holds a request open by sending it in drops.
+/// How long a body may take to arrive, so that a slow client cannot hold a request open.
 const LONGEST_ARRIVAL: Duration = Duration::from_secs(60);
 
 /// The largest body that is read.
@@ -28,26 +28,26 @@ pub(crate) struct BodyLimit(pub(crate) usize);
 /// A JSON body.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// What it says.
+    /// Its content.
     pub(crate) parsed: ParsedJson,
 }
 
-/// A body that came, and what was made of it. Routes that answer once for a key take it, because
-/// the refusal of a body is an answer too.
+/// A body that has arrived, and its content. Routes with idempotency keys extract it even if it is
+/// refused, because the refusal is stored for the key, too.
 #[derive(Debug)]
 pub(crate) struct PostedBody {
-    /// Its bytes; of a body over the limit its beginning, which is over the limit too.
+    /// Its bytes; for a body over the limit, its beginning, which is over the limit, too.
     pub(crate) bytes: Bytes,
-    /// What it says, or why that cannot be read.
+    /// Its content, or why it cannot be read.
     pub(crate) document: Result<Document, ApiProblem>,
 }
 
 impl Document {
-    /// Reads the members of the object that the body has to be. What was read comes with
-    /// everything that is wrong beside it, to be refused together with what a closer look finds.
+    /// Reads the members of the object that the body has to be. Returns the result together with the
+    /// problems found so far, to be reported together with those of further checks.
     ///
     /// # Errors
-    /// `invalid_request` with all problems, when too little could be read for a closer look.
+    /// `invalid_request` with all problems, if too little could be read for further checks.
     pub(crate) fn read<'v, T>(
         &'v self,
         read: impl FnOnce(&mut Object<'v, '_, '_>) -> Option<T>,
@@ -106,8 +106,8 @@ fn declared_json(headers: &HeaderMap) -> Result<(), ApiProblem> {
     declared(headers, "application/json", |essence| is_json(essence).then_some(()))
 }
 
-/// What a body is declared as; `wanted` says in words what that may be, `read` is given the media
-/// type without its parameters, in small letters.
+/// The declared format of a body. `wanted` names the accepted media types; `read` receives the media
+/// type in lower case, without parameters.
 pub(crate) fn declared<T>(
     headers: &HeaderMap,
     wanted: &str,
@@ -137,7 +137,7 @@ pub(crate) fn is_json(essence: &[u8]) -> bool {
         || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
 }
 
-/// The body; of one over the limit only what shows that.
+/// The body; of one over the limit, only enough to exceed it.
 async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
     let mut parts = Vec::with_capacity(1);
     let mut size = 0;
@@ -153,13 +153,13 @@ async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
     Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
 }
 
-/// The body broke off.
+/// The problem of a body that was interrupted.
 pub(crate) fn broken_off(error: &axum::Error) -> ApiProblem {
-    tracing::debug!(%error, "the body broke off");
-    ApiProblem::new(ProblemCode::InvalidJson, "the body broke off before its end")
+    tracing::debug!(%error, "the body was interrupted");
+    ApiProblem::new(ProblemCode::InvalidJson, "the body was interrupted before its end")
 }
 
-/// Reads on and throws away, within bounds.
+/// Reads and discards the rest of a body, up to a limit.
 pub(crate) async fn drain(body: &mut Body) {
     let mut left = DRAINED_BYTES;
     while let Some(Ok(frame)) = body.frame().await {
@@ -171,16 +171,16 @@ pub(crate) async fn drain(body: &mut Body) {
     }
 }
 
-/// The body is over a limit, which this setting moves.
+/// The problem of a body over a limit. `setting` names the limit.
 pub(crate) fn too_large(limit: usize, setting: &str) -> ApiProblem {
     let detail = format!("the body is over the limit of {limit} bytes (`{setting}`)");
     ApiProblem::new(ProblemCode::TooLarge, detail)
 }
 
-/// The body took longer than it may.
+/// The problem of a body that took too long.
 pub(crate) fn too_slow(longest: Duration) -> ApiProblem {
     let seconds = longest.as_secs();
-    let detail = format!("the body did not come to its end within {seconds} s; send it again");
+    let detail = format!("the body did not arrive within {seconds} s; send it again");
     ApiProblem::new(ProblemCode::RequestTimeout, detail)
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_that_cannot_be_read_are_told_why() {
+    async fn the_refusal_of_an_unreadable_body_names_the_reason() {
         let cases = [
             ("text/plain", "{}", ProblemCode::UnsupportedMediaType, "found text/plain"),
             ("application/json", "{\"a\": ,}", ProblemCode::InvalidJson, "line 1, column 7"),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_never_ends_is_not_waited_for() {
+    async fn a_body_that_never_ends_is_refused() {
         let start = futures_util::stream::iter([Ok::<_, std::io::Error>("{\"a\":")]);
         let body = Body::from_stream(start.chain(futures_util::stream::pending()));
         let request = Request::builder().header(header::CONTENT_TYPE, "application/json");

@@ -1,5 +1,5 @@
-//! Who is calling: the request's id and the name of the key, as the front found them. Handlers
-//! take it as an argument.
+//! The caller of a route: the id of the request and the name of the key, as the front read them.
+//! Handlers extract it as an argument.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use uuid::Uuid;
 
 use crate::store::Scope;
 
-/// The header that carries a request's id.
+/// The header that carries the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest request id that is taken over from a caller.
+/// Longest request id that is accepted from a client.
 const LONGEST_ID: usize = 128;
 
-/// Who is calling.
+/// The caller of a route.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The request's id.
+    /// The id of the request.
     pub request_id: Arc<str>,
-    /// The name of the key that was presented; `None` when none is asked for.
+    /// The name of the key of the client; `None` if the server requires none.
     pub key: Option<Arc<str>>,
 }
 
 impl Caller {
-    /// What the caller sees and writes as.
+    /// The scope in which the caller reads and writes.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::of(self.key.clone().unwrap_or_else(|| Arc::from("anonymous")))
@@ -39,12 +39,12 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let found = parts.extensions.get::<Self>().cloned();
-        // Only a router without the front lacks it.
+        // Only a router without the front has none.
         Ok(found.unwrap_or_else(|| Self { request_id: Arc::from(""), key: None }))
     }
 }
 
-/// The request's id: the caller's own when it is one plain word, else a new one.
+/// The id of a request: that of the client if it is one plain word, otherwise a new one.
 pub(crate) fn request_id(headers: &HeaderMap) -> (Arc<str>, HeaderValue) {
     let given = headers.get(REQUEST_ID).filter(|value| is_plain(value.as_bytes()));
     if let Some((value, text)) = given.and_then(|value| Some((value, value.to_str().ok()?))) {
@@ -55,7 +55,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> (Arc<str>, HeaderValue) {
     (Arc::from(id), value)
 }
 
-/// An id for a request that brought none.
+/// An id for a request without one.
 pub(crate) fn new_request_id() -> String {
     let mut room = Uuid::encode_buffer();
     Uuid::now_v7().hyphenated().encode_lower(&mut room).to_owned()

@@ -11,6 +11,15 @@ use uuid::Uuid;
 use crate::app::Precondition;
 use crate::http::protocol::problem::ApiProblem;
 
+/// How the tag of a compressed answer ends, where that of the plain one has its closing quote.
+const COMPRESSED: &str = "-gzip\"";
+
+/// The tag of the compressed form of an answer with this tag.
+pub(crate) fn compressed(tag: &HeaderValue) -> Option<HeaderValue> {
+    let start = tag.to_str().ok()?.strip_suffix('"')?;
+    HeaderValue::from_str(&format!("{start}{COMPRESSED}")).ok()
+}
+
 /// A strong entity tag, with its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ETag(String);
@@ -40,10 +49,28 @@ enum TagCondition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TagValue {
     weak: bool,
+    /// Whether it is the tag of a compressed answer.
+    compressed: bool,
+    /// The tag of the plain answer.
     tag: String,
 }
 
 impl TagValue {
+    fn new(weak: bool, text: &str) -> Self {
+        match text.strip_suffix(COMPRESSED) {
+            Some(start) => Self { weak, compressed: true, tag: format!("{start}\"") },
+            None => Self { weak, compressed: false, tag: text.to_owned() },
+        }
+    }
+
+    /// The tag as the client has it.
+    fn spelling(&self) -> ETag {
+        match self.tag.strip_suffix('"').filter(|_| self.compressed) {
+            Some(start) => ETag(format!("{start}{COMPRESSED}")),
+            None => ETag(self.tag.clone()),
+        }
+    }
+
     /// The version that a strong tag of one of these kinds names.
     fn version(&self, kinds: &[char]) -> Option<(Uuid, i32)> {
         let inner = self.tag.strip_prefix('"')?.strip_suffix('"')?;
@@ -98,13 +125,15 @@ impl IfNoneMatch {
         self.0.is_some()
     }
 
-    /// Whether the reader has this version, so that the answer is `304`.
+    /// The tag under which the reader has this version; the answer is `304` then.
     #[must_use]
-    pub(crate) fn has(&self, current: &ETag) -> bool {
+    pub(crate) fn find(&self, current: &ETag) -> Option<ETag> {
         match &self.0 {
-            None => false,
-            Some(TagCondition::Any) => true,
-            Some(TagCondition::OneOf(tags)) => tags.iter().any(|t| t.tag == current.0),
+            None => None,
+            Some(TagCondition::Any) => Some(current.clone()),
+            Some(TagCondition::OneOf(tags)) => {
+                tags.iter().find(|tag| tag.tag == current.0).map(TagValue::spelling)
+            }
         }
     }
 }
@@ -145,7 +174,7 @@ fn read_tags(mut text: &str) -> Option<Vec<TagValue>> {
             None => (false, text),
         };
         let end = rest.strip_prefix('"')?.find('"')? + 2;
-        tags.push(TagValue { weak, tag: rest[..end].to_owned() });
+        tags.push(TagValue::new(weak, &rest[..end]));
         text = rest[end..].trim_start_matches([' ', '\t']);
         if !text.is_empty() && !text.starts_with(',') {
             return None;
@@ -201,9 +230,23 @@ mod tests {
         let own = tag.header().to_str().unwrap().to_owned();
         let name = header::IF_NONE_MATCH;
         let read = |value: &str| condition(&headers(name.clone(), value), &name).unwrap();
-        let known = |value: &str| IfNoneMatch(read(value)).has(&tag);
+        let known = |value: &str| IfNoneMatch(read(value)).find(&tag).is_some();
         assert!(known(&own) && known(&format!("W/{own}")) && known("*"));
         assert!(!known("\"other\""));
-        assert!(!IfNoneMatch::default().has(&tag));
+        assert!(IfNoneMatch::default().find(&tag).is_none());
+    }
+
+    #[test]
+    fn the_tag_of_a_compressed_answer_names_the_same_version() {
+        let (id, kinds) = (Uuid::from_u128(7), ['g']);
+        let plain = ETag::of('g', id, 3);
+        let compressed = compressed(&plain.header()).unwrap();
+        let text = compressed.to_str().unwrap();
+        assert_eq!(text, plain.0.replace(".3\"", ".3-gzip\""));
+        let read = |name: HeaderName| condition(&headers(name.clone(), text), &name).unwrap();
+        let precondition = IfMatch(read(header::IF_MATCH)).precondition(&kinds);
+        assert_eq!(precondition, Precondition::OneOf(vec![(id, 3)]));
+        let known = IfNoneMatch(read(header::IF_NONE_MATCH)).find(&plain);
+        assert_eq!(known.map(|tag| tag.header()), Some(compressed));
     }
 }

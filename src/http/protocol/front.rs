@@ -1,5 +1,5 @@
-//! The layer in front of all routes: request ids, keys, `Accept`, threads, panics, metrics, and the
-//! rendering of every problem, including those of the framework. Knows no resource.
+//! The layer in front of all routes: request ids, other web sites, keys, `Accept`, threads, panics,
+//! metrics, and the rendering of every problem, including those of the framework. Knows no resource.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -13,48 +13,59 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
-use tracing::Instrument;
 
 use crate::app::metrics::Metrics;
 use crate::app::spawn_named_on;
 use crate::config::ApiKeys;
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
+use crate::http::protocol::compression::{Compression, accepted_encoding};
+use crate::http::protocol::cors::Cors;
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
 use crate::http::protocol::route::{RouteInfo, RouteTable};
+use crate::http::protocol::same_site::SiteGuard;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::protocol::trace::run_traced;
 
 /// What the front shares between requests.
 pub(crate) struct Front {
     /// The keys of clients.
     pub(crate) keys: ApiKeys,
+    /// Without keys: refuses other web sites.
+    pub(crate) guard: Option<SiteGuard>,
+    pub(crate) cors: Option<Cors>,
+    pub(crate) compression: Option<Compression>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) routes: RouteTable,
     /// The runtime of the workers that all connections share.
     pub(crate) workers: Handle,
 }
 
-/// Admits a request, runs its route, and completes the answer.
+/// Gives a request its id, answers it, and completes the answer.
 pub(crate) async fn front(
     State(front): State<Arc<Front>>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
     let started = Instant::now();
     let (id, id_header) = request_id(request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let info = route.as_ref().map(|route| front.routes.find(route.as_str(), &method));
-    let answer = match admit(&front, &request, &id, info) {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            front.run(next, request, &id, info).await
+    let encoding = accepted_encoding(request.headers());
+    let answer = match (front.admit_site(&request), &front.cors) {
+        (Err(problem), _) => refuse(&problem, &id),
+        (Ok(()), None) => front.answer(next, request, &id).await,
+        (Ok(()), Some(cors)) => {
+            let answer = |request| Box::pin(front.answer(next.clone(), request, &id)).map(Ok);
+            Box::pin(cors.answer(request, answer)).await
         }
-        Err(problem) => problem.render(&id),
     };
-    let mut answer = finish(answer, &id);
+    let mut answer = match &front.compression {
+        Some(compression) => compression.encode(encoding, answer).await,
+        None => answer,
+    };
     answer.headers_mut().insert(REQUEST_ID, id_header);
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    log_answer(&answer, &method, route, &id, started);
+    log_failure(&answer, &method, route, &id, started);
     front.metrics.request(route, method_name(&method), answer.status().as_u16(), started.elapsed());
     answer
 }
@@ -99,6 +110,24 @@ fn bearer(header: &str) -> Option<&str> {
 }
 
 impl Front {
+    fn admit_site(&self, request: &Request) -> Result<(), ApiProblem> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.admit(request))
+    }
+
+    /// Admits a client and runs the route.
+    async fn answer(&self, next: Next, mut request: Request, id: &Arc<str>) -> Response {
+        let route = request.extensions().get::<MatchedPath>();
+        let info = route.map(|route| self.routes.find(route.as_str(), request.method()));
+        let answer = match admit(self, &request, id, info) {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
+                self.run(next, request, id, info).await
+            }
+            Err(problem) => refuse(&problem, id),
+        };
+        finish(answer, id)
+    }
+
     /// Runs the route on the thread of the connection or on a worker. If the client disconnects, the
     /// request is dropped in either case.
     async fn run(
@@ -119,16 +148,15 @@ impl Front {
     }
 }
 
+/// The answer to a request that reaches no route.
+fn refuse(problem: &ApiProblem, id: &str) -> Response {
+    tracing::debug!(id, detail = problem.detail(), "refused");
+    problem.render(id)
+}
+
 /// Runs the route. A panic becomes an `internal` problem without details.
 async fn run(next: Next, request: Request, id: &str) -> Response {
-    let span = tracing::debug_span!(
-        "request",
-        id,
-        method = %request.method(),
-        path = request.uri().path()
-    );
-    let handled = AssertUnwindSafe(next.run(request)).catch_unwind();
-    let handled = if span.is_disabled() { handled.await } else { handled.instrument(span).await };
+    let handled = AssertUnwindSafe(run_traced(next, request)).catch_unwind().await;
     handled.unwrap_or_else(|panic| {
         tracing::error!(id, panic = panic_text(panic.as_ref()), "a handler panicked");
         broken().into_response()
@@ -141,7 +169,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 fn broken() -> ApiProblem {
-    let detail = "something broke on our side; the log has the cause under this request id";
+    let detail = "an internal error occurred; the log has details under this request id";
     ApiProblem::new(ProblemCode::Internal, detail)
 }
 
@@ -188,13 +216,9 @@ fn framework_problem(status: StatusCode) -> ApiProblem {
     }
 }
 
-fn log_answer(answer: &Response, method: &Method, route: &str, id: &str, started: Instant) {
-    let status = answer.status().as_u16();
-    let took = started.elapsed();
-    if status == 500 {
-        tracing::error!(id, %method, route, status, ?took, "answered");
-    } else {
-        tracing::debug!(id, %method, route, status, ?took, "answered");
+fn log_failure(answer: &Response, method: &Method, route: &str, id: &str, started: Instant) {
+    if answer.status() == StatusCode::INTERNAL_SERVER_ERROR {
+        tracing::error!(id, %method, route, status = 500, took = ?started.elapsed(), "answered");
     }
 }
 
@@ -230,6 +254,9 @@ mod tests {
     fn router(keys: &[&str]) -> Router {
         let state = Front {
             keys: ApiKeys::new(keys.iter().copied()),
+            guard: None,
+            cors: None,
+            compression: None,
             metrics: Arc::new(Metrics::new().unwrap()),
             routes: RouteTable::default(),
             workers: Handle::current(),

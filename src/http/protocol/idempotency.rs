@@ -1,6 +1,6 @@
-//! `Idempotency-Key`: the first answer to a key, caller and route is stored, and repeats receive it.
-//! If the client disconnects, work with a key continues, so that a repeat finds its answer. Knows no
-//! route.
+//! `Idempotency-Key`: the first final answer to a key, caller and route is stored, and repeats receive
+//! it. An answer that reports stored work is stored in the transaction of the work. If the client
+//! disconnects, work with a key continues, so that a repeat finds its answer. Knows no route.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,16 +15,19 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::app::{App, AppError, now, spawn_named};
+use crate::app::{AnswerBuilder, App, AppError, spawn_named};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
+use crate::shutdown::WorkGuard;
 use crate::store::Scope;
-use crate::store::idempotency::{self, KeyLease, KeyLookup, KeyRef, KeyTimes, StoredResponse};
+use crate::store::idempotency::{
+    self, KeyLease, KeyLookup, KeyRef, KeyTimes, KeyedAnswer, StoredResponse,
+};
 
 /// The header that carries the key.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -33,8 +36,7 @@ pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The headers that are stored with an answer.
-const STORED: [HeaderName; 4] =
-    [header::CONTENT_TYPE, header::LOCATION, header::ETAG, header::RETRY_AFTER];
+const STORED: [HeaderName; 3] = [header::CONTENT_TYPE, header::LOCATION, header::ETAG];
 
 /// The name under which an [`AnswerKind`] is stored among the headers.
 const KIND: HeaderName = HeaderName::from_static("x-answer-kind");
@@ -78,34 +80,17 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
 /// more than the rest of the request.
 pub(crate) type ResponseFuture = BoxFuture<'static, Result<Response, ApiProblem>>;
 
-/// What an answer is for the route that gave it. Stored with the answer of a key, and not sent.
+/// The kind of an answer, known only to its route. Stored with the answer of a key, and not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnswerKind(pub(crate) String);
 
-/// Does the work once per key; without a key, every time. `route` is method and path.
-pub(crate) async fn once(
-    app: &Arc<App>,
-    caller: &Caller,
-    key: IdempotencyKey,
-    route: String,
-    body: &Bytes,
-    work: ResponseFuture,
-) -> Response {
-    once_for(app, caller, key, route, || hash_of(body), work).await
-}
+/// Marks the answer of work that the server ended for a reason of its own: a repeat may succeed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interrupted;
 
-/// The same for a body whose hash is known.
-pub(crate) async fn once_for(
-    app: &Arc<App>,
-    caller: &Caller,
-    key: IdempotencyKey,
-    route: String,
-    body_hash: impl FnOnce() -> Vec<u8>,
-    work: ResponseFuture,
-) -> Response {
-    let Some(request) = KeyedRequest::new(app, caller, key, route, body_hash) else {
-        return work.await.into_response();
-    };
+/// Does the work once per key; without a key, every time.
+pub(crate) async fn once(request: Option<KeyedRequest>, work: ResponseFuture) -> Response {
+    let Some(request) = request else { return work.await.into_response() };
     // Boxed, because few requests have a key, and every request would reserve space for it.
     let done = Box::pin(spawn_named("a request with a key", request.run(work))).await;
     done.ok().flatten().unwrap_or_else(|| broken().into_response())
@@ -120,10 +105,41 @@ pub(crate) fn hash_of(body: &Bytes) -> Vec<u8> {
 pub(crate) struct KeyedRequest {
     app: Arc<App>,
     scope: Scope,
+    body_hash: Vec<u8>,
+    place: Arc<AnswerPlace>,
+}
+
+/// Where the answer of one request is stored.
+struct AnswerPlace {
     request_id: Arc<str>,
     route: String,
     key: Arc<str>,
-    body_hash: Vec<u8>,
+    /// The id with which the request claims its key.
+    holder: Uuid,
+}
+
+/// Stores the answer of a request with a key in the transaction of its work. Empty without a key.
+#[derive(Clone)]
+pub(crate) struct AnswerSlot(Option<Arc<AnswerPlace>>);
+
+impl AnswerSlot {
+    /// The slot of a request.
+    pub(crate) fn of(request: Option<&KeyedRequest>) -> Self {
+        Self(request.map(|request| request.place.clone()))
+    }
+
+    /// What makes the stored answer: `answer` is the answer to work that stores a row.
+    pub(crate) fn answer<R>(
+        self,
+        answer: impl FnOnce(&R) -> Response + Send + 'static,
+    ) -> AnswerBuilder<R> {
+        let Some(place) = self.0 else { return AnswerBuilder::none() };
+        AnswerBuilder::new(move |row| {
+            let (_, response) = render(answer(row), &place.request_id);
+            let AnswerPlace { route, key, holder, .. } = &*place;
+            KeyedAnswer { route: route.clone(), key: key.clone(), holder: *holder, response }
+        })
+    }
 }
 
 /// Whether a request is the first with its key.
@@ -134,14 +150,16 @@ pub(crate) enum KeyState {
     Repeated(Response),
 }
 
-/// The claim of a first request on its key.
+/// The claim of a first request on its key. A shutdown waits until the answer is stored.
 pub(crate) struct KeyClaim {
     request: KeyedRequest,
     lease: KeyLease,
+    _work: Option<WorkGuard>,
 }
 
 impl KeyedRequest {
-    /// `None` without a key.
+    /// `None` without a key. `route` is method, path and the part of the query that belongs to the
+    /// request.
     pub(crate) fn new(
         app: &Arc<App>,
         caller: &Caller,
@@ -149,20 +167,19 @@ impl KeyedRequest {
         route: String,
         body_hash: impl FnOnce() -> Vec<u8>,
     ) -> Option<Self> {
-        Some(Self {
-            app: app.clone(),
-            scope: caller.scope(),
-            request_id: caller.request_id.clone(),
-            route,
-            key: key.0?,
-            body_hash: body_hash(),
-        })
+        let (request_id, key) = (caller.request_id.clone(), key.0?);
+        let place = AnswerPlace { request_id, route, key, holder: Uuid::now_v7() };
+        let (app, scope) = (app.clone(), caller.scope());
+        Some(Self { app, scope, body_hash: body_hash(), place: Arc::new(place) })
     }
 
     /// Claims the key, unless an earlier request has.
     pub(crate) async fn claim(self) -> KeyState {
+        let work = self.app.shutdown.begin_work();
         KeyState::Repeated(match self.begin().await {
-            Ok(KeyLookup::New(lease)) => return KeyState::First(KeyClaim { request: self, lease }),
+            Ok(KeyLookup::New(lease)) => {
+                return KeyState::First(KeyClaim { request: self, lease, _work: work });
+            }
             Ok(KeyLookup::Replay(answer)) => replay(answer),
             Ok(KeyLookup::InProgress) => in_progress().into_response(),
             Ok(KeyLookup::Reused) => reused().into_response(),
@@ -183,59 +200,93 @@ impl KeyedRequest {
     async fn begin(&self) -> Result<KeyLookup, ApiProblem> {
         let longest = delta(self.app.limits.run_timeout) + MARGIN;
         let keep = delta(self.app.idempotency_window);
-        let now = now();
+        // Keys are compared with this time on all servers.
+        let now = self.app.db.now().await.map_err(AppError::from)?;
         let times = KeyTimes { now, lease_until: now + longest, expires_at: now + keep };
-        let (key, holder) = (self.key(), Uuid::now_v7());
+        let (key, holder) = (self.key(), self.place.holder);
         let begun =
             idempotency::begin(&self.scope, &self.app.db, &key, &self.body_hash, holder, times);
         begun.await.map_err(|error| AppError::from(error).into())
     }
 
     fn key(&self) -> KeyRef<'_> {
-        KeyRef { route: &self.route, key: &self.key }
+        KeyRef { route: &self.place.route, key: &self.place.key }
     }
 
-    /// The answer in both forms: to be sent, and to be stored.
-    async fn render(&self, mut response: Response) -> (Response, StoredResponse) {
-        let kind = response.extensions_mut().remove::<AnswerKind>();
-        if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>()
-        {
-            response = problem.render(&self.request_id);
+    /// The stored answer, if there is one.
+    async fn stored(&self) -> Option<Response> {
+        let (scope, db) = (&self.scope, &self.app.db);
+        match idempotency::find(scope, db, &self.key(), &self.body_hash).await {
+            Ok(Some(KeyLookup::Replay(answer))) => Some(replay(answer)),
+            _ => None,
         }
-        let (parts, body) = response.into_parts();
-        // Our bodies are complete texts: collecting them cannot fail.
-        let body = body.collect().await.map(|found| found.to_bytes()).unwrap_or_default();
-        let stored = |name: &HeaderName| {
-            let value = parts.headers.get(name)?.to_str().ok()?;
-            Some((name.as_str().to_owned(), value.to_owned()))
-        };
-        let kind = kind.map(|AnswerKind(kind)| (KIND.as_str().to_owned(), kind));
-        let answer = StoredResponse {
-            status: parts.status.as_u16(),
-            headers: STORED.iter().filter_map(stored).chain(kind).collect(),
-            body: body.to_vec(),
-        };
-        (Response::from_parts(parts, Body::from(body)), answer)
     }
 }
 
+/// An answer in both forms: to be sent, and to be stored.
+fn render(mut response: Response, request_id: &str) -> (Response, StoredResponse) {
+    let kind = response.extensions_mut().remove::<AnswerKind>();
+    if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>() {
+        response = problem.render(request_id);
+    }
+    let (parts, body) = response.into_parts();
+    // Our bodies are complete texts: collecting them neither waits nor fails.
+    let body = body.collect().now_or_never().and_then(Result::ok);
+    let body = body.map(Collected::to_bytes).unwrap_or_default();
+    let stored = |name: &HeaderName| {
+        let value = parts.headers.get(name)?.to_str().ok()?;
+        Some((name.as_str().to_owned(), value.to_owned()))
+    };
+    let kind = kind.map(|AnswerKind(kind)| (KIND.as_str().to_owned(), kind));
+    let answer = StoredResponse {
+        status: parts.status.as_u16(),
+        headers: STORED.iter().filter_map(stored).chain(kind).collect(),
+        body: body.to_vec(),
+    };
+    (Response::from_parts(parts, Body::from(body)), answer)
+}
+
+/// Whether a repeat could not be answered otherwise: not an answer that asks for a later repeat, nor
+/// a failure of the server or of a provider.
+fn is_final(response: &Response) -> bool {
+    let status = response.status();
+    let asks_for_repeat =
+        matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
+            || response.headers().contains_key(header::RETRY_AFTER);
+    !(status.is_server_error() || asks_for_repeat)
+}
+
 impl KeyClaim {
-    /// Stores the answer for repeats and returns it rendered. After a failure of the server the key
-    /// is free again, so that a repeat is a new request.
-    pub(crate) async fn complete(self, response: Response) -> Response {
-        let KeyedRequest { app, scope, .. } = &self.request;
-        let (response, answer) = self.request.render(response).await;
+    /// Stores a final answer for repeats and returns it rendered. After any other answer the key is
+    /// free again, so that a repeat is a new request.
+    pub(crate) async fn complete(self, mut response: Response) -> Response {
+        let KeyedRequest { app, scope, place, .. } = &self.request;
+        let is_interrupted = response.extensions_mut().remove::<Interrupted>().is_some();
+        let (response, answer) = render(response, &place.request_id);
+        if is_interrupted || !is_final(&response) {
+            return self.release(response).await;
+        }
         let key = self.request.key();
-        if answer.status >= 500 {
-            if let Err(error) = idempotency::abandon(scope, &app.db, &key, self.lease).await {
-                tracing::warn!(cause = error.cause(), "could not free an idempotency key");
-            }
-        } else if let Err(error) =
-            idempotency::complete(scope, &app.db, &key, self.lease, &answer).await
-        {
+        // Changes nothing if the answer was stored with the work.
+        let stored = idempotency::complete(scope, &app.db, &key, self.lease, &answer).await;
+        if let Err(error) = stored {
             tracing::warn!(cause = error.cause(), "could not store an answer for repeats");
         }
         response
+    }
+
+    /// Frees the key. If the work is stored although its transaction reported a failure, as after a
+    /// connection that broke during the commit, its answer takes the place of the failure.
+    async fn release(&self, response: Response) -> Response {
+        let KeyedRequest { app, scope, .. } = &self.request;
+        match idempotency::abandon(scope, &app.db, &self.request.key(), self.lease).await {
+            Ok(true) => response,
+            Ok(false) => self.request.stored().await.unwrap_or(response),
+            Err(error) => {
+                tracing::warn!(cause = error.cause(), "could not free an idempotency key");
+                response
+            }
+        }
     }
 }
 
@@ -273,7 +324,7 @@ fn replay(answer: StoredResponse) -> Response {
 }
 
 fn broken() -> ApiProblem {
-    let detail = "something broke on our side; the log has the cause";
+    let detail = "an internal error occurred; the log has details";
     ApiProblem::new(ProblemCode::Internal, detail)
 }
 

@@ -1,5 +1,5 @@
-//! The answer to what is no HTTP request. The HTTP library refuses that before any route sees it,
-//! with a bare head; here the head becomes a problem. Knows no connection.
+//! The answer to bytes that are not an HTTP request. The HTTP library refuses them before any route
+//! runs, with a head and no body; this file turns the head into a problem. Knows no connection.
 
 use axum::http::header;
 
@@ -7,18 +7,19 @@ use crate::http::protocol::caller::{REQUEST_ID, new_request_id};
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON};
 use crate::http::protocol::status::ProblemCode;
 
-/// What to send instead of a head that the HTTP library wrote by itself; `None` for what it wrote
-/// for us, which always names the request's id.
+/// The answer to send instead of a head that the HTTP library wrote itself; `None` for a head of our
+/// own answers, which always has a request id.
 #[must_use]
 pub fn explained(head: &str) -> Option<String> {
     let status = head.strip_prefix("HTTP/1.")?.get(2..5)?;
     let problem = problem(status)?;
     let bare = head.strip_suffix("\r\n\r\n").filter(|head| !head.contains(REQUEST_ID.as_str()))?;
     let id = new_request_id();
-    tracing::debug!(id, status, "refused what is no request");
+    tracing::debug!(id, status, "refused bytes that are not a request");
     let body = problem.to_json(&id);
-    let kept = bare.split("\r\n").filter(|line| !line.starts_with(header::CONTENT_LENGTH.as_str()));
-    let mut answer: String = kept.map(|line| format!("{line}\r\n")).collect();
+    let others =
+        bare.split("\r\n").filter(|line| !line.starts_with(header::CONTENT_LENGTH.as_str()));
+    let mut answer: String = others.map(|line| format!("{line}\r\n")).collect();
     for (name, value) in [
         (header::CONTENT_TYPE, PROBLEM_JSON.to_str().unwrap_or_default()),
         (header::CONTENT_LENGTH, &body.len().to_string()),
@@ -31,9 +32,7 @@ pub fn explained(head: &str) -> Option<String> {
 
 fn problem(status: &str) -> Option<ApiProblem> {
     let (code, detail) = match status {
-        "400" => {
-            (ProblemCode::MalformedRequest, "this is no HTTP/1.1 request: check its first lines")
-        }
+        "400" => (ProblemCode::MalformedRequest, "not an HTTP/1.1 request: check its first lines"),
         "414" => (ProblemCode::UriTooLong, "the URI is over the limit of 65,534 bytes"),
         "431" => {
             let detail = "the headers are over the limit of 100 lines or about 400 KiB";

@@ -20,7 +20,9 @@ const OWN_PROBLEMS: &str = "x-problems";
             Every answer has the header `X-Request-Id`. Every error is `application/problem+json`; \
             its `errors` lists all problems found, with JSON Pointers into the request body. \
             Unknown members and parameters are errors. Bytes that are not an HTTP request are \
-            answered with `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`."
+            answered with `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`. \
+            Without API keys, requests that name another host, or that a page of another web site \
+            sends, are answered with `403 forbidden_host` or `403 forbidden_origin`."
     ),
     components(schemas(ProblemView)),
     modifiers(&Bearer),
@@ -51,36 +53,28 @@ impl utoipa::Modify for Bearer {
     }
 }
 
-/// A real answer of every route by operation, recorded by `scripts/openapi_answers.py`.
-const ANSWERS: &str = include_str!("answers.json");
-
 /// The complete document of the routes.
 pub(crate) fn complete(routes: &utoipa::openapi::OpenApi) -> Value {
     let mut document = serde_json::to_value(routes).unwrap_or_default();
-    let answers: Value = serde_json::from_str(ANSWERS).unwrap_or_default();
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     for (path, item) in paths.into_iter().flatten() {
         for operation in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
             if let Some(operation) = operation.as_object_mut() {
-                complete_operation(path, operation, &answers);
+                complete_operation(path, operation);
             }
         }
     }
     document
 }
 
-fn complete_operation(path: &str, operation: &mut Map<String, Value>, answers: &Value) {
+fn complete_operation(path: &str, operation: &mut Map<String, Value>) {
     let guarded = path.starts_with("/v1") || path == "/metrics";
     if guarded {
         operation.insert("security".to_owned(), json!([{"key": []}, {}]));
     }
     let codes = problems_of(path, guarded, operation);
-    let name = operation.get("operationId").and_then(Value::as_str).map(str::to_owned);
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     let Some(responses) = responses.as_object_mut() else { return };
-    if let Some(answer) = name.and_then(|name| answers.get(&name)) {
-        show_answer(responses, answer);
-    }
     for code in codes {
         let status = code.status().as_u16().to_string();
         let response = responses.entry(status).or_insert_with(empty_problem);
@@ -107,15 +101,6 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
         codes.push(P::Unauthenticated);
     }
     ProblemCode::ALL.iter().copied().filter(|code| codes.contains(code)).collect()
-}
-
-fn show_answer(responses: &mut Map<String, Value>, answer: &Value) {
-    for (_, response) in responses.iter_mut().filter(|(status, _)| status.starts_with('2')) {
-        let content = response.pointer_mut("/content/application~1json");
-        if let Some(content) = content.and_then(Value::as_object_mut) {
-            content.insert("example".to_owned(), answer.clone());
-        }
-    }
 }
 
 fn empty_problem() -> Value {

@@ -2,12 +2,13 @@
 //! listed.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::DateTime;
+use chrono::{DateTime, Datelike};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -17,6 +18,7 @@ use utoipa::{IntoParams, PartialSchema, ToSchema};
 use uuid::Uuid;
 
 use crate::http::protocol::answer;
+use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{Query, plain_number};
 use crate::store;
 use crate::store::{Cursor, ListQuery};
@@ -26,6 +28,9 @@ pub(crate) const DEFAULT_LIMIT: u32 = 50;
 
 /// Most items on a page.
 pub(crate) const MAX_LIMIT: u32 = 200;
+
+/// The years that a cursor may name. Postgres holds all of them.
+const YEARS: RangeInclusive<i32> = 1..=9999;
 
 /// Bytes of the checksum at the end of a cursor.
 const SEAL_BYTES: usize = 6;
@@ -42,14 +47,14 @@ pub struct PageParams {
 
 /// One page of a list.
 #[derive(Serialize)]
-pub struct Page<V> {
+pub struct PageView<V> {
     /// The items, in the order of the list.
     pub items: Vec<V>,
     /// The cursor of the next page; null on the last page.
     pub next_cursor: Option<String>,
 }
 
-impl<V: ToSchema> PartialSchema for Page<V> {
+impl<V: ToSchema> PartialSchema for PageView<V> {
     fn schema() -> RefOr<Schema> {
         let items = ArrayBuilder::new()
             .items(Ref::from_schema_name(V::name()))
@@ -68,8 +73,9 @@ impl<V: ToSchema> PartialSchema for Page<V> {
     }
 }
 
-/// The schema of a page is named after its items: `BatchPage` of `Batch`, `RunPage` of `RunSummaryRow`.
-impl<V: ToSchema> ToSchema for Page<V> {
+/// The schema of a page is named after its items: `BatchPage` of `Batch`, `RunPage` of
+/// `RunItem`.
+impl<V: ToSchema> ToSchema for PageView<V> {
     fn name() -> Cow<'static, str> {
         let item = V::name();
         format!("{}Page", item.strip_suffix("Item").unwrap_or(&item)).into()
@@ -111,19 +117,34 @@ impl PageRequest {
         Self { list, limit: limit.unwrap_or(DEFAULT_LIMIT), after }
     }
 
+    /// The page of a list without other parameters.
+    pub(crate) fn of(list: impl Into<String>, mut query: Query) -> Result<Self, ApiProblem> {
+        let page = Self::read(&mut query, list);
+        query.close()?;
+        Ok(page)
+    }
+
     /// The page of a list that is ordered by time.
-    pub(crate) fn newest(&self) -> ListQuery {
+    pub(crate) fn newest(&self) -> Result<ListQuery, ApiProblem> {
         self.list(cursor_of)
     }
 
     /// The page of a list that is ordered by number.
-    pub(crate) fn numbered<N: FromStr>(&self) -> ListQuery<N> {
-        self.list(|key| key.parse().ok())
+    pub(crate) fn numbered<N: FromStr>(&self) -> Result<ListQuery<N>, ApiProblem> {
+        self.list(plain_number)
     }
 
-    /// The page of a list; `read` reads the key of its last row.
-    pub(crate) fn list<K>(&self, read: impl FnOnce(&str) -> Option<K>) -> ListQuery<K> {
-        ListQuery::new(self.after.as_deref().and_then(read), self.limit)
+    /// The page of a list; `read` reads the key of its last row, and accepts only keys that the
+    /// database can hold.
+    pub(crate) fn list<K>(
+        &self,
+        read: impl FnOnce(&str) -> Option<K>,
+    ) -> Result<ListQuery<K>, ApiProblem> {
+        let Some(key) = &self.after else { return Ok(ListQuery::new(None, self.limit)) };
+        let after = read(key).ok_or_else(|| {
+            ApiProblem::parameter("`cursor` must be the `next_cursor` of a page of this list")
+        })?;
+        Ok(ListQuery::new(Some(after), self.limit))
     }
 
     /// Answers a page of rows, each as its view.
@@ -141,8 +162,8 @@ impl PageRequest {
         &self,
         items: impl IntoIterator<Item = V>,
         last: Option<impl ToString>,
-    ) -> Page<V> {
-        Page { items: items.into_iter().collect(), next_cursor: self.next(last) }
+    ) -> PageView<V> {
+        PageView { items: items.into_iter().collect(), next_cursor: self.next(last) }
     }
 
     /// The cursor behind the item with this key, if more follow.
@@ -195,11 +216,12 @@ pub(crate) fn key_of(cursor: Cursor) -> String {
     format!("{}.{}", cursor.created_at.timestamp_micros(), cursor.id.simple())
 }
 
-/// Reads a key that [`key_of`] made.
+/// Reads a key that [`key_of`] made. A time outside of [`YEARS`] is refused.
 #[must_use]
 pub(crate) fn cursor_of(key: &str) -> Option<Cursor> {
     let (micros, id) = key.split_once('.')?;
     let created_at = DateTime::from_timestamp_micros(micros.parse().ok()?)?;
+    let created_at = Some(created_at).filter(|time| YEARS.contains(&time.year()))?;
     Some(Cursor { created_at, id: Uuid::try_parse(id).ok()? })
 }
 
@@ -216,7 +238,9 @@ fn open(list: &str, cursor: &str) -> Option<String> {
     (seal == checksum(list, &bytes)).then(|| String::from_utf8(bytes).ok()).flatten()
 }
 
-/// Detects mistakes, not forgery: a forged key only moves the page.
+/// Detects mistakes, not forgery. A forged key only moves the page: it names no workspace, and every key
+/// is checked before the database sees it. So the servers share no secret, and each accepts the cursors
+/// of the others and of earlier starts.
 fn checksum(list: &str, key: &[u8]) -> [u8; SEAL_BYTES] {
     let digest = Sha256::new().chain_update(list).chain_update([0]).chain_update(key).finalize();
     let mut seal = [0; SEAL_BYTES];
@@ -227,6 +251,22 @@ fn checksum(list: &str, key: &[u8]) -> [u8; SEAL_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_the_database_cannot_hold_is_refused() {
+        let id = Uuid::from_u128(7);
+        let page = |key: String| PageRequest { list: "runs".into(), limit: 1, after: Some(key) };
+        let fine = Cursor { created_at: DateTime::UNIX_EPOCH, id };
+        assert_eq!(page(key_of(fine)).newest().unwrap().after, Some(fine));
+        for micros in [i64::MIN, -200_000_000_000_000_000, 400_000_000_000_000_000, i64::MAX] {
+            let refused = page(format!("{micros}.{}", id.simple())).newest().unwrap_err();
+            assert!(refused.detail().contains("`cursor`"), "{micros}");
+        }
+        assert_eq!(page("7".to_owned()).numbered::<i32>().unwrap().after, Some(7));
+        for wrong in ["-7", "+7", "2147483648", "x", ""] {
+            assert!(page(wrong.to_owned()).numbered::<i32>().is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_cursor_opens_only_unchanged_and_for_its_own_list() {

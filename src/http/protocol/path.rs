@@ -1,11 +1,11 @@
-//! What stands in paths besides names: ids and version numbers.
+//! Parts of paths besides names: ids and version numbers.
 
 use uuid::Uuid;
 
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::plain_number;
 
-/// Reads a version number out of a path.
+/// Reads a version number from a path.
 pub(crate) fn version(segment: &str) -> Result<i32, ApiProblem> {
     let found = plain_number(segment).filter(|version: &i32| *version > 0);
     found.ok_or_else(|| {
@@ -13,7 +13,7 @@ pub(crate) fn version(segment: &str) -> Result<i32, ApiProblem> {
     })
 }
 
-/// Reads an id out of a path.
+/// Reads an id from a path.
 pub(crate) fn id(segment: &str) -> Result<Uuid, ApiProblem> {
     let wrong = || ApiProblem::parameter(format!("an id is a UUID, not `{segment}`"));
     Uuid::try_parse(segment).map_err(|_| wrong())

@@ -40,7 +40,12 @@ impl ApiProblem {
     pub fn of(code: ProblemCode, errors: Problems) -> Self {
         let detail = match errors.len() {
             1 => errors.iter().next().map(ToString::to_string).unwrap_or_default(),
-            many => format!("{many} problems, each named in `errors`"),
+            many => match errors.unrecorded() {
+                0 => format!("{many} problems, each named in `errors`"),
+                more => format!(
+                    "{many} problems; `errors` names the first of them, {more} are left out"
+                ),
+            },
         };
         let items = errors.iter().map(item_view).collect();
         Self::new(code, detail).with(|view| view.errors = items)

@@ -1,5 +1,5 @@
-//! Query parameters, read like bodies are: unknown, repeated and malformed ones are refused by
-//! name, all at once. Knows no route.
+//! Query parameters, read like bodies: all unknown, repeated and malformed ones are refused at once,
+//! by name. Knows no route.
 
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -9,9 +9,10 @@ use axum::http::request::Parts;
 
 use crate::http::protocol::problem::ApiProblem;
 
-/// The parameters of a request, being read.
+/// The parameters of a request that are not read yet.
 #[derive(Debug, Default)]
 pub(crate) struct Query {
+    raw: String,
     given: Vec<(String, String)>,
     wrong: Vec<String>,
 }
@@ -27,25 +28,28 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 
 impl Query {
     fn parse(raw: &str) -> Self {
-        let mut query = Self::default();
+        let mut query = Self { raw: raw.to_owned(), ..Self::default() };
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             match (decode(name), decode(value)) {
-                (Some(name), Some(value)) => query.given.push((name, value)),
+                (Some(name), Some(value)) if is_text(&name) && is_text(&value) => {
+                    query.given.push((name, value));
+                }
+                (Some(_), Some(_)) => {
+                    query.wrong.push(format!("`{pair}` has U+0000, which no parameter may have"));
+                }
                 _ => query.wrong.push(format!("`{pair}` is not percent-encoded UTF-8")),
             }
         }
         query
     }
 
-    /// What is still there of it, as it would stand behind a path; nothing when there is nothing.
-    pub(crate) fn spelled(&self) -> String {
-        let given = self.given.iter().map(|(name, value)| format!("{name}={value}"));
-        let given = given.collect::<Vec<_>>().join("&");
-        if given.is_empty() { given } else { format!("?{given}") }
+    /// All parameters as the client wrote them, with `?`; empty if there are none.
+    pub(crate) fn written(&self) -> String {
+        if self.raw.is_empty() { String::new() } else { format!("?{}", self.raw) }
     }
 
-    /// Takes a parameter that may be absent.
+    /// Reads an optional parameter.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         let position = self.given.iter().position(|(given, _)| given == name)?;
         let (_, value) = self.given.remove(position);
@@ -56,7 +60,7 @@ impl Query {
         Some(value)
     }
 
-    /// Takes a parameter and reads it; `wanted` says in words what it has to be.
+    /// Reads an optional parameter; `wanted` describes valid values.
     pub(crate) fn read<T>(
         &mut self,
         name: &str,
@@ -71,7 +75,7 @@ impl Query {
         found
     }
 
-    /// The same of a parameter that has to be there.
+    /// Reads a required parameter.
     pub(crate) fn required<T>(
         &mut self,
         name: &str,
@@ -84,13 +88,13 @@ impl Query {
         self.read(name, wanted, read)
     }
 
-    /// Takes a parameter that has to be a number of one or more.
+    /// Reads an optional number of 1 or more.
     pub(crate) fn number(&mut self, name: &str) -> Option<i32> {
         let positive = |text: &str| plain_number(text).filter(|number| *number > 0);
         self.read(name, "a whole number of 1 or more", positive)
     }
 
-    /// Whether every parameter was understood.
+    /// Checks that every parameter was read and valid.
     ///
     /// # Errors
     /// `invalid_parameter`, naming each that was not.
@@ -105,7 +109,7 @@ impl Query {
     }
 }
 
-/// A query that has to be empty.
+/// An empty query.
 #[derive(Debug)]
 pub(crate) struct NoQuery;
 
@@ -123,6 +127,11 @@ impl<S: Send + Sync> FromRequestParts<S> for NoQuery {
 /// A number in plain digits, without a sign.
 pub(crate) fn plain_number<T: FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// Whether the database can hold a text.
+fn is_text(text: &str) -> bool {
+    !text.contains('\0')
 }
 
 fn decode(text: &str) -> Option<String> {
@@ -162,9 +171,18 @@ mod tests {
     }
 
     #[test]
+    fn text_that_the_database_cannot_hold_is_refused() {
+        let mut query = Query::parse("name=a%00b&%00=c&fine=d");
+        assert_eq!((query.text("name"), query.text("fine").as_deref()), (None, Some("d")));
+        assert_eq!(query.written(), "?name=a%00b&%00=c&fine=d");
+        let problem = query.close().unwrap_err();
+        assert!(problem.detail().starts_with("`name=a%00b` has U+0000"), "{}", problem.detail());
+    }
+
+    #[test]
     fn numbers_have_no_sign_and_are_not_zero() {
         for wrong in ["+1", "-1", "0", "", "99999999999"] {
-            let mut query = Query { given: vec![("n".into(), wrong.into())], wrong: vec![] };
+            let mut query = Query::parse(&format!("n={}", wrong.replace('+', "%2B")));
             assert_eq!(query.number("n"), None, "{wrong:?}");
             assert!(query.close().is_err(), "{wrong:?}");
         }

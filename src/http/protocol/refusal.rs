@@ -1,4 +1,4 @@
-//! What a verb refuses, as a problem: the seam between the app's errors and the status table.
+//! Errors of the app as problems of the status table.
 
 use std::sync::Arc;
 
@@ -24,11 +24,14 @@ impl From<AppError> for ApiProblem {
             AppError::NotComparable(_) => Self::new(ProblemCode::NotComparable, detail),
             AppError::NothingFound(_) => Self::new(ProblemCode::NothingFound, detail),
             AppError::Superseded(_) => Self::new(ProblemCode::PreconditionFailed, detail),
+            AppError::KeyTaken => {
+                Self::new(ProblemCode::IdempotencyInProgress, detail).retry_after(1)
+            }
             AppError::TooBusy(_) => Self::new(ProblemCode::RateLimited, detail).retry_after(1),
             AppError::Unavailable(_) => Self::new(ProblemCode::Unavailable, detail).retry_after(1),
             AppError::Internal(cause) => {
                 tracing::error!(cause, "a fault of ours");
-                let detail = "something broke on our side; the log has it";
+                let detail = "an internal error occurred; the log has details";
                 Self::new(ProblemCode::Internal, detail)
             }
         }
@@ -46,7 +49,7 @@ fn invalid(what: Invalid, problems: Problems) -> ApiProblem {
     ApiProblem::of(code, problems)
 }
 
-/// The problem of a text that does not fit.
+/// The problem of a text that cannot be parsed.
 fn misread_problem(misread: ParseFailure) -> ApiProblem {
     let code = match misread.constraint {
         Some(_) => ProblemCode::ConstraintFailed,
@@ -61,7 +64,7 @@ fn misread_problem(misread: ParseFailure) -> ApiProblem {
     })
 }
 
-/// The problem that a failed run is answered with.
+/// The problem of a failed run.
 pub(crate) fn run_problem(failure: &RunFailure) -> ApiProblem {
     let code = ProblemCode::named(failure.code).unwrap_or(ProblemCode::Internal);
     let seconds = failure.retry_after.map(whole_seconds);

@@ -14,7 +14,8 @@ use crate::http::protocol::query::plain_number;
 /// How often a comment is sent while there are no events.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The header that names the last event that a client has read.
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// A stream of events as an answer.
 pub(crate) fn respond(

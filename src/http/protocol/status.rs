@@ -1,30 +1,34 @@
-//! The one status table: every top-level problem code with its HTTP status and title. Knows
-//! nothing of who raises them.
+//! The status table: every top-level problem code with its HTTP status and title. Knows nothing of
+//! the code that raises them.
 
 use axum::http::StatusCode;
 
-/// Stable top-level codes of problems. Grown by addition only.
+/// Stable top-level codes of problems. Codes are added, never removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProblemCode {
     /// The body is not JSON.
     InvalidJson,
-    /// What came is no HTTP request.
+    /// The bytes are not an HTTP request.
     MalformedRequest,
-    /// A query parameter, path segment or header does not fit.
+    /// A query parameter, path segment or header is invalid.
     InvalidParameter,
     /// No key, or a wrong one.
     Unauthenticated,
     /// The key may not do this.
     Forbidden,
-    /// No such thing, or no such route.
+    /// Without keys: the request names a host of another site.
+    ForbiddenHost,
+    /// Without keys: a page of another site sent the request.
+    ForbiddenOrigin,
+    /// No such resource or route.
     NotFound,
     /// The route has other methods.
     MethodNotAllowed,
     /// The route cannot answer in a form that `Accept` allows.
     NotAcceptable,
-    /// The body did not come to its end in time.
+    /// The body did not arrive in time.
     RequestTimeout,
-    /// The name is taken.
+    /// The name is in use.
     AlreadyExists,
     /// The run was cancelled.
     RunCancelled,
@@ -34,7 +38,7 @@ pub enum ProblemCode {
     RunUnfinished,
     /// The node does not wait for a value.
     NodeNotWaiting,
-    /// An optimization found nothing to be put in force.
+    /// An optimization has no result to activate.
     NothingFound,
     /// The first request with this idempotency key is still running.
     IdempotencyInProgress,
@@ -46,15 +50,15 @@ pub enum ProblemCode {
     UriTooLong,
     /// The body is not declared as JSON.
     UnsupportedMediaType,
-    /// The body's shape does not fit.
+    /// The body has problems.
     InvalidRequest,
-    /// The graph does not hold together.
+    /// The graph is invalid.
     InvalidGraph,
     /// The inputs do not fit the graph.
     InvalidInput,
     /// The state does not fit the graph's predictors.
     InvalidState,
-    /// Two evaluations have nothing to be compared by.
+    /// Two evaluations have no examples in common.
     NotComparable,
     /// The name in the body is not the one in the path.
     NameMismatch,
@@ -66,9 +70,9 @@ pub enum ProblemCode {
     NoModel,
     /// A stored graph that a node uses is gone.
     MissingGraph,
-    /// A predictor has tools, and its model is not told of any.
+    /// A predictor has tools, but its model does not support them.
     ToolsUnsupported,
-    /// No program of the LM came to its end.
+    /// No program of the LM succeeded.
     ProgramFailed,
     /// The sandbox failed, not the program in it.
     SandboxFailed,
@@ -84,23 +88,23 @@ pub enum ProblemCode {
     RewardFailed,
     /// More examples of an evaluation failed than it allows.
     TooManyErrors,
-    /// A value that a node received is outside what its type can carry.
+    /// A value that a node received is outside the range of its type.
     InvalidValue,
     /// The idempotency key was used with another body.
     IdempotencyKeyReused,
-    /// Out of quota.
+    /// The quota is used up.
     RateLimited,
     /// The headers are over the limit.
     HeadersTooLarge,
-    /// A fault of ours.
+    /// An error of the server.
     Internal,
-    /// Its workers ended over the run, again and again.
+    /// The run has reached its maximum number of attempts.
     RunAbandoned,
     /// The provider of the LM failed.
     LmError,
-    /// The server cannot serve now.
+    /// The server cannot accept requests now.
     Unavailable,
-    /// The time is over.
+    /// The time limit is exceeded.
     Timeout,
 }
 
@@ -112,6 +116,8 @@ impl ProblemCode {
         Self::InvalidParameter,
         Self::Unauthenticated,
         Self::Forbidden,
+        Self::ForbiddenHost,
+        Self::ForbiddenOrigin,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::NotAcceptable,
@@ -162,14 +168,16 @@ impl ProblemCode {
         use StatusCode as S;
         match self {
             Self::InvalidJson => (S::BAD_REQUEST, "invalid_json", "The body is not JSON"),
-            Self::MalformedRequest => {
-                (S::BAD_REQUEST, "malformed_request", "This is no HTTP request")
-            }
+            Self::MalformedRequest => (S::BAD_REQUEST, "malformed_request", "Not an HTTP request"),
             Self::InvalidParameter => {
                 (S::BAD_REQUEST, "invalid_parameter", "A parameter does not fit")
             }
             Self::Unauthenticated => (S::UNAUTHORIZED, "unauthenticated", "A key is needed"),
             Self::Forbidden => (S::FORBIDDEN, "forbidden", "The key does not allow this"),
+            Self::ForbiddenHost => (S::FORBIDDEN, "forbidden_host", "The host is not this machine"),
+            Self::ForbiddenOrigin => {
+                (S::FORBIDDEN, "forbidden_origin", "The request is of another web site")
+            }
             Self::NotFound => (S::NOT_FOUND, "not_found", "No such thing"),
             Self::MethodNotAllowed => {
                 (S::METHOD_NOT_ALLOWED, "method_not_allowed", "The route has no such method")
@@ -178,7 +186,7 @@ impl ProblemCode {
                 (S::NOT_ACCEPTABLE, "not_acceptable", "No acceptable form of answer")
             }
             Self::RequestTimeout => {
-                (S::REQUEST_TIMEOUT, "request_timeout", "The body came too slowly")
+                (S::REQUEST_TIMEOUT, "request_timeout", "The body arrived too slowly")
             }
             Self::AlreadyExists => (S::CONFLICT, "already_exists", "The name is taken"),
             Self::RunCancelled => (S::CONFLICT, "run_cancelled", "The run was cancelled"),
@@ -212,7 +220,7 @@ impl ProblemCode {
             Self::NoModel => unprocessable("no_model", "No model is configured"),
             Self::MissingGraph => unprocessable("missing_graph", "A graph that is used is gone"),
             Self::ToolsUnsupported => {
-                unprocessable("tools_unsupported", "The model is not told of tools")
+                unprocessable("tools_unsupported", "The model does not support tools")
             }
             Self::ProgramFailed => unprocessable("program_failed", "The LM's programs failed"),
             Self::SandboxFailed => {
@@ -236,11 +244,9 @@ impl ProblemCode {
                 (status, "headers_too_large", "The headers are too large")
             }
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something broke"),
-            Self::RunAbandoned => (
-                S::INTERNAL_SERVER_ERROR,
-                "run_abandoned",
-                "Worker after worker ended over the run",
-            ),
+            Self::RunAbandoned => {
+                (S::INTERNAL_SERVER_ERROR, "run_abandoned", "The run has no attempts left")
+            }
             Self::LmError => (S::BAD_GATEWAY, "lm_error", "The LM failed"),
             Self::Unavailable => (S::SERVICE_UNAVAILABLE, "unavailable", "Not available now"),
             Self::Timeout => (S::GATEWAY_TIMEOUT, "timeout", "The time is over"),

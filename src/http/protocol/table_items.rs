@@ -1,5 +1,5 @@
-//! The items of a table as RFC 4180 has it: a header, then a row each, as an object of texts by
-//! column. Never more than one row is in memory. Knows nothing of what they are.
+//! The items of a table (RFC 4180): a header, then one item per row, as an object of texts by column.
+//! Only one row is in memory at a time. Knows nothing of what items mean.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,19 +13,21 @@ use dsrs::value::{Map, Payload};
 use tempfile::SpooledTempFile;
 
 use crate::app::{ItemContent, ItemSource, WrittenItem};
-use crate::http::protocol::json_items::{Gauge, Metered, too_long, unreadable};
+use crate::http::protocol::json_items::too_long;
+use crate::http::protocol::metered::{Metered, ReadLimit, unreadable};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::protocol::upload::SpooledBody;
 
-/// How far the reader may be ahead of a row's end.
-const AHEAD: usize = 64 << 10;
+/// How far the reader may read past the end of a row.
+const READ_AHEAD: usize = 64 << 10;
 
-/// What makes one row of two, or of a cell what nobody meant, if it is taken as the reader takes it.
-const SLIP: &str =
-    "text stands behind the closing quotation mark of a cell; a mark within is doubled";
+/// The problem of text after a closing quotation mark: the reader would merge two rows or misread a
+/// cell.
+const MISPLACED_TEXT: &str =
+    "a cell has text after its closing quotation mark; double a quotation mark inside a cell";
 
-/// A table's rows in a body.
+/// The rows of a table in a body.
 pub(crate) struct TableItems {
     file: SpooledTempFile,
     columns: Vec<Arc<str>>,
@@ -33,21 +35,22 @@ pub(crate) struct TableItems {
     longest: usize,
 }
 
-type Take<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
+type Receive<'t> = dyn FnMut(WrittenItem<'_>) -> ControlFlow<()> + 't;
 
 impl TableItems {
-    /// Reads the header. What is no header is refused here.
+    /// Reads and checks the header.
     pub(crate) fn of(body: SpooledBody, longest: usize) -> Result<Self, ApiProblem> {
         let mut file = body.file;
-        let (gauge, marks) = (Gauge::new(longest.saturating_add(AHEAD)), RefCell::default());
+        let (limit, positions) =
+            (ReadLimit::new(longest.saturating_add(READ_AHEAD)), RefCell::default());
         let mut header = ByteRecord::new();
-        let mut reader = reader(&mut file, &gauge, &marks);
+        let mut reader = reader(&mut file, &limit, &positions);
         let read = reader.read_byte_record(&mut header);
         let end = reader.position().byte();
         drop(reader);
         let found = match read {
             Ok(found) => found,
-            Err(_) if gauge.is_used_up() => {
+            Err(_) if limit.is_used_up() => {
                 let detail = format!("the header is over {longest} bytes (`limits.body_bytes`)");
                 return Err(ApiProblem::new(ProblemCode::TooLarge, detail));
             }
@@ -62,8 +65,8 @@ impl TableItems {
             );
         }
         let columns = read_header(&header, &mut problems);
-        if marks.borrow_mut().slips_until(end) {
-            problems.add(&At::Root.key("header"), Code::InvalidValue, SLIP);
+        if positions.borrow_mut().take_misplaced_text_before(end) {
+            problems.add(&At::Root.key("header"), Code::InvalidValue, MISPLACED_TEXT);
         }
         if !problems.is_empty() {
             return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
@@ -96,49 +99,52 @@ fn read_header(header: &ByteRecord, problems: &mut Problems) -> Vec<Arc<str>> {
 }
 
 impl ItemSource for TableItems {
-    fn each(self, take: &mut Take<'_>) -> Result<(), String> {
+    fn each(self, receive: &mut Receive<'_>) -> Result<(), String> {
         let Self { file, columns, longest } = self;
-        let (gauge, marks) = (Gauge::new(usize::MAX), RefCell::default());
-        let mut reader = reader(file, &gauge, &marks);
+        let (limit, positions) = (ReadLimit::new(usize::MAX), RefCell::default());
+        let mut reader = reader(file, &limit, &positions);
         let (mut record, mut is_header) = (ByteRecord::new(), true);
         loop {
-            gauge.allow(longest.saturating_add(AHEAD));
+            limit.allow(longest.saturating_add(READ_AHEAD));
             let line = reader.position().line();
             match reader.read_byte_record(&mut record) {
                 Ok(true) if is_header => {
                     is_header = false;
-                    marks.borrow_mut().slips_until(reader.position().byte());
+                    positions.borrow_mut().take_misplaced_text_before(reader.position().byte());
                 }
                 Ok(true) => {
-                    let mut marks = marks.borrow_mut();
-                    let line = Some(marks.line_of(&record, reader.position()));
-                    let slipped = marks.slips_until(reader.position().byte());
+                    let mut positions = positions.borrow_mut();
+                    let line = Some(positions.line_of(&record, reader.position()));
+                    let is_misread = positions.take_misplaced_text_before(reader.position().byte());
                     let row = match record.as_slice().len() > longest {
                         true => too_long(longest, line),
-                        false if slipped => {
-                            let content =
-                                ItemContent::Unreadable(Code::InvalidValue, SLIP.to_owned());
+                        false if is_misread => {
+                            let content = ItemContent::Unreadable(
+                                Code::InvalidValue,
+                                MISPLACED_TEXT.to_owned(),
+                            );
                             WrittenItem { content, line }
                         }
                         false => WrittenItem { content: row(&columns, &record), line },
                     };
-                    drop(marks);
-                    if take(row).is_break() {
+                    drop(positions);
+                    if receive(row).is_break() {
                         return Ok(());
                     }
                 }
                 Ok(false) => {
-                    if let Some(line) = marks.borrow().open() {
-                        let detail = "a cell is not closed, or a quotation mark in it not doubled";
+                    if let Some(line) = positions.borrow().open_cell() {
+                        let detail =
+                            "a cell is not closed, or has a quotation mark that is not doubled";
                         let content =
                             ItemContent::Unreadable(Code::InvalidValue, detail.to_owned());
-                        let _ = take(WrittenItem { content, line: Some(line) });
+                        let _ = receive(WrittenItem { content, line: Some(line) });
                     }
                     return Ok(());
                 }
-                // Where it would go on is anyone's guess.
-                Err(_) if gauge.is_used_up() => {
-                    let _ = take(too_long(longest, Some(line)));
+                // The end of the row is unknown.
+                Err(_) if limit.is_used_up() => {
+                    let _ = receive(too_long(longest, Some(line)));
                     return Ok(());
                 }
                 Err(error) => return Err(error.to_string()),
@@ -168,48 +174,48 @@ fn row(columns: &[Arc<str>], record: &ByteRecord) -> ItemContent<'static> {
 
 fn reader<'a, R: Read>(
     file: R,
-    gauge: &'a Gauge,
-    marks: &'a RefCell<Marks>,
-) -> Reader<Marking<'a, Metered<'a, BufReader<R>>>> {
-    let metered = Metered { reader: BufReader::new(file), gauge };
-    // Rows of other lengths are told of by us, each with its line.
+    limit: &'a ReadLimit,
+    positions: &'a RefCell<Positions>,
+) -> Reader<PositionedReader<'a, Metered<'a, BufReader<R>>>> {
+    let metered = Metered { reader: BufReader::new(file), limit };
+    // `row` reports rows of a wrong length, each with its line.
     let mut builder = ReaderBuilder::new();
-    builder.has_headers(false).flexible(true).buffer_capacity(AHEAD / 2);
-    builder.from_reader(Marking { reader: metered, marks })
+    builder.has_headers(false).flexible(true).buffer_capacity(READ_AHEAD / 2);
+    builder.from_reader(PositionedReader { reader: metered, positions })
 }
 
-/// A place in a cell.
+/// A position in a cell.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum CellPosition {
     /// Before its first character.
     #[default]
     Start,
-    /// In a cell without quotation marks, or behind one where nothing may stand.
+    /// In a cell without quotation marks, or in misplaced text after a closing one.
     Bare,
     /// Between quotation marks.
     Quoted,
-    /// Behind a mark that closes the cell, or is the first of two.
+    /// After a mark that closes the cell or is the first of two.
     Closed,
 }
 
-/// What is remembered of the bytes that went by.
+/// Positions in the bytes that were read.
 #[derive(Default)]
-struct Marks {
-    /// How many bytes.
+struct Positions {
+    /// The number of bytes.
     seen: u64,
-    /// Where in a cell they end.
+    /// The position of their end in a cell.
     place: CellPosition,
-    /// The line that they end on, counted from 0, and that of the last cell that was opened.
+    /// The line of their end, counted from 0, and the line on which the last quoted cell opened.
     line: u64,
     opened: u64,
-    /// Where text stands behind a cell that was closed, as far as the reader of rows has not come.
-    slips: VecDeque<u64>,
-    /// Where the line ends are that the reader of rows has not passed yet.
+    /// Where misplaced text begins, beyond the rows that were read.
+    misplaced: VecDeque<u64>,
+    /// Where lines end, beyond the rows that were read.
     line_ends: VecDeque<u64>,
 }
 
-impl Marks {
-    fn see(&mut self, bytes: &[u8]) {
+impl Positions {
+    fn record(&mut self, bytes: &[u8]) {
         for (at, byte) in (self.seen..).zip(bytes) {
             self.step(at, *byte);
             if *byte == b'\n' {
@@ -231,29 +237,29 @@ impl Marks {
             (_, b',' | b'\r' | b'\n') => CellPosition::Start,
             (CellPosition::Start, 0xef | 0xbb | 0xbf) if at < 3 => CellPosition::Start,
             (CellPosition::Closed, _) => {
-                self.slips.push_back(at);
+                self.misplaced.push_back(at);
                 CellPosition::Bare
             }
             _ => CellPosition::Bare,
         };
     }
 
-    /// Whether there is a slip before a place; it is told once.
-    fn slips_until(&mut self, end: u64) -> bool {
-        let before = self.slips.len();
-        while self.slips.front().is_some_and(|at| *at < end) {
-            self.slips.pop_front();
+    /// Whether misplaced text begins before a position. Forgets it, so that it is reported once.
+    fn take_misplaced_text_before(&mut self, end: u64) -> bool {
+        let before = self.misplaced.len();
+        while self.misplaced.front().is_some_and(|at| *at < end) {
+            self.misplaced.pop_front();
         }
-        self.slips.len() < before
+        self.misplaced.len() < before
     }
 
-    /// The line of a cell that is not closed.
-    fn open(&self) -> Option<u64> {
+    /// The line of a quoted cell that is not closed.
+    fn open_cell(&self) -> Option<u64> {
         (self.place == CellPosition::Quoted).then_some(self.opened + 1)
     }
 
-    /// The line on which a row begins that was read up to here. The reader's own word for it is the
-    /// line on which the row before ended, blank ones between them not counted.
+    /// The line on which a row begins, which was read up to `end`. The reader itself reports the line
+    /// on which the previous row ended, without blank lines between them.
     fn line_of(&mut self, row: &ByteRecord, end: &Position) -> u64 {
         let last = end.byte().saturating_sub(1);
         while self.line_ends.front().is_some_and(|at| *at < last) {
@@ -266,16 +272,16 @@ impl Marks {
     }
 }
 
-/// Hands bytes on and marks them.
-struct Marking<'a, R> {
+/// A reader that records positions.
+struct PositionedReader<'a, R> {
     reader: R,
-    marks: &'a RefCell<Marks>,
+    positions: &'a RefCell<Positions>,
 }
 
-impl<R: Read> Read for Marking<'_, R> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(room)?;
-        self.marks.borrow_mut().see(room.get(..read).unwrap_or_default());
+impl<R: Read> Read for PositionedReader<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.positions.borrow_mut().record(buffer.get(..read).unwrap_or_default());
         Ok(read)
     }
 }
@@ -294,7 +300,7 @@ mod tests {
         TableItems::of(SpooledBody { form: UploadFormat::Table, file }, 40)
     }
 
-    /// Each row as its line and its text, or why it cannot be taken.
+    /// Each row as its line and its text, or why it cannot be read.
     fn rows(text: &[u8]) -> Vec<String> {
         let mut found = Vec::new();
         let read = table(text).unwrap().each(&mut |item| {
@@ -311,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_hold_what_rfc_4180_lets_them_hold() {
+    fn cells_are_read_as_rfc_4180_defines_them() {
         let text = "\u{feff}a,b\r\n1,\"x, \"\"y\"\"\r\nz\"\r\n\r\n,é\r\n\"last\",\"\"";
         let wanted = [
             r#"2 {"a":"1","b":"x, \"y\"\r\nz"}"#,
@@ -322,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_none_are_told_with_their_lines() {
+    fn invalid_rows_are_reported_with_their_lines() {
         assert_eq!(
             rows(b"a,b\n1\n2,3,4\n5,6\n7,\xff\n"),
             [
@@ -338,12 +344,12 @@ mod tests {
     }
 
     #[test]
-    fn two_rows_are_never_taken_for_one_unless_the_table_says_so() {
+    fn two_rows_are_merged_only_inside_quotation_marks() {
         let merged = rows(b"a,b\n1,\"x\n2,\"y\n3,\"z\"z\n\"4\",5\n");
-        let slip = "text stands behind the closing quotation mark of a cell";
+        let misplaced = "a cell has text after its closing quotation mark";
         assert_eq!(merged.len(), 3, "{merged:?}");
-        assert!(merged[0].starts_with(&format!("2 {slip}")), "{merged:?}");
-        assert!(merged[1].starts_with(&format!("4 {slip}")), "{merged:?}");
+        assert!(merged[0].starts_with(&format!("2 {misplaced}")), "{merged:?}");
+        assert!(merged[1].starts_with(&format!("4 {misplaced}")), "{merged:?}");
         assert_eq!(merged[2], r#"5 {"a":"4","b":"5"}"#);
         let said = rows(b"\xef\xbb\xbf\"a\",b\r\n\"x\n2\",\"\"\"y\"\"\"\r\n5\" pipe,\" \"\r\n");
         let wanted = [r#"2 {"a":"x\n2","b":"\"y\""}"#, r#"4 {"a":"5\" pipe","b":" "}"#];
@@ -351,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_an_end_is_not_gathered() {
+    fn a_row_without_an_end_is_not_collected() {
         let endless = format!("a\nshort\n\"{}", "x\n".repeat(1 << 20));
         let found = rows(endless.as_bytes());
         assert_eq!(found[0], r#"2 {"a":"short"}"#);
@@ -372,7 +378,7 @@ mod tests {
         assert!(refused(b"a,b,a\n").contains("two columns are named `a`"));
         assert!(refused(b"a,,b\n").contains("a column has no name"));
         assert!(refused(b"a,\xff\n").contains("not UTF-8"));
-        assert!(refused(b"\"a\"b,c\n").contains("behind the closing quotation mark"));
+        assert!(refused(b"\"a\"b,c\n").contains("after its closing quotation mark"));
         assert_eq!(table(b"\xef\xbb\xbf a , b\n").unwrap().columns().concat(), "ab");
     }
 }

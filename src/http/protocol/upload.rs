@@ -1,5 +1,5 @@
-//! Bodies too large for memory: taken in piece by piece and kept in a file without a name, small
-//! ones in memory all the same. Knows media types and sizes, and no resource.
+//! Bodies that may be too large for memory: received piece by piece and spooled to an unnamed file;
+//! small ones stay in memory. Knows media types and sizes, but no resource.
 
 use std::io::{Seek, Write};
 use std::marker::PhantomData;
@@ -19,34 +19,34 @@ use crate::http::protocol::body::{broken_off, declared, drain, is_json, too_larg
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 
-/// How long such a body may take to come.
+/// How long such a body may take to arrive.
 const LONGEST_ARRIVAL: Duration = Duration::from_secs(600);
 
-/// How much of a body is kept in memory.
+/// The largest body that stays in memory.
 const IN_MEMORY: usize = 1 << 20;
 
-/// How much is gathered before it is written.
+/// How much is collected before it is written.
 const PIECE: usize = 256 << 10;
 
-/// What a body is declared as.
+/// The format of a body, as its media type declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UploadFormat {
     /// One JSON document.
     Json,
-    /// A JSON document a line.
+    /// One JSON document per line.
     Lines,
-    /// A table with a header, as RFC 4180 has it.
+    /// A table with a header (RFC 4180).
     Table,
 }
 
-/// What kind of upload a route takes.
+/// The kind of upload that a route accepts.
 pub(crate) trait UploadKind: Send {
-    /// What may be declared, in words.
+    /// The accepted media types, in words.
     const WANTED: &'static str;
     /// The setting of the limit.
     const SETTING: &'static str;
 
-    /// The form of a media type, where it is taken.
+    /// The format of a media type, if it is accepted.
     fn form(essence: &[u8]) -> Option<UploadFormat>;
 
     /// The largest body in bytes.
@@ -55,9 +55,9 @@ pub(crate) trait UploadKind: Send {
 
 /// The items of a batch.
 #[derive(Debug)]
-pub(crate) struct BatchUpload;
+pub(crate) struct BatchUploadKind;
 
-impl UploadKind for BatchUpload {
+impl UploadKind for BatchUploadKind {
     const WANTED: &'static str = "application/json or application/jsonl";
     const SETTING: &'static str = "limits.batch_bytes";
 
@@ -72,9 +72,9 @@ impl UploadKind for BatchUpload {
 
 /// The examples of a dataset.
 #[derive(Debug)]
-pub(crate) struct DatasetUpload;
+pub(crate) struct DatasetUploadKind;
 
-impl UploadKind for DatasetUpload {
+impl UploadKind for DatasetUploadKind {
     const WANTED: &'static str = "application/json, application/jsonl or text/csv";
     const SETTING: &'static str = "limits.dataset_bytes";
 
@@ -87,22 +87,22 @@ impl UploadKind for DatasetUpload {
     }
 }
 
-/// A body, at its start.
+/// A body, ready to be read from its beginning.
 #[derive(Debug)]
 pub(crate) struct SpooledBody {
     pub(crate) form: UploadFormat,
     pub(crate) file: SpooledTempFile,
 }
 
-/// A body that came. Routes that answer once for a key take it, because the refusal of a body is an
-/// answer too.
+/// A body that has arrived. Routes with idempotency keys extract it even if it is refused, because
+/// the refusal is stored for the key, too.
 #[derive(Debug)]
 pub(crate) struct UploadedBody<T> {
-    /// A hash of its bytes; of a body over the limit that of its beginning.
+    /// A hash of its bytes; for a body over the limit, of its beginning.
     pub(crate) hash: Vec<u8>,
     /// The body, or why it is refused.
     pub(crate) body: Result<SpooledBody, ApiProblem>,
-    taken: PhantomData<T>,
+    kind: PhantomData<T>,
 }
 
 impl<T: UploadKind> FromRequest<Arc<App>> for UploadedBody<T> {
@@ -115,7 +115,7 @@ impl<T: UploadKind> FromRequest<Arc<App>> for UploadedBody<T> {
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
         let (spool, fits) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
         let body = form.and_then(|form| fits.map(|()| SpooledBody { form, file: spool.file }));
-        Ok(Self { hash: spool.hash.finalize().to_vec(), body, taken: PhantomData })
+        Ok(Self { hash: spool.hash.finalize().to_vec(), body, kind: PhantomData })
     }
 }
 
@@ -145,7 +145,7 @@ impl Spool {
     }
 }
 
-/// Takes a body in, and says whether it keeps within the limit.
+/// Receives a body, and checks its size against the limit.
 async fn spool(
     mut body: Body,
     (limit, setting): (usize, &str),
@@ -165,23 +165,23 @@ async fn spool(
         piece.extend_from_slice(&data);
         if piece.len() >= PIECE {
             let full = std::mem::take(&mut piece);
-            spool = waited(move || spool.write(&full)).await?;
+            spool = write_blocking(move || spool.write(&full)).await?;
         }
     }
-    let spool = waited(move || spool.write(&piece)?.rewind()).await?;
+    let spool = write_blocking(move || spool.write(&piece)?.rewind()).await?;
     Ok((spool, fits))
 }
 
-/// What waits for a disk, where that holds up nobody.
-async fn waited(
+/// Writes on a thread that may block.
+async fn write_blocking(
     write: impl FnOnce() -> std::io::Result<Spool> + Send + 'static,
 ) -> Result<Spool, ApiProblem> {
     match run_blocking(write).await {
         Some(Ok(spool)) => Ok(spool),
         outcome => {
             let error = outcome.and_then(Result::err);
-            tracing::error!(?error, "could not keep a body");
-            let detail = "the server has no room to keep the body in; try again later";
+            tracing::error!(?error, "cannot store a body");
+            let detail = "the server has no space to store the body; try again later";
             Err(ApiProblem::new(ProblemCode::Unavailable, detail).retry_after(60))
         }
     }

@@ -3,23 +3,29 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use dsrs::problem::Problems;
 use dsrs::read::shared_text;
 
-use crate::app::{App, ResumeRequest, SignalRequest};
+use crate::app::{BackgroundRuns, ResumeOutcome, ResumeRequest, SignalRequest};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, PostedBody};
-use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, once};
+use crate::http::protocol::body::Document;
+use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
+use crate::http::protocol::resource::ById;
+use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick, read_request};
 use crate::http::views::{ExecuteBody, ResumeBody, ResumedRunView, RunView, SignalBody};
 use crate::store::graph::GraphRef;
-use crate::store::run::RunRow;
+
+impl JobResource for BackgroundRuns {
+    const COLLECTION: &'static str = "runs";
+
+    type View<'r> = RunView<'r>;
+}
 
 /// Run a graph in the background
 ///
@@ -37,24 +43,12 @@ use crate::store::run::RunRow;
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
-pub(crate) async fn run_start(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let route = format!("POST /v1/graphs/{}/runs", graph.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let request_id = caller.request_id.clone();
-    let work = Box::pin(async move {
-        query?;
-        let request = read_request(&document?, request_id)?;
-        let run = verb.run_start(&scope, &GraphRef::parse(&graph), request).await?;
-        Ok(accepted(&run))
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
+    let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
+        let request = read_request(&posted.document?, posted.request_id)?;
+        Ok(posted.app.run_start(&posted.scope, &graph, request, answer).await?)
+    };
+    job::start::<BackgroundRuns, _>(graph, post, accept).await
 }
 
 /// Cancel a run
@@ -68,14 +62,8 @@ pub(crate) async fn run_start(
     responses((status = 200, description = "The run", body = RunView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
-pub(crate) async fn run_cancel(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let run = app.run_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&RunView::from(&run)))
+pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::cancel::<BackgroundRuns>(request).await
 }
 
 /// Resume a run
@@ -95,25 +83,20 @@ pub(crate) async fn run_cancel(
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "run_finished", "run_unfinished", "idempotency_key_reused", "idempotency_in_progress"])))
 )]
-pub(crate) async fn run_resume(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let route = format!("POST /v1/runs/{}/resume", id.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let request_id = caller.request_id.clone();
-    let work = Box::pin(async move {
-        query?;
+pub(crate) async fn run_resume(Path(id): Path<String>, post: KeyedPost) -> Response {
+    let path = format!("/v1/runs/{}/resume", id.escape_debug());
+    let resume = |posted: PostedRequest| async move {
         let id = path::id(&id)?;
-        let request = read_resume(&document?, request_id)?;
-        let resumed = verb.run_resume(&scope, id, request).await?;
-        Ok(answer::accepted(&address(&resumed.run), &ResumedRunView::from(&resumed)))
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+        let request = read_resume(&posted.document?, posted.request_id)?;
+        let answer = posted.slot.answer(resumed);
+        Ok(resumed(&posted.app.run_resume(&posted.scope, id, request, answer).await?))
+    };
+    post.answer(path, resume).await
+}
+
+fn resumed(outcome: &ResumeOutcome) -> Response {
+    let address = job::address::<BackgroundRuns>(outcome.run.id);
+    answer::accepted(&address, &ResumedRunView::from(outcome))
 }
 
 /// Signal a run
@@ -132,23 +115,16 @@ pub(crate) async fn run_resume(
         "run_unfinished", "node_not_waiting", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
-pub(crate) async fn run_signal(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let route = format!("POST /v1/runs/{}/signal", id.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let work = Box::pin(async move {
-        query?;
+pub(crate) async fn run_signal(Path(id): Path<String>, post: KeyedPost) -> Response {
+    let path = format!("/v1/runs/{}/signal", id.escape_debug());
+    let signal = |posted: PostedRequest| async move {
         let id = path::id(&id)?;
-        let run = verb.run_signal(&scope, id, read_signal(&document?)?).await?;
-        Ok(accepted(&run))
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+        let request = read_signal(&posted.document?)?;
+        let answer = posted.slot.answer(job::accepted::<BackgroundRuns>);
+        let run = posted.app.run_signal(&posted.scope, id, request, answer).await?;
+        Ok(job::accepted::<BackgroundRuns>(&run))
+    };
+    post.answer(path, signal).await
 }
 
 fn read_signal(document: &Document) -> Result<SignalRequest, ApiProblem> {
@@ -169,13 +145,4 @@ fn read_resume(document: &Document, request_id: Arc<str>) -> Result<ResumeReques
     })?;
     request.faults = faults;
     Ok(request)
-}
-
-/// The answer of a queued run.
-fn accepted(run: &RunRow) -> Response {
-    answer::accepted(&address(run), &RunView::from(run))
-}
-
-fn address(run: &RunRow) -> String {
-    format!("/v1/runs/{}", run.id)
 }

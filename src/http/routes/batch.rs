@@ -12,21 +12,21 @@ use dsrs::value::Payload;
 use futures_util::stream;
 use uuid::Uuid;
 
-use crate::app::{App, AppError, BatchRequest, run_blocking};
+use crate::app::{App, AppError, BatchRequest, Batches, run_blocking};
 use crate::http::protocol::accept::prefers_lines;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::parse;
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, once_for};
+use crate::http::protocol::idempotency::{AnswerSlot, IdempotencyKey, KeyedRequest, once};
 use crate::http::protocol::json_items::BodyItems;
 use crate::http::protocol::page::{PageParams, PageRequest};
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
-use crate::http::protocol::upload::{BatchUpload, SpooledBody, UploadFormat, UploadedBody};
+use crate::http::protocol::resource::{ById, ResourceRequest};
+use crate::http::protocol::upload::{BatchUploadKind, SpooledBody, UploadFormat, UploadedBody};
+use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick};
 use crate::http::views::{BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView};
-use crate::store::batch::BatchRow;
 use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::{ListQuery, Scope};
 
@@ -35,6 +35,12 @@ const CONCURRENCY: &str = "worker.batch_concurrency";
 
 /// Results per read of a download.
 const DOWNLOAD_PAGE: u32 = 50;
+
+impl JobResource for Batches {
+    const COLLECTION: &'static str = "batches";
+
+    type View<'r> = BatchView<'r>;
+}
 
 /// Run a graph over many items
 ///
@@ -68,19 +74,20 @@ pub(crate) async fn batch_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Query,
-    UploadedBody { hash, body, .. }: UploadedBody<BatchUpload>,
+    UploadedBody { hash, body, .. }: UploadedBody<BatchUploadKind>,
 ) -> Response {
     // The options of JSON lines are query parameters: they are part of the request.
-    let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.spelled());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let request_id = caller.request_id.clone();
+    let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.written());
+    let keyed = KeyedRequest::new(&app, &caller, key, route, || hash);
+    let answer = AnswerSlot::of(keyed.as_ref()).answer(job::accepted::<Batches>);
+    let (scope, request_id) = (caller.scope(), caller.request_id);
     let work = Box::pin(async move {
-        let (request, items) = read_batch(&verb, body?, query, request_id).await?;
+        let (request, items) = read_batch(&app, body?, query, request_id).await?;
         let graph = GraphRef::parse(&graph);
-        let batch = Box::pin(verb.batch_start(&scope, &graph, request, items)).await?;
-        Ok(accepted(&batch))
+        let batch = Box::pin(app.batch_start(&scope, &graph, request, items, answer)).await?;
+        Ok(job::accepted::<Batches>(&batch))
     });
-    once_for(&app, &caller, key, route, || hash, work).await
+    once(keyed, work).await
 }
 
 async fn read_batch(
@@ -187,11 +194,10 @@ fn up_to(most: u32, setting: &str) -> String {
 pub(crate) async fn batch_list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    mut query: Query,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let page = PageRequest::read(&mut query, "batches");
-    query.close()?;
-    let found = app.batch_list(&caller.scope(), page.newest()).await?;
+    let page = PageRequest::of("batches", query)?;
+    let found = app.batch_list(&caller.scope(), page.newest()?).await?;
     Ok(page.respond(&found, BatchView::from))
 }
 
@@ -205,14 +211,8 @@ pub(crate) async fn batch_list(
     responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
-pub(crate) async fn batch_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let batch = app.batch_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&BatchView::from(&batch)))
+pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::get::<Batches>(request).await
 }
 
 /// Cancel a batch
@@ -226,14 +226,8 @@ pub(crate) async fn batch_get(
     responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
-pub(crate) async fn batch_cancel(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let batch = app.batch_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&BatchView::from(&batch)))
+pub(crate) async fn batch_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::cancel::<Batches>(request).await
 }
 
 /// Read the results of a batch
@@ -250,22 +244,19 @@ pub(crate) async fn batch_cancel(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn batch_results(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    request: ById,
     headers: HeaderMap,
-    mut query: Query,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let (id, scope) = (path::id(&id)?, caller.scope());
+    let ResourceRequest { app, scope, resource: id } = request;
     if prefers_lines(&headers) {
         query.close()?;
-        let batch = app.batch_get(&scope, id).await?;
+        let batch = app.job_get::<Batches>(&scope, id).await?;
         return Ok(download(Download { app, scope, id, ended: batch.status.has_ended() }));
     }
-    let page = PageRequest::read(&mut query, format!("results of {id}"));
-    query.close()?;
-    let batch = app.batch_get(&scope, id).await?;
-    let found = app.batch_results(&scope, id, page.numbered()).await?;
+    let page = PageRequest::of(format!("results of {id}"), query)?;
+    let batch = app.job_get::<Batches>(&scope, id).await?;
+    let found = app.batch_results(&scope, id, page.numbered()?).await?;
     let ended = batch.status.has_ended();
     Ok(page.respond(&found, |row| BatchResultView::new(row, ended)))
 }
@@ -292,9 +283,4 @@ fn download(download: Download) -> Response {
     let lines = HeaderValue::from_static("application/jsonl");
     response.headers_mut().insert(header::CONTENT_TYPE, lines);
     response
-}
-
-/// The answer to a batch that a worker will run, with its address.
-fn accepted(batch: &BatchRow) -> Response {
-    answer::accepted(&format!("/v1/batches/{}", batch.id), &BatchView::from(batch))
 }

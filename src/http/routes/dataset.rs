@@ -13,14 +13,15 @@ use uuid::Uuid;
 
 use crate::app::{App, DatasetPut, FromRuns, is_split};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, PostedBody};
+use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
-use crate::http::protocol::idempotency::{IdempotencyKey, once, once_for};
+use crate::http::protocol::idempotency::{IdempotencyKey, KeyedRequest, once};
+use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::protocol::upload::{DatasetUpload, UploadedBody};
+use crate::http::protocol::upload::{DatasetUploadKind, UploadedBody};
 use crate::http::routes::dataset_upload::read_upload;
 use crate::http::views::{
     ChangedDatasetView, DatasetBody, DatasetPage, DatasetVersionPage, DatasetVersionView,
@@ -66,17 +67,18 @@ pub(crate) async fn dataset_create(
     caller: Caller,
     key: IdempotencyKey,
     query: Query,
-    UploadedBody { hash, body, .. }: UploadedBody<DatasetUpload>,
+    UploadedBody { hash, body, .. }: UploadedBody<DatasetUploadKind>,
 ) -> Response {
     // The options of lines and tables are query parameters: they are part of the request.
-    let route = format!("POST /v1/datasets{}", query.spelled());
-    let (verb, scope) = (app.clone(), caller.scope());
+    let route = format!("POST /v1/datasets{}", query.written());
+    let keyed = KeyedRequest::new(&app, &caller, key, route, || hash);
+    let scope = caller.scope();
     let work = Box::pin(async move {
-        let (request, examples) = read_upload(body?, query, verb.limits.body_bytes).await?;
-        let put = Box::pin(verb.dataset_create(&scope, request, examples)).await?;
+        let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;
+        let put = Box::pin(app.dataset_create(&scope, request, examples)).await?;
         Ok(created(&put))
     });
-    once_for(&app, &caller, key, route, || hash, work).await
+    once(keyed, work).await
 }
 
 /// Replace a dataset's examples
@@ -107,7 +109,7 @@ pub(crate) async fn dataset_put(
     Path(name): Path<String>,
     if_match: IfMatch,
     query: Query,
-    UploadedBody { body, .. }: UploadedBody<DatasetUpload>,
+    UploadedBody { body, .. }: UploadedBody<DatasetUploadKind>,
 ) -> Result<Response, ApiProblem> {
     let precondition = if_match.precondition(&[DATASET_TAG]);
     let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;
@@ -137,23 +139,14 @@ pub(crate) async fn dataset_put(
     extensions(("x-problems" = json!(["not_found", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
-pub(crate) async fn dataset_from_runs(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(name): Path<String>,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let route = format!("POST /v1/datasets/{}/from-runs", name.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let work = Box::pin(async move {
-        query?;
-        let request = read_from_runs(&document?)?;
-        let put = Box::pin(verb.dataset_from_runs(&scope, &name, request)).await?;
+pub(crate) async fn dataset_from_runs(Path(name): Path<String>, post: KeyedPost) -> Response {
+    let path = format!("/v1/datasets/{}/from-runs", name.escape_debug());
+    let add = |posted: PostedRequest| async move {
+        let request = read_from_runs(&posted.document?)?;
+        let put = Box::pin(posted.app.dataset_from_runs(&posted.scope, &name, request)).await?;
         Ok(if put.is_new { created(&put) } else { changed(&put) })
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+    };
+    post.answer(path, add).await
 }
 
 fn read_from_runs(document: &Document) -> Result<FromRuns, ApiProblem> {
@@ -250,11 +243,10 @@ fn read_corrections(
 pub(crate) async fn dataset_list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    mut query: Query,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let page = PageRequest::read(&mut query, "datasets");
-    query.close()?;
-    let found = app.dataset_list(&caller.scope(), page.newest()).await?;
+    let page = PageRequest::of("datasets", query)?;
+    let found = app.dataset_list(&caller.scope(), page.newest()?).await?;
     Ok(page.respond(&found, DatasetView::from))
 }
 
@@ -302,12 +294,11 @@ pub(crate) async fn dataset_versions(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(name): Path<String>,
-    mut query: Query,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
     let id = app.dataset_get(&caller.scope(), &name, None).await?.id;
-    let page = PageRequest::read(&mut query, format!("dataset_versions/{id}"));
-    query.close()?;
-    let found = app.dataset_versions(&caller.scope(), id, page.numbered()).await?;
+    let page = PageRequest::of(format!("dataset_versions/{id}"), query)?;
+    let found = app.dataset_versions(&caller.scope(), id, page.numbered()?).await?;
     Ok(page.respond(&found, DatasetVersionView::from))
 }
 

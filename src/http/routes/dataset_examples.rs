@@ -16,7 +16,7 @@ use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::problem::ApiProblem;
-use crate::http::protocol::query::{Query, plain_number};
+use crate::http::protocol::query::Query;
 use crate::http::views::{DatasetExamplePage, DatasetExampleView};
 use crate::store::Scope;
 use crate::store::dataset_example::{ExampleRow, PageLimits};
@@ -65,9 +65,8 @@ pub(crate) async fn dataset_examples(
     let row = app.dataset_get(&scope, &name, version).await?;
     let version = (row.id, row.version.version);
     let part = split.as_deref().unwrap_or_default();
-    let page = PageRequest::read(&mut query, format!("examples {}.{} {part}", row.id, version.1));
-    query.close()?;
-    let after = page.after.as_deref().and_then(plain_number).unwrap_or(-1);
+    let page = PageRequest::of(format!("examples {}.{} {part}", row.id, version.1), query)?;
+    let after = page.numbered()?.after.unwrap_or(-1);
     // One more than the page holds: it shows whether another page follows.
     let room = PageLimits { count: i64::from(page.limit) + 1, bytes: PAGE_BYTES };
     let mut rows = app.dataset_examples(&scope, version, split.as_deref(), after, room).await?;

@@ -9,22 +9,28 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{boolean, count};
 use dsrs::value::Payload;
 
-use crate::app::{App, DatasetRef, EvaluationRequest};
-use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, PostedBody};
+use crate::app::{App, DatasetRef, EvaluationRequest, Evaluations};
+use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, once};
+use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::http::protocol::page::{PageKey, PageParams, PageRequest};
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
+use crate::http::protocol::resource::{ById, ResourceRequest};
 use crate::http::routes::batch::at_most;
+use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick};
 use crate::http::views::{
     EvaluationBody, EvaluationPage, EvaluationResultPage, EvaluationResultView, EvaluationView,
 };
-use crate::store::evaluation::{EvaluationRow, ResultCursor, ResultFilter};
+use crate::store::evaluation::{ResultCursor, ResultFilter};
 use crate::store::graph::GraphRef;
+
+impl JobResource for Evaluations {
+    const COLLECTION: &'static str = "evaluations";
+
+    type View<'r> = EvaluationView<'r>;
+}
 
 /// Evaluate a graph on a dataset
 ///
@@ -44,26 +50,13 @@ use crate::store::graph::GraphRef;
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
-pub(crate) async fn evaluation_start(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let route = format!("POST /v1/graphs/{}/evaluations", graph.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let request_id = caller.request_id.clone();
-    let work = Box::pin(async move {
-        query?;
-        let most = verb.worker.evaluation_concurrency;
-        let request = read_request(&document?, most, request_id)?;
-        let graph = GraphRef::parse(&graph);
-        let evaluation = Box::pin(verb.evaluation_start(&scope, &graph, request)).await?;
-        Ok(accepted(&evaluation))
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+pub(crate) async fn evaluation_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
+    let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
+        let most = posted.app.worker.evaluation_concurrency;
+        let request = read_request(&posted.document?, most, posted.request_id)?;
+        Ok(posted.app.evaluation_start(&posted.scope, &graph, request, answer).await?)
+    };
+    job::start::<Evaluations, _>(graph, post, accept).await
 }
 
 fn read_request(
@@ -125,7 +118,7 @@ pub(crate) async fn evaluation_list(
     let page = PageRequest::read(&mut query, list);
     query.close()?;
     let graph = graph.map(|graph| GraphRef::parse(&graph));
-    let found = app.evaluation_list(&caller.scope(), graph.as_ref(), page.newest()).await?;
+    let found = app.evaluation_list(&caller.scope(), graph.as_ref(), page.newest()?).await?;
     Ok(page.respond(&found, EvaluationView::from))
 }
 
@@ -139,14 +132,8 @@ pub(crate) async fn evaluation_list(
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
-pub(crate) async fn evaluation_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let evaluation = app.evaluation_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&EvaluationView::from(&evaluation)))
+pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::get::<Evaluations>(request).await
 }
 
 /// Cancel an evaluation
@@ -160,14 +147,8 @@ pub(crate) async fn evaluation_get(
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
-pub(crate) async fn evaluation_cancel(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let evaluation = app.evaluation_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&EvaluationView::from(&evaluation)))
+pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::cancel::<Evaluations>(request).await
 }
 
 /// Read the results of an evaluation
@@ -185,12 +166,10 @@ pub(crate) async fn evaluation_cancel(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_results(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    request: ById,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let (id, scope) = (path::id(&id)?, caller.scope());
+    let ResourceRequest { app, scope, resource: id } = request;
     let failed = query.read("failed", "true or false", |text| text.parse::<bool>().ok());
     let worst_first = query.read("order", "`examples` or `worst`", |text| match text {
         "examples" => Some(false),
@@ -201,8 +180,8 @@ pub(crate) async fn evaluation_results(
     let list = format!("results of {id} {failed:?} {}", wanted.worst_first);
     let page = PageRequest::read(&mut query, list);
     query.close()?;
-    app.evaluation_get(&scope, id).await?;
-    let found = app.evaluation_results(&scope, id, wanted, page.list(result_key_of)).await?;
+    app.job_get::<Evaluations>(&scope, id).await?;
+    let found = app.evaluation_results(&scope, id, wanted, page.list(result_key_of)?).await?;
     Ok(page.respond(&found, EvaluationResultView::from))
 }
 
@@ -214,11 +193,6 @@ impl PageKey for ResultCursor {
 
 fn result_key_of(key: &str) -> Option<ResultCursor> {
     let (position, score) = key.split_once(' ')?;
-    Some(ResultCursor { position: plain_number(position)?, score: score.parse().ok()? })
-}
-
-/// The answer to an evaluation that a worker will run, with its address.
-fn accepted(evaluation: &EvaluationRow) -> Response {
-    let location = format!("/v1/evaluations/{}", evaluation.id);
-    answer::accepted(&location, &EvaluationView::from(evaluation))
+    let score = score.parse().ok().filter(|score: &f64| score.is_finite())?;
+    Some(ResultCursor { position: plain_number(position)?, score })
 }

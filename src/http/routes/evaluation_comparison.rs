@@ -1,18 +1,13 @@
 //! `/v1/evaluations/{id}/comparison`: compares two evaluations.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 use uuid::Uuid;
 
-use crate::app::App;
 use crate::http::protocol::answer;
-use crate::http::protocol::caller::Caller;
 use crate::http::protocol::page::{PageParams, PageRequest};
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::Query;
+use crate::http::protocol::resource::{ById, ResourceRequest};
 use crate::http::views::EvaluationComparisonView;
 
 /// Compare two evaluations
@@ -30,20 +25,18 @@ use crate::http::views::EvaluationComparisonView;
     extensions(("x-problems" = json!(["not_found", "not_comparable"])))
 )]
 pub(crate) async fn evaluation_comparison(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
+    request: ById,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let id = path::id(&id)?;
+    let ResourceRequest { app, scope, resource: id } = request;
     let against =
         query.required("against", "the id of an evaluation", |text| Uuid::try_parse(text).ok());
     let list = format!("comparison of {id} {}", against.unwrap_or_default());
     let page = PageRequest::read(&mut query, list);
     query.close()?;
     let against = against.unwrap_or_default();
-    let compared = app.evaluation_compare(&caller.scope(), id, against).await?;
-    let from = page.numbered::<usize>().after.unwrap_or(0);
+    let compared = app.evaluation_compare(&scope, id, against).await?;
+    let from = page.numbered::<usize>()?.after.unwrap_or(0);
     let pairs = compared.pairs.get(from..).unwrap_or_default();
     let shown = pairs.get(..page.limit as usize).unwrap_or(pairs);
     let next = page.next((shown.len() < pairs.len()).then_some(from + shown.len()));

@@ -5,18 +5,16 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
 use uuid::Uuid;
 
-use crate::app::App;
+use crate::app::{App, Evaluations};
 use crate::http::protocol::answer;
-use crate::http::protocol::caller::Caller;
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
+use crate::http::protocol::resource::{ById, ResourceRequest};
 use crate::http::protocol::sse;
 use crate::http::views::{EvaluationEvents, EvaluationProgressView, EvaluationView};
 use crate::store::Scope;
@@ -38,14 +36,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
         content_type = "text/event-stream")),
     extensions(("x-problems" = json!(["not_found"])))
 )]
-pub(crate) async fn evaluation_events(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let (id, scope) = (path::id(&id)?, caller.scope());
-    let first = app.evaluation_get(&scope, id).await?;
+pub(crate) async fn evaluation_events(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: id } = request;
+    let first = app.job_get::<Evaluations>(&scope, id).await?;
     Ok(sse::respond(changes(EvaluationFollower { app, scope, id, first: Some(first), sent: None })))
 }
 
@@ -78,7 +71,7 @@ impl EvaluationFollower {
                 Some(row) => row,
                 None => {
                     tokio::time::sleep(POLL_INTERVAL).await;
-                    self.app.evaluation_get(&self.scope, self.id).await.ok()?
+                    self.app.job_get::<Evaluations>(&self.scope, self.id).await.ok()?
                 }
             };
             let state = (row.status, row.tally);

@@ -2,25 +2,26 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use uuid::Uuid;
 
-use crate::app::App;
+use crate::app::{App, GraphUpdate};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, PostedBody};
+use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
-use crate::http::protocol::idempotency::{IdempotencyKey, once};
+use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::http::protocol::page::{PageParams, PageRequest};
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
+use crate::http::protocol::resource::ResourceRequest;
 use crate::http::views::{
     GraphDefinition, GraphItemView, GraphPage, GraphUpdateView, GraphView, ValidGraphView,
     VersionItemView, VersionPage,
 };
+use crate::store::Scope;
 use crate::store::graph::{GraphRef, GraphRow};
 
 /// The kind of the tags of graph versions.
@@ -44,22 +45,13 @@ pub(crate) fn graph_tag(id: Uuid, version: i32) -> ETag {
     extensions(("x-problems" = json!(["invalid_graph", "already_exists",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
-pub(crate) async fn graph_create(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let (verb, scope) = (app.clone(), caller.scope());
-    let work = Box::pin(async move {
-        query?;
-        let row = verb.graph_create(&scope, &document?.parsed).await?;
+pub(crate) async fn graph_create(post: KeyedPost) -> Response {
+    let create = |posted: PostedRequest| async move {
+        let row = posted.app.graph_create(&posted.scope, &posted.document?.parsed).await?;
         let location = format!("/v1/graphs/{}", row.name);
-        let tag = graph_tag(row.id, row.version);
-        Ok(answer::created(&location, &tag, &GraphView::from(&row)))
-    });
-    once(&app, &caller, key, "POST /v1/graphs".to_owned(), &bytes, work).await
+        Ok(answer::created(&location, &graph_tag(row.id, row.version), &GraphView::from(&row)))
+    };
+    post.answer("/v1/graphs".to_owned(), create).await
 }
 
 /// Validate a graph
@@ -93,11 +85,10 @@ pub(crate) async fn graph_validate(
 pub(crate) async fn graph_list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    mut query: Query,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let page = PageRequest::read(&mut query, "graphs");
-    query.close()?;
-    let found = app.graph_list(&caller.scope(), page.newest()).await?;
+    let page = PageRequest::of("graphs", query)?;
+    let found = app.graph_list(&caller.scope(), page.newest()?).await?;
     Ok(page.respond(&found, GraphItemView::from))
 }
 
@@ -117,15 +108,13 @@ pub(crate) async fn graph_list(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn graph_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    request: ResourceRequest<GraphRef>,
     known: IfNoneMatch,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
     let version = query.number("version");
     query.close()?;
-    let row = app.graph_get(&caller.scope(), &GraphRef::parse(&graph), version).await?;
+    let row = request.app.graph_get(&request.scope, &request.resource, version).await?;
     Ok(graph_answer(&known, &row))
 }
 
@@ -145,18 +134,14 @@ pub(crate) async fn graph_get(
         "precondition_failed"])))
 )]
 pub(crate) async fn graph_put(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    request: ResourceRequest<GraphRef>,
     if_match: IfMatch,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: graph } = request;
     let precondition = if_match.precondition(&[GRAPH_TAG]);
-    let graph = GraphRef::parse(&graph);
-    let put = app.graph_put(&caller.scope(), &graph, &document.parsed, &precondition).await?;
-    let tag = graph_tag(put.row.id, put.row.version);
-    Ok(answer::tagged(&tag, &GraphUpdateView::from(&put)))
+    Ok(updated(&app.graph_put(&scope, &graph, &document.parsed, &precondition).await?))
 }
 
 /// Delete a graph
@@ -171,14 +156,12 @@ pub(crate) async fn graph_put(
     extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn graph_delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    request: ResourceRequest<GraphRef>,
     if_match: IfMatch,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let precondition = if_match.precondition(&[GRAPH_TAG]);
-    app.graph_delete(&caller.scope(), &GraphRef::parse(&graph), &precondition).await?;
+    let ResourceRequest { app, scope, resource: graph } = request;
+    app.graph_delete(&scope, &graph, &if_match.precondition(&[GRAPH_TAG])).await?;
     Ok(answer::no_content())
 }
 
@@ -194,15 +177,12 @@ pub(crate) async fn graph_delete(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    mut query: Query,
+    request: ResourceRequest<GraphRef>,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let page = PageRequest::read(&mut query, format!("graph_versions/{graph}"));
-    query.close()?;
-    let found = app.graph_versions(&caller.scope(), graph, page.numbered()).await?;
+    let GraphList { app, scope, graph, page } =
+        graph_list_of(request, "graph_versions", query).await?;
+    let found = app.graph_versions(&scope, graph, page.numbered()?).await?;
     Ok(page.respond(&found, VersionItemView::from))
 }
 
@@ -220,17 +200,41 @@ pub(crate) async fn version_list(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((graph, version)): Path<(String, String)>,
     known: IfNoneMatch,
     _: NoQuery,
+    request: ResourceRequest<(GraphRef, i32)>,
 ) -> Result<Response, ApiProblem> {
-    let version = path::version(&version)?;
-    let row = app.graph_get(&caller.scope(), &GraphRef::parse(&graph), Some(version)).await?;
-    Ok(graph_answer(&known, &row))
+    let ResourceRequest { app, scope, resource: (graph, version) } = request;
+    Ok(graph_answer(&known, &app.graph_get(&scope, &graph, Some(version)).await?))
 }
 
 fn graph_answer(known: &IfNoneMatch, row: &GraphRow) -> Response {
     answer::fresh(known, &graph_tag(row.id, row.version), &GraphView::from(row))
+}
+
+/// A request for a list of what belongs to a graph.
+pub(crate) struct GraphList {
+    pub(crate) app: Arc<App>,
+    pub(crate) scope: Scope,
+    /// The id of the graph.
+    pub(crate) graph: Uuid,
+    pub(crate) page: PageRequest,
+}
+
+/// Reads such a request. `list` names the list in cursors.
+pub(crate) async fn graph_list_of(
+    request: ResourceRequest<GraphRef>,
+    list: &str,
+    query: Query,
+) -> Result<GraphList, ApiProblem> {
+    let ResourceRequest { app, scope, resource } = request;
+    let graph = app.graph_id(&scope, &resource).await?;
+    let page = PageRequest::of(format!("{list}/{graph}"), query)?;
+    Ok(GraphList { app, scope, graph, page })
+}
+
+/// The answer to a change of a graph: the newest version.
+pub(crate) fn updated(update: &GraphUpdate) -> Response {
+    let tag = graph_tag(update.row.id, update.row.version);
+    answer::tagged(&tag, &GraphUpdateView::from(update))
 }

@@ -1,19 +1,14 @@
 //! `PATCH /v1/graphs/{graph}` and the difference between two versions, as lists of edits.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 
-use crate::app::App;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
-use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::IfMatch;
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
-use crate::http::routes::graph::{GRAPH_TAG, graph_tag};
+use crate::http::protocol::resource::ResourceRequest;
+use crate::http::routes::graph::{GRAPH_TAG, updated};
 use crate::http::views::{GraphEdits, GraphUpdateView, VersionDiffView};
 use crate::store::graph::GraphRef;
 
@@ -32,18 +27,14 @@ use crate::store::graph::GraphRef;
     extensions(("x-problems" = json!(["not_found", "invalid_graph", "precondition_failed"])))
 )]
 pub(crate) async fn graph_patch(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    request: ResourceRequest<GraphRef>,
     if_match: IfMatch,
     _: NoQuery,
     body: Document,
 ) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: graph } = request;
     let precondition = if_match.precondition(&[GRAPH_TAG]);
-    let graph = GraphRef::parse(&graph);
-    let put = app.graph_patch(&caller.scope(), &graph, &body.parsed, &precondition).await?;
-    let tag = graph_tag(put.row.id, put.row.version);
-    Ok(answer::tagged(&tag, &GraphUpdateView::from(&put)))
+    Ok(updated(&app.graph_patch(&scope, &graph, &body.parsed, &precondition).await?))
 }
 
 /// Compare two versions of a graph
@@ -59,15 +50,13 @@ pub(crate) async fn graph_patch(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_diff(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((graph, version)): Path<(String, String)>,
+    request: ResourceRequest<(GraphRef, i32)>,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: (graph, new) } = request;
     let against = query.number("against");
     query.close()?;
-    let new = path::version(&version)?;
     let old = against.unwrap_or_else(|| new.saturating_sub(1).max(1));
-    let diff = app.graph_diff(&caller.scope(), &GraphRef::parse(&graph), old, new).await?;
+    let diff = app.graph_diff(&scope, &graph, old, new).await?;
     Ok(answer::ok(&VersionDiffView::new(old, new, &diff)))
 }

@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz`, `/metrics`: for those who watch the server.
+//! `/healthz`, `/readyz`, `/metrics`: for monitoring.
 
 use std::sync::Arc;
 
@@ -14,8 +14,12 @@ use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::views::{HealthView, ReadyView};
 
-/// What Prometheus wants to read.
+/// The text format of Prometheus.
 const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4");
+
+/// Why a server is not ready that may miss changes.
+const UNCONFIRMED: &str = "notifications of other servers have not arrived for longer than \
+     `database.max_staleness`; versions are read from the database";
 
 /// Whether the process is up
 #[utoipa::path(
@@ -26,12 +30,12 @@ pub(crate) async fn healthz() -> Response {
     answer::ok(&HealthView { status: "ok" })
 }
 
-/// Whether the server takes work
+/// Whether the server accepts requests
 ///
-/// It is not stopping, its database answers, and the migrations are applied.
+/// It is not stopping, its database answers and sends notifications, and the migrations are applied.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
-    responses((status = 200, description = "It does", body = ReadyView)),
+    responses((status = 200, description = "The server is ready", body = ReadyView)),
     extensions(("x-problems" = json!(["unavailable"])))
 )]
 pub(crate) async fn readyz(
@@ -41,11 +45,12 @@ pub(crate) async fn readyz(
     let found = app.readiness().await;
     let database = if found.database.is_ok() { "up" } else { "down" };
     let migrations = if found.migrated { "applied" } else { "unknown" };
-    let reason = match (found.stopping, &found.database, found.migrated) {
-        (true, _, _) => "the server is stopping",
-        (false, Err(_), _) => "the database does not answer",
-        (false, Ok(()), false) => "the database is not migrated",
-        (false, Ok(()), true) => {
+    let reason = match (found.stopping, &found.database, found.migrated, found.confirmed) {
+        (true, ..) => "the server is stopping",
+        (false, Err(_), ..) => "the database does not answer",
+        (false, Ok(()), false, _) => "the database is not migrated",
+        (false, Ok(()), true, false) => UNCONFIRMED,
+        (false, Ok(()), true, true) => {
             return Ok(answer::ok(&ReadyView { status: "ready", database, migrations }));
         }
     };

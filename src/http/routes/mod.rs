@@ -13,6 +13,7 @@ pub(crate) mod examples;
 pub(crate) mod graph;
 pub(crate) mod graph_edit;
 pub(crate) mod health;
+pub(crate) mod job;
 pub(crate) mod optimization;
 pub(crate) mod optimizer;
 pub(crate) mod parse;

@@ -11,17 +11,19 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, count, number, shared_text};
 use dsrs::value::Payload;
 
-use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest};
+use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest, Optimizations};
 use crate::http::protocol::answer;
-use crate::http::protocol::body::{Document, PostedBody};
+use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::IfMatch;
-use crate::http::protocol::idempotency::{IdempotencyKey, once};
+use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
+use crate::http::protocol::resource::{ById, ResourceRequest};
 use crate::http::protocol::sse;
+use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick};
 use crate::http::routes::run_events;
 use crate::http::routes::state::STATE_TAG;
@@ -31,6 +33,12 @@ use crate::http::views::{
 };
 use crate::store::graph::GraphRef;
 use crate::store::optimization::OptimizationRow;
+
+impl JobResource for Optimizations {
+    const COLLECTION: &'static str = "optimizations";
+
+    type View<'r> = OptimizationView<'r>;
+}
 
 /// Optimize a graph
 ///
@@ -52,25 +60,13 @@ use crate::store::optimization::OptimizationRow;
     extensions(("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
-pub(crate) async fn optimization_start(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    key: IdempotencyKey,
-    query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
-) -> Response {
-    let route = format!("POST /v1/graphs/{}/optimizations", graph.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
-    let request_id = caller.request_id.clone();
-    let work = Box::pin(async move {
-        query?;
-        let request = read_request(&document?, verb.worker.batch_concurrency, request_id)?;
-        let graph = GraphRef::parse(&graph);
-        let found = Box::pin(verb.optimization_start(&scope, &graph, request)).await?;
-        Ok(accepted(&found))
-    });
-    once(&app, &caller, key, route, &bytes, work).await
+pub(crate) async fn optimization_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
+    let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
+        let most = posted.app.worker.batch_concurrency;
+        let request = read_request(&posted.document?, most, posted.request_id)?;
+        Ok(posted.app.optimization_start(&posted.scope, &graph, request, answer).await?)
+    };
+    job::start::<Optimizations, _>(graph, post, accept).await
 }
 
 fn read_request(
@@ -196,7 +192,7 @@ pub(crate) async fn optimization_list(
     let list = graph.map_or_else(|| "optimizations".into(), |id| format!("optimizations of {id}"));
     let page = PageRequest::read(&mut query, list);
     query.close()?;
-    let found = app.optimization_list(&scope, graph, page.newest()).await?;
+    let found = app.optimization_list(&scope, graph, page.newest()?).await?;
     Ok(page.respond(&found, OptimizationView::listed))
 }
 
@@ -211,14 +207,8 @@ pub(crate) async fn optimization_list(
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]
-pub(crate) async fn optimization_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let found = app.optimization_get(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&OptimizationView::from(&found)))
+pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::get::<Optimizations>(request).await
 }
 
 /// Follow an optimization
@@ -238,15 +228,13 @@ pub(crate) async fn optimization_get(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_events(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    headers: HeaderMap,
     _: NoQuery,
+    request: ById,
+    headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
-    let (id, seen) = (path::id(&id)?, sse::last_event_id(&headers)?);
-    let events = app.optimization_follow(&caller.scope(), id, seen).await?;
-    Ok(events.map_or_else(answer::no_content, |events| run_events::respond(events, ended)))
+    let ResourceRequest { app, scope, resource: id } = request;
+    let seen = sse::last_event_id(&headers)?;
+    Ok(run_events::followed(app.optimization_follow(&scope, id, seen).await?, ended))
 }
 
 /// The last event of an optimization, from its record.
@@ -265,14 +253,8 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-problems" = json!(["not_found", "run_finished"])))
 )]
-pub(crate) async fn optimization_cancel(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    _: NoQuery,
-) -> Result<Response, ApiProblem> {
-    let found = app.optimization_cancel(&caller.scope(), path::id(&id)?).await?;
-    Ok(answer::ok(&OptimizationView::from(&found)))
+pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    job::cancel::<Optimizations>(request).await
 }
 
 /// Activate the result of an optimization
@@ -290,16 +272,13 @@ pub(crate) async fn optimization_cancel(
         "precondition_failed"])))
 )]
 pub(crate) async fn optimization_activate(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
     if_match: IfMatch,
     _: NoQuery,
+    request: ById,
 ) -> Result<Response, ApiProblem> {
-    let id = path::id(&id)?;
+    let ResourceRequest { app, scope, resource: id } = request;
     let precondition = if_match.is_given().then(|| if_match.precondition(&[STATE_TAG]));
-    let found =
-        Box::pin(app.optimization_activate(&caller.scope(), id, precondition.as_ref())).await?;
+    let found = Box::pin(app.optimization_activate(&scope, id, precondition.as_ref())).await?;
     Ok(answer::ok(&OptimizationView::from(&found)))
 }
 
@@ -316,15 +295,12 @@ pub(crate) async fn optimization_activate(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_candidate_list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    mut query: Query,
+    request: ById,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let id = path::id(&id)?;
-    let page = PageRequest::read(&mut query, format!("candidates of {id}"));
-    query.close()?;
-    let found = app.optimization_candidates(&caller.scope(), id, page.numbered()).await?;
+    let ResourceRequest { app, scope, resource: id } = request;
+    let page = PageRequest::of(format!("candidates of {id}"), query)?;
+    let found = app.optimization_candidates(&scope, id, page.numbered()?).await?;
     Ok(page.respond(&found, OptimizationCandidateItemView::from))
 }
 
@@ -350,10 +326,4 @@ pub(crate) async fn optimization_candidate_get(
     let number = plain_number(&number).ok_or_else(missing)?;
     let (found, diff) = Box::pin(app.optimization_candidate(&caller.scope(), id, number)).await?;
     Ok(answer::ok(&OptimizationCandidateView::new(&found, &diff)))
-}
-
-/// The answer to an optimization that a worker will run, with its address.
-fn accepted(found: &OptimizationRow) -> Response {
-    let location = format!("/v1/optimizations/{}", found.id);
-    answer::accepted(&location, &OptimizationView::from(found))
 }

@@ -15,6 +15,7 @@ use crate::http::protocol::etag::{IfMatch, IfNoneMatch};
 use crate::http::protocol::page::{PageParams, PageRequest, slice};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::resource::ResourceRequest;
 use crate::http::routes::run::read_pick;
 use crate::http::routes::state::{STATE_TAG, state_tag};
 use crate::http::views::{
@@ -34,14 +35,11 @@ use crate::store::graph::GraphRef;
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn predictor_list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    mut query: Query,
+    request: ResourceRequest<GraphRef>,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let view = app.predictor_view(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let page = PageRequest::read(&mut query, format!("predictors/{}", view.graph));
-    query.close()?;
+    let view = request.app.predictor_view(&request.scope, &request.resource).await?;
+    let page = PageRequest::of(format!("predictors/{}", view.graph), query)?;
     let all = view.program.predictors();
     let (items, next) = slice(&all, &page, |(path, _)| path.as_str());
     let items = items.iter().map(|(path, found)| PredictorView::new(path, *found));
@@ -136,9 +134,7 @@ fn without_read_only(body: &Payload) -> Payload {
     extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch"])))
 )]
 pub(crate) async fn graph_render(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    resource: ResourceRequest<GraphRef>,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
@@ -149,7 +145,7 @@ pub(crate) async fn graph_render(
         Some((node?, inputs?, pick?))
     })?;
     let request = NodeRenderRequest { node, inputs, pick, faults };
-    let graph = GraphRef::parse(&graph);
-    let rendered = app.graph_render(&caller.scope(), &graph, request).await?;
+    let ResourceRequest { app, scope, resource: graph } = resource;
+    let rendered = app.graph_render(&scope, &graph, request).await?;
     Ok(answer::ok(&RenderedView::from(&rendered)))
 }

@@ -16,7 +16,7 @@ use crate::http::protocol::accept::prefers_events;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
-use crate::http::protocol::idempotency::{IdempotencyKey, once};
+use crate::http::protocol::idempotency::{IdempotencyKey, KeyedRequest, hash_of, once};
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
@@ -60,7 +60,7 @@ pub(crate) async fn run_execute(
     PostedBody { bytes, document }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
-    let (verb, scope) = (app.clone(), caller.scope());
+    let scope = caller.scope();
     let request_id = caller.request_id.clone();
     let request = move || {
         query?;
@@ -71,13 +71,14 @@ pub(crate) async fn run_execute(
         let request = StreamRequest { key, route, body: bytes, graph, request: request() };
         return run_events::execute(app, caller, request).await;
     }
-    let has_key = key.is_given();
+    let keyed = KeyedRequest::new(&app, &caller, key, route, || hash_of(&bytes));
+    let has_key = keyed.is_some();
     let work = Box::pin(async move {
-        let run = verb.run_execute(&scope, &graph, request()?).await?;
+        let run = app.run_execute(&scope, &graph, request()?).await?;
         let response = run_events::finished_response(&run);
-        Ok(if has_key { run_events::with_kind(response, &run) } else { response })
+        Ok(if has_key { run_events::for_repeats(response, &run) } else { response })
     });
-    once(&app, &caller, key, route, &bytes, work).await
+    once(keyed, work).await
 }
 
 /// Reads a request to execute a graph.
@@ -160,7 +161,7 @@ pub(crate) async fn run_list(
         until: query.read("until", "an RFC 3339 time", time),
     };
     query.close()?;
-    let found = app.run_list(&caller.scope(), &filter, page.newest()).await?;
+    let found = app.run_list(&caller.scope(), &filter, page.newest()?).await?;
     Ok(page.respond(&found, RunItemView::from))
 }
 

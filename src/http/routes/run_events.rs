@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
@@ -19,13 +18,14 @@ use crate::app::{
 use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{
-    AnswerKind, IdempotencyKey, KeyClaim, KeyState, KeyedRequest, REPLAYED, catch_panic, hash_of,
+    AnswerKind, IdempotencyKey, Interrupted, KeyClaim, KeyState, KeyedRequest, REPLAYED,
+    catch_panic, hash_of,
 };
-use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::refusal::run_problem;
+use crate::http::protocol::resource::{ById, ResourceRequest};
 use crate::http::protocol::sse;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::views::{GapView, RunEvents, RunView};
@@ -98,17 +98,22 @@ async fn finish(execution: StreamedExecution, claim: Option<KeyClaim>, request_i
     };
     if let Some(claim) = claim {
         let response = finished.map_or_else(IntoResponse::into_response, |run| {
-            with_kind(finished_response(&run), &run)
+            for_repeats(finished_response(&run), &run)
         });
         claim.complete(response).await;
     }
     events.end(kind, data);
 }
 
-/// Marks the answer of a finished run with the kind of its last event, for repeats that stream.
-pub(crate) fn with_kind(mut response: Response, run: &FinishedRun) -> Response {
+/// Marks the answer of a finished run with the kind of its last event, for repeats that stream, and as
+/// not final if the server interrupted the run.
+pub(crate) fn for_repeats(mut response: Response, run: &FinishedRun) -> Response {
     let kind = EventKind::of_run(run.row.status).as_str().to_owned();
-    response.extensions_mut().insert(AnswerKind(kind));
+    let marks = response.extensions_mut();
+    marks.insert(AnswerKind(kind));
+    if run.is_interrupted {
+        marks.insert(Interrupted);
+    }
     response
 }
 
@@ -162,6 +167,14 @@ pub(crate) fn respond<R: Followable + 'static>(
     sse::respond(rendered(events, ended))
 }
 
+/// Answers the events of what is followed; `None` if none are left.
+pub(crate) fn followed<R: Followable + 'static>(
+    events: Option<EventStream<R>>,
+    ended: fn(&R) -> (EventKind, String),
+) -> Response {
+    events.map_or_else(answer::no_content, |events| respond(events, ended))
+}
+
 fn rendered<R: Followable>(
     events: EventStream<R>,
     ended: fn(&R) -> (EventKind, String),
@@ -197,15 +210,13 @@ fn rendered<R: Followable>(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn run_events(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(id): Path<String>,
-    headers: HeaderMap,
     _: NoQuery,
+    request: ById,
+    headers: HeaderMap,
 ) -> Result<Response, ApiProblem> {
-    let (id, seen) = (path::id(&id)?, sse::last_event_id(&headers)?);
-    let events = app.run_follow(&caller.scope(), id, seen).await?;
-    Ok(events.map_or_else(answer::no_content, |events| respond(events, run_ended)))
+    let ResourceRequest { app, scope, resource: id } = request;
+    let seen = sse::last_event_id(&headers)?;
+    Ok(followed(app.run_follow(&scope, id, seen).await?, run_ended))
 }
 
 /// The last event of a run, from its record.

@@ -1,8 +1,5 @@
 //! `/v1/graphs/{graph}/state`: the active predictor state, its versions, activation and rollback.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
 use axum::response::Response;
 use dsrs::graph::to_dspy;
 use dsrs::problem::{At, Code, Problems};
@@ -10,16 +7,16 @@ use dsrs::read::{Object, map, text};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
-use crate::app::{App, StateDocument, StateRequest, StateVersion};
+use crate::app::{StateDocument, StateRequest, StateVersion};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
-use crate::http::protocol::caller::Caller;
 use crate::http::protocol::etag::{ETag, IfMatch, IfNoneMatch};
-use crate::http::protocol::page::{PageParams, PageRequest};
-use crate::http::protocol::path;
+use crate::http::protocol::page::PageParams;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::resource::ResourceRequest;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::graph::{GraphList, graph_list_of};
 use crate::http::views::{
     ActivatedStateView, ActivationPage, ActivationView, PutState, StateDiffView, StateItemView,
     StatePage, StatePutView, StateView,
@@ -83,8 +80,10 @@ impl StateFormat {
         let tag = self.tag(view.graph, view.row.version);
         match self {
             Self::Own => Ok(answer::fresh(known, &tag, &StateView::from(view))),
-            Self::Dspy if known.has(&tag) => Ok(answer::not_modified(&tag)),
             Self::Dspy => {
+                if let Some(own) = known.find(&tag) {
+                    return Ok(answer::not_modified(&own));
+                }
                 let file = to_dspy(&view.program)
                     .map_err(|problems| ApiProblem::of(ProblemCode::InvalidState, problems))?;
                 Ok(answer::tagged(&tag, &file))
@@ -107,20 +106,18 @@ impl StateFormat {
     extensions(("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(crate) async fn state_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    request: ResourceRequest<GraphRef>,
     known: IfNoneMatch,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
     let form = StateFormat::read(&mut query);
     query.close()?;
-    let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
+    let ResourceRequest { app, scope, resource: graph } = request;
     if known.is_given() {
         let (id, version) = app.active_state_version(&scope, &graph).await?;
         let tag = form.tag(id, version);
-        if known.has(&tag) {
-            return Ok(answer::not_modified(&tag));
+        if let Some(own) = known.find(&tag) {
+            return Ok(answer::not_modified(&own));
         }
     }
     let view = app.state_get(&scope, &graph).await?;
@@ -143,19 +140,17 @@ pub(crate) async fn state_get(
     extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn state_put(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
+    request: ResourceRequest<GraphRef>,
     if_match: IfMatch,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let (state, faults) = document.read(read_state)?;
-    let request = StateRequest { document: state, faults };
+    let ResourceRequest { app, scope, resource: graph } = request;
+    let state_request = StateRequest { document: state, faults };
     // Both formats have tags of the same version.
     let precondition = if_match.precondition(&[STATE_TAG, DSPY_TAG]);
-    let graph = GraphRef::parse(&graph);
-    let put = app.state_put(&caller.scope(), &graph, request, &precondition).await?;
+    let put = app.state_put(&scope, &graph, state_request, &precondition).await?;
     let tag = state_tag(put.view.graph, put.view.row.version);
     let ignored = matches!(state, StateDocument::Dspy(_)).then_some(&*put.ignored);
     Ok(answer::tagged(&tag, &StatePutView { state: (&put.view).into(), ignored }))
@@ -192,15 +187,12 @@ fn read_state<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> 
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_version_list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    mut query: Query,
+    request: ResourceRequest<GraphRef>,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let page = PageRequest::read(&mut query, format!("state_versions/{graph}"));
-    query.close()?;
-    let found = app.state_list(&caller.scope(), graph, page.numbered()).await?;
+    let GraphList { app, scope, graph, page } =
+        graph_list_of(request, "state_versions", query).await?;
+    let found = app.state_list(&scope, graph, page.numbered()?).await?;
     Ok(page.respond(&found, StateItemView::from))
 }
 
@@ -219,17 +211,14 @@ pub(crate) async fn state_version_list(
     extensions(("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(crate) async fn state_version_get(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((graph, version)): Path<(String, String)>,
+    request: ResourceRequest<(GraphRef, i32)>,
     known: IfNoneMatch,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: (graph, version) } = request;
     let form = StateFormat::read(&mut query);
     query.close()?;
-    let version = path::version(&version)?;
-    let view = app.state_version(&caller.scope(), &GraphRef::parse(&graph), version).await?;
-    form.answer(&known, &view)
+    form.answer(&known, &app.state_version(&scope, &graph, version).await?)
 }
 
 /// Compare two state versions
@@ -247,16 +236,13 @@ pub(crate) async fn state_version_get(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_version_diff(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((graph, version)): Path<(String, String)>,
+    request: ResourceRequest<(GraphRef, i32)>,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: (graph, version) } = request;
     let against = query.number("against");
     query.close()?;
-    let version = path::version(&version)?;
-    let graph = GraphRef::parse(&graph);
-    let found = app.state_diff(&caller.scope(), &graph, against, version).await?;
+    let found = app.state_diff(&scope, &graph, against, version).await?;
     Ok(answer::ok(&StateDiffView::from(&found)))
 }
 
@@ -275,16 +261,13 @@ pub(crate) async fn state_version_diff(
     extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn state_activate(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path((graph, version)): Path<(String, String)>,
     if_match: IfMatch,
     _: NoQuery,
+    request: ResourceRequest<(GraphRef, i32)>,
 ) -> Result<Response, ApiProblem> {
-    let version = path::version(&version)?;
+    let ResourceRequest { app, scope, resource: (graph, version) } = request;
     let precondition = if_match.precondition(&[STATE_TAG]);
-    let graph = GraphRef::parse(&graph);
-    let found = app.state_activate(&caller.scope(), &graph, version, &precondition).await?;
+    let found = app.state_activate(&scope, &graph, version, &precondition).await?;
     let tag = state_tag(found.view.graph, found.view.row.version);
     Ok(answer::tagged(&tag, &ActivatedStateView::from(&found)))
 }
@@ -302,14 +285,11 @@ pub(crate) async fn state_activate(
     extensions(("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_activation_list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    Path(graph): Path<String>,
-    mut query: Query,
+    request: ResourceRequest<GraphRef>,
+    query: Query,
 ) -> Result<Response, ApiProblem> {
-    let graph = app.graph_id(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    let page = PageRequest::read(&mut query, format!("state_activations/{graph}"));
-    query.close()?;
-    let found = app.state_activations(&caller.scope(), graph, page.numbered()).await?;
+    let GraphList { app, scope, graph, page } =
+        graph_list_of(request, "state_activations", query).await?;
+    let found = app.state_activations(&scope, graph, page.numbered()?).await?;
     Ok(page.respond(&found, ActivationView::from))
 }

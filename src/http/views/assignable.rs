@@ -22,7 +22,7 @@ pub struct AssignableRequest {
 
 /// Whether a value of one type may be used as another.
 #[derive(Serialize, ToSchema)]
-#[schema(as = AssignableAnswer)]
+#[schema(as = AssignableAnswer, examples(json!(AssignableView::example())))]
 pub struct AssignableView<'a> {
     /// Whether it may.
     pub assignable: bool,
@@ -48,5 +48,11 @@ impl<'a> From<&'a Assignable> for AssignableView<'a> {
             path: mismatch.map(|(path, _)| path.as_str()),
             reason: mismatch.map(|(_, reason)| reason.as_str()),
         }
+    }
+}
+
+impl AssignableView<'static> {
+    fn example() -> Self {
+        Self { assignable: true, from: "list[int]", to: "list[float]", path: None, reason: None }
     }
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::time::{timestamp, timestamp_or_null};
-use super::{Json, Page, RawJson, UsageView, example};
+use super::{Json, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::batch::{BatchResultRow, BatchRow};
 
@@ -191,7 +191,7 @@ impl BatchResultView<'static> {
 }
 
 /// A page of batches.
-pub type BatchPage = Page<BatchView<'static>>;
+pub type BatchPage = PageView<BatchView<'static>>;
 
 /// A page of results.
-pub type BatchResultPage = Page<BatchResultView<'static>>;
+pub type BatchResultPage = PageView<BatchResultView<'static>>;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::time::timestamp;
-use super::{Json, Page, RawJson, example};
+use super::{Json, PageView, RawJson, example};
 use crate::app::{DatasetFit, DatasetPick, DatasetPut};
 use crate::store::dataset::{DatasetRow, DatasetVersionRow};
 use crate::store::dataset_example::ExampleRow;
@@ -370,10 +370,10 @@ impl PickedDatasetView<'static> {
 }
 
 /// A page of datasets.
-pub type DatasetPage = Page<DatasetView<'static>>;
+pub type DatasetPage = PageView<DatasetView<'static>>;
 
 /// A page of versions.
-pub type DatasetVersionPage = Page<DatasetVersionView<'static>>;
+pub type DatasetVersionPage = PageView<DatasetVersionView<'static>>;
 
 /// A page of examples.
-pub type DatasetExamplePage = Page<DatasetExampleView<'static>>;
+pub type DatasetExamplePage = PageView<DatasetExampleView<'static>>;

@@ -1,91 +1,21 @@
-//! Graphs, their versions, edits and differences.
+//! Graphs, their versions, and the state that a change carries over.
 
 use chrono::{DateTime, Utc};
-use dsrs::graph::{CarryOver, GraphDiff};
-use dsrs::value::Payload;
-use indexmap::IndexMap;
+use dsrs::graph::CarryOver;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::graph_definition::GraphDefinition;
 use super::time::timestamp;
-use super::{Json, Page, RawJson, RawMembers};
+use super::{PageView, RawJson, RawMembers, example};
 use crate::app::GraphUpdate;
 use crate::store::graph::{GraphRow, GraphSummaryRow};
 use crate::store::graph_version;
 
-/// The definition of a graph. What is left out is inferred.
-#[derive(ToSchema)]
-pub struct GraphDefinition {
-    /// `[a-z][a-z0-9_-]{0,62}`.
-    pub name: String,
-    /// A description of the graph.
-    pub description: Option<String>,
-    /// Classes, enums and JSON Schemas by name.
-    #[schema(value_type = Option<Object>)]
-    pub types: Option<Json>,
-    /// A type or a field by name.
-    #[schema(value_type = Option<Object>)]
-    pub inputs: Option<Json>,
-    /// Nodes by name.
-    pub nodes: IndexMap<String, Node>,
-    /// The connections between nodes.
-    pub edges: Option<Vec<Edge>>,
-    /// A selection by name.
-    pub outputs: Option<IndexMap<String, String>>,
-}
-
-/// One node of a graph.
-#[derive(ToSchema)]
-pub struct Node {
-    /// The name of a strategy.
-    pub strategy: String,
-    /// A signature in one of its three spellings. Ops have none, because their types are inferred;
-    /// strategies with a signature of their own need none.
-    #[schema(value_type = Option<Object>)]
-    pub signature: Option<Json>,
-    /// The config, according to the strategy's config schema.
-    #[schema(value_type = Option<Object>)]
-    pub config: Option<Json>,
-    /// The model and its settings.
-    pub lm: Option<LmSettings>,
-    /// The time limit of the node, including retries.
-    pub timeout_ms: Option<u64>,
-    /// How often to repeat an LM request after a transient failure.
-    pub retries: Option<u32>,
-    /// How often to repeat an LM call after an answer that cannot be parsed.
-    pub parse_retries: Option<u32>,
-}
-
-/// A model and its settings.
-#[derive(ToSchema)]
-pub struct LmSettings {
-    /// A configured alias.
-    pub model: Option<String>,
-    /// Sampling temperature.
-    pub temperature: Option<f64>,
-    /// The maximum number of tokens of an answer.
-    pub max_tokens: Option<u32>,
-    /// Nucleus sampling.
-    pub top_p: Option<f64>,
-    /// Sampling seed.
-    pub seed: Option<i64>,
-    /// Texts that end the answer.
-    pub stop: Option<Vec<String>>,
-}
-
-/// One edge of a graph.
-#[derive(ToSchema)]
-pub struct Edge {
-    /// `node.field` or a deeper selection; `input.field` for the graph's inputs.
-    pub from: String,
-    /// `node.field`.
-    pub to: String,
-}
-
 /// A graph: its resolved definition and its read-only members.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Graph)]
+#[schema(as = Graph, examples(json!(GraphView::example())))]
 pub struct GraphView<'a> {
     /// The members of the definition.
     #[schema(inline, value_type = GraphDefinition)]
@@ -121,9 +51,23 @@ impl<'a> From<&'a GraphRow> for GraphView<'a> {
     }
 }
 
+impl GraphView<'static> {
+    fn example() -> Self {
+        Self {
+            definition: example::definition(),
+            id: example::ID,
+            version: 1,
+            state_version: 1,
+            content_hash: example::HASH,
+            created_at: example::time(0),
+            updated_at: example::time(0),
+        }
+    }
+}
+
 /// A graph after a change, with its carried-over state.
 #[derive(Serialize, ToSchema)]
-#[schema(as = PutGraph)]
+#[schema(as = PutGraph, examples(json!(GraphUpdateView::example())))]
 pub struct GraphUpdateView<'a> {
     /// The graph.
     #[serde(flatten)]
@@ -138,118 +82,12 @@ impl<'a> From<&'a GraphUpdate> for GraphUpdateView<'a> {
     }
 }
 
-/// Changes to the newest version of a graph: all of them, or none.
-#[derive(ToSchema)]
-pub struct GraphEdits {
-    /// Applied in order.
-    pub edits: Vec<GraphEdit>,
-}
-
-/// One change.
-#[derive(ToSchema)]
-#[serde(tag = "op", rename_all = "snake_case")]
-pub enum GraphEdit {
-    /// Puts a node behind the others.
-    AddNode {
-        /// Its name.
-        name: String,
-        /// The node.
-        node: Node,
-    },
-    /// Takes a node and its edges away; an output that comes from it must go first.
-    RemoveNode {
-        /// Its name.
-        name: String,
-    },
-    /// Puts another node in the place of one; its edges stay and are checked again.
-    ReplaceNode {
-        /// Its name.
-        name: String,
-        /// What stands there now.
-        node: Node,
-    },
-    /// Gives a node another name; edges, outputs and predictor state follow.
-    RenameNode {
-        /// Its name now.
-        name: String,
-        /// Its name then.
-        to: String,
-    },
-    /// Adds an edge.
-    Connect(Edge),
-    /// Takes an edge away.
-    Disconnect(Edge),
-    /// Puts a new node into an edge.
-    InsertBetween {
-        /// The edge that it replaces.
-        edge: Edge,
-        /// The new node's name.
-        name: String,
-        /// The new node.
-        node: Node,
-        /// Its input that the edge's source feeds.
-        input: String,
-        /// Its output that feeds the edge's target.
-        output: String,
-    },
-    /// Names an output of the graph, or moves it.
-    SetOutput {
-        /// The output.
-        name: String,
-        /// A selection.
-        from: String,
-    },
-    /// Takes an output away.
-    RemoveOutput {
-        /// The output.
-        name: String,
-    },
-    /// Declares an input of the graph, or gives it another type.
-    SetInput {
-        /// The input.
-        name: String,
-        /// A type or a field.
-        #[schema(value_type = Object)]
-        r#type: Json,
-    },
-    /// Takes an input away.
-    RemoveInput {
-        /// The input.
-        name: String,
-    },
-    /// Defines a type, or defines it anew.
-    SetType {
-        /// The type.
-        name: String,
-        /// A class, an enum or a JSON Schema.
-        #[schema(value_type = Object)]
-        r#type: Json,
-    },
-    /// Takes a definition away.
-    RemoveType {
-        /// The type.
-        name: String,
-    },
-}
-
-/// The difference between two versions of a graph.
-#[derive(Serialize, ToSchema)]
-#[schema(as = VersionDiff)]
-pub struct VersionDiffView<'a> {
-    /// The version that the edits start from.
-    pub from: i32,
-    /// The version that they lead to.
-    pub to: i32,
-    /// The edits, as PATCH accepts them.
-    #[schema(value_type = Vec<GraphEdit>)]
-    pub edits: Payload,
-    /// The same for people: one line per change, with `+`, `-` or `~` in front.
-    pub text: &'a str,
-}
-
-impl<'a> VersionDiffView<'a> {
-    pub(crate) fn new(from: i32, to: i32, diff: &'a GraphDiff) -> Self {
-        Self { from, to, edits: diff.edits.to_payload(), text: &diff.text }
+impl GraphUpdateView<'static> {
+    fn example() -> Self {
+        Self {
+            graph: GraphView { version: 2, state_version: 2, ..GraphView::example() },
+            state: CarryOverView { carried: vec!["triage"], dropped: Vec::new() },
+        }
     }
 }
 
@@ -285,7 +123,7 @@ pub struct DroppedPathView<'a> {
 
 /// A valid definition.
 #[derive(Serialize, ToSchema)]
-#[schema(as = ValidGraph)]
+#[schema(as = ValidGraph, examples(json!(ValidGraphView::example())))]
 pub struct ValidGraphView<'a> {
     /// Always true; the answer to an invalid definition is a problem.
     pub valid: bool,
@@ -294,9 +132,15 @@ pub struct ValidGraphView<'a> {
     pub graph: RawJson<'a>,
 }
 
+impl ValidGraphView<'static> {
+    fn example() -> Self {
+        Self { valid: true, graph: example::DEFINITION.into() }
+    }
+}
+
 /// An entry in the list of graphs.
 #[derive(Serialize, ToSchema)]
-#[schema(as = GraphItem)]
+#[schema(as = GraphItem, examples(json!(GraphItemView::example())))]
 pub struct GraphItemView<'a> {
     /// The id of the graph.
     pub id: Uuid,
@@ -330,12 +174,26 @@ impl<'a> From<&'a GraphSummaryRow> for GraphItemView<'a> {
     }
 }
 
+impl GraphItemView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            name: example::GRAPH,
+            description: Some(example::DESCRIPTION),
+            version: 1,
+            state_version: 1,
+            created_at: example::time(0),
+            updated_at: example::time(0),
+        }
+    }
+}
+
 /// A page of graphs, newest first.
-pub type GraphPage = Page<GraphItemView<'static>>;
+pub type GraphPage = PageView<GraphItemView<'static>>;
 
 /// An entry in the list of graph versions.
 #[derive(Serialize, ToSchema)]
-#[schema(as = VersionItem)]
+#[schema(as = VersionItem, examples(json!(VersionItemView::example())))]
 pub struct VersionItemView<'a> {
     /// The version.
     pub version: i32,
@@ -365,5 +223,18 @@ impl<'a> From<&'a graph_version::GraphVersionRow> for VersionItemView<'a> {
     }
 }
 
+impl VersionItemView<'static> {
+    fn example() -> Self {
+        Self {
+            version: 1,
+            description: Some(example::DESCRIPTION),
+            state_version: 1,
+            content_hash: example::HASH,
+            created_at: example::time(0),
+            created_by: example::CLIENT,
+        }
+    }
+}
+
 /// A page of graph versions, newest first.
-pub type VersionPage = Page<VersionItemView<'static>>;
+pub type VersionPage = PageView<VersionItemView<'static>>;

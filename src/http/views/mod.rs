@@ -4,24 +4,35 @@
 //!
 //! A view is named after its schema: `DatasetView` is the schema `Dataset`. Types without
 //! `Serialize` only describe: request bodies, which `dsrs::read` reads and checks, and the contents
-//! of documents that are stored as text.
+//! of documents that are stored as text. Their names end in `View` if the engine has a type of the
+//! same name: `SpanView` describes a stored `Span`.
 
 mod assignable;
 mod batch;
 mod dataset;
 mod evaluation;
+mod evaluation_comparison;
+mod evaluation_result;
 mod example;
+mod example_prompt;
 mod graph;
+mod graph_definition;
+mod graph_edit;
 mod health;
 mod model;
 mod optimization;
+mod optimization_candidate;
+mod optimization_result;
 mod optimizer;
 mod parse;
 mod predictor;
+mod predictor_state;
 mod provenance;
 mod run;
 mod signature;
 mod state;
+mod state_diff;
+mod state_version;
 mod strategy;
 mod time;
 mod trace;
@@ -29,7 +40,7 @@ mod usage;
 
 use serde_json::Value;
 
-pub use crate::http::protocol::page::{Page, PageParams};
+pub use crate::http::protocol::page::{PageParams, PageView};
 pub use crate::http::protocol::raw_json::{RawJson, RawMembers};
 
 pub use assignable::{AssignableRequest, AssignableView};
@@ -42,43 +53,55 @@ pub use dataset::{
     FromRunsBody, PickedDatasetView,
 };
 pub use evaluation::{
-    ComparedEvaluationView, ComparedExampleView, EvaluationBody, EvaluationComparisonView,
-    EvaluationCountsView, EvaluationEvents, EvaluationPage, EvaluationProgressView,
-    EvaluationResultPage, EvaluationResultView, EvaluationView,
+    EvaluationBody, EvaluationCountsView, EvaluationEvents, EvaluationPage, EvaluationProgressView,
+    EvaluationView,
 };
+pub use evaluation_comparison::{
+    ComparedEvaluationView, ComparedExampleView, EvaluationComparisonView,
+};
+pub use evaluation_result::{EvaluationResultPage, EvaluationResultView};
 pub use graph::{
-    CarryOverView, DroppedPathView, Edge, GraphDefinition, GraphEdit, GraphEdits, GraphItemView,
-    GraphPage, GraphUpdateView, GraphView, LmSettings, Node, ValidGraphView, VersionDiffView,
-    VersionItemView, VersionPage,
+    CarryOverView, DroppedPathView, GraphItemView, GraphPage, GraphUpdateView, GraphView,
+    ValidGraphView, VersionItemView, VersionPage,
 };
+pub use graph_definition::{EdgeView, GraphDefinition, LmSettings, NodeView};
+pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use health::{HealthView, ReadyView};
 pub use model::{ModelPage, ModelView};
 pub use optimization::{
-    CandidateScore, OptimizationActivation, OptimizationBest, OptimizationBody, OptimizationBudget,
+    OptimizationBody, OptimizationBudget, OptimizationEvents, OptimizationExamples,
+    OptimizationLinksView, OptimizationPage, OptimizationView,
+};
+pub use optimization_candidate::{
     OptimizationCandidateItemView, OptimizationCandidatePage, OptimizationCandidateView,
-    OptimizationComparison, OptimizationDiff, OptimizationEvents, OptimizationExamples,
-    OptimizationGraphDiff, OptimizationLinksView, OptimizationPage, OptimizationResult,
-    OptimizationScore, OptimizationStop, OptimizationView,
+};
+pub use optimization_result::{
+    CandidateScore, OptimizationActivation, OptimizationBest, OptimizationComparison,
+    OptimizationDiff, OptimizationGraphDiff, OptimizationResult, OptimizationScore,
+    OptimizationStop,
 };
 pub use optimizer::{OptimizerPage, OptimizerView};
 pub use parse::{ParseRequest, ParseView};
 pub use predictor::{
     PredictorPage, PredictorView, RenderRequest, RenderedMessagesView, RenderedView,
 };
-pub use provenance::{Lineage, Provenance, UsedParameter, ValueMeta};
+pub use predictor_state::{DemoView, Nearest, PredictorState, PredictorStateView};
+pub use provenance::{LineageView, ProvenanceView, UsedParameter, ValueMeta};
 pub use run::{
     ExecuteBody, GapView, NodeError, ResumeBody, ResumedNodeView, ResumedRunView, RunEvents,
     RunItemView, RunNode, RunPage, RunView, SignalBody,
 };
-pub use signature::{Field, Signature};
-pub use state::{
-    ActivatedStateView, ActivationPage, ActivationView, AuthorView, BeforeAfter, Demo, DemoDiff,
-    DemoFieldDiff, FromToView, InstructionDiff, Nearest, PredictorDiff, PredictorState,
-    PredictorStateView, PutDspyState, PutOwnState, PutState, StateDiffView, StateItemView,
-    StateMoveView, StatePage, StatePutView, StateView,
+pub use signature::{Field, SignatureView};
+pub use state::{AuthorView, PutDspyState, PutOwnState, PutState, StatePutView, StateView};
+pub use state_diff::{
+    BeforeAfter, DemoDiff, DemoFieldDiff, FromToView, InstructionDiff, PredictorDiffView,
+    StateDiffView,
+};
+pub use state_version::{
+    ActivatedStateView, ActivationPage, ActivationView, StateItemView, StateMoveView, StatePage,
 };
 pub use strategy::{PredictorPreviewView, PreviewRequest, PreviewView, StrategyPage, StrategyView};
-pub use trace::{Check, Message, Span, Trace};
+pub use trace::{Check, MessageView, SpanView, ToolCallFunction, ToolCallView, TraceView};
 pub use usage::UsageView;
 
 /// Any JSON value.

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Page;
+use super::PageView;
 use crate::config::ModelConfig;
 
 /// A configured model.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Model)]
+#[schema(as = Model, examples(json!(ModelView::example())))]
 pub struct ModelView<'a> {
     /// The alias that nodes use.
     pub name: &'a str,
@@ -54,5 +54,23 @@ impl<'a> ModelView<'a> {
     }
 }
 
+impl ModelView<'static> {
+    fn example() -> Self {
+        Self {
+            name: "default",
+            provider: "openai",
+            model: "gpt-4o-mini",
+            default: true,
+            temperature: Some(0.2),
+            max_tokens: Some(400),
+            top_p: None,
+            seed: None,
+            capabilities: Vec::new(),
+            constrain: "none",
+            fallback: &[],
+        }
+    }
+}
+
 /// A page of models, in configured order.
-pub type ModelPage = Page<ModelView<'static>>;
+pub type ModelPage = PageView<ModelView<'static>>;

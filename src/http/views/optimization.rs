@@ -1,17 +1,15 @@
-//! Optimizations and their candidates. The result of an optimization is stored as text: its types
-//! only describe it.
+//! Optimizations.
 
 use chrono::{DateTime, Utc};
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::optimization_result::{ACTIVATION, OptimizationActivation, OptimizationResult, RESULT};
 use super::time::{timestamp, timestamp_or_null};
-use super::{Json, Page, PredictorDiff, PredictorState, RawJson, UsageView, example};
+use super::{Json, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::optimization::OptimizationRow;
-use crate::store::optimization_candidate::CandidateRow;
 
 /// What to optimize, and how.
 #[derive(ToSchema)]
@@ -233,18 +231,6 @@ impl OptimizationView<'static> {
     }
 }
 
-const RESULT: &str = concat!(
-    r#"{"stopped":null,"baseline":{"score":0.5,"n":8},"best":{"candidate":1,"#,
-    r#""origin":"labeled demos","score":0.75,"n":8,"val":null,"changes_graph":false},"#,
-    r#""comparison":{"n":8,"before":0.5,"after":0.75,"gain":0.25,"low":0.0,"high":0.5,"wins":2,"#,
-    r#""ties":6,"losses":0},"diff":null}"#
-);
-
-const ACTIVATION: &str = concat!(
-    r#"{"activated":false,"reason":"the interval of the gain includes 0","#,
-    r#""graph_version":null,"state_version":null}"#
-);
-
 /// The stored request of an optimization.
 #[derive(Default, Deserialize)]
 struct StoredRequest<'a> {
@@ -272,115 +258,6 @@ pub struct OptimizationExamples {
     pub val: u32,
     /// Examples that the result is measured on.
     pub held_out: u32,
-}
-
-/// What an optimization found.
-#[derive(ToSchema)]
-pub struct OptimizationResult {
-    /// Why it stopped before the optimizer finished.
-    pub stopped: Option<OptimizationStop>,
-    /// The score of the original program on the held-out examples.
-    pub baseline: Option<OptimizationScore>,
-    /// The best candidate; number 0 if nothing better was found.
-    pub best: OptimizationBest,
-    /// The comparison of the two; null if there is nothing to compare.
-    pub comparison: Option<OptimizationComparison>,
-    /// The changes from the original program to the best; null if they are the same.
-    pub diff: Option<OptimizationDiff>,
-}
-
-/// Why an optimization stopped before the optimizer finished.
-#[derive(ToSchema)]
-pub struct OptimizationStop {
-    /// `budget` or `cancelled`.
-    pub reason: String,
-    /// The limit of the budget that was reached.
-    pub limit: Option<String>,
-    /// An explanation for people.
-    pub detail: String,
-}
-
-/// A mean score.
-#[derive(ToSchema)]
-pub struct OptimizationScore {
-    /// The mean score.
-    pub score: f64,
-    /// The number of examples.
-    pub n: u32,
-}
-
-/// The best candidate.
-#[derive(ToSchema)]
-pub struct OptimizationBest {
-    /// The number of the candidate.
-    pub candidate: u32,
-    /// How it was made.
-    pub origin: String,
-    /// Its mean score on the held-out examples.
-    pub score: Option<f64>,
-    /// The number of held-out examples that it was measured on.
-    pub n: u32,
-    /// Its score on the examples that it was chosen by.
-    pub val: Option<CandidateScore>,
-    /// Whether it changes the graph.
-    pub changes_graph: bool,
-}
-
-/// The original program and the best candidate, compared on the held-out examples.
-#[derive(ToSchema)]
-pub struct OptimizationComparison {
-    /// The number of examples.
-    pub n: u32,
-    /// The mean score before.
-    pub before: f64,
-    /// The mean score after.
-    pub after: f64,
-    /// The mean gain.
-    pub gain: f64,
-    /// The lower end of the 95 % confidence interval of the gain (paired bootstrap).
-    pub low: f64,
-    /// The upper end of the interval.
-    pub high: f64,
-    /// Examples with a higher score than before.
-    pub wins: u32,
-    /// Examples with the same score.
-    pub ties: u32,
-    /// Examples with a lower score.
-    pub losses: u32,
-}
-
-/// The changes from one program to another.
-#[derive(ToSchema)]
-pub struct OptimizationDiff {
-    /// Changes of the state, by predictor path.
-    pub predictors: IndexMap<String, PredictorDiff>,
-    /// The same as text.
-    pub text: String,
-    /// Changes of the graph; null if there are none.
-    pub graph: Option<OptimizationGraphDiff>,
-}
-
-/// The changes from one graph to another.
-#[derive(ToSchema)]
-pub struct OptimizationGraphDiff {
-    /// The changes as edits.
-    #[schema(value_type = Vec<Object>)]
-    pub edits: Vec<Json>,
-    /// The same as text.
-    pub text: String,
-}
-
-/// Whether the result of an optimization was activated.
-#[derive(ToSchema)]
-pub struct OptimizationActivation {
-    /// Whether it was activated.
-    pub activated: bool,
-    /// Why, or why not.
-    pub reason: String,
-    /// The graph version that it is active for.
-    pub graph_version: Option<i32>,
-    /// The state version that was activated.
-    pub state_version: Option<i32>,
 }
 
 /// The resources related to an optimization.
@@ -419,125 +296,6 @@ impl From<&OptimizationRow> for OptimizationLinksView {
     }
 }
 
-/// The score of a candidate on some examples.
-#[derive(ToSchema)]
-pub struct CandidateScore {
-    /// The number of examples.
-    pub n: u32,
-    /// The mean score.
-    pub score: f64,
-    /// The value that candidates are compared by: the mean score, minus a penalty for cost if the
-    /// optimizer has one.
-    pub objective: f64,
-    /// The number of failed examples.
-    pub failures: u32,
-    /// What the program used.
-    pub usage: UsageView,
-}
-
-/// A candidate in a list.
-#[derive(Serialize, ToSchema)]
-#[schema(
-    as = OptimizationCandidateItem,
-    examples(json!(OptimizationCandidateItemView::example()))
-)]
-pub struct OptimizationCandidateItemView<'a> {
-    /// The number of the candidate, counted from 0: the original program.
-    #[schema(minimum = 0)]
-    pub number: i32,
-    /// The candidates that it was made from.
-    #[schema(value_type = Vec<u32>)]
-    pub parents: &'a [i32],
-    /// How it was made.
-    #[schema(value_type = String)]
-    pub origin: RawJson<'a>,
-    /// Its score on all examples that candidates are chosen by; null if it was not tried on all.
-    #[schema(value_type = Option<CandidateScore>)]
-    pub full: RawJson<'a>,
-    /// Its scores on parts of these examples, one for each time it was tried.
-    #[schema(value_type = Vec<CandidateScore>)]
-    pub partial: RawJson<'a>,
-    /// Whether it changes the graph.
-    pub changes_graph: bool,
-}
-
-impl<'a> From<&'a CandidateRow> for OptimizationCandidateItemView<'a> {
-    fn from(row: &'a CandidateRow) -> Self {
-        let scores: StoredScores<'a> = serde_json::from_str(&row.scores).unwrap_or_default();
-        Self {
-            number: row.number,
-            parents: &row.parents,
-            origin: (&row.origin).into(),
-            full: scores.full,
-            partial: scores.partial,
-            changes_graph: row.definition.is_some(),
-        }
-    }
-}
-
-impl OptimizationCandidateItemView<'static> {
-    fn example() -> Self {
-        Self {
-            number: 1,
-            parents: &[0],
-            origin: r#""labeled demos""#.into(),
-            full: RawJson::NULL,
-            partial: "[]".into(),
-            changes_graph: false,
-        }
-    }
-}
-
-/// The stored scores of a candidate.
-#[derive(Default, Deserialize)]
-struct StoredScores<'a> {
-    #[serde(borrow)]
-    full: RawJson<'a>,
-    partial: RawJson<'a>,
-}
-
-/// A candidate.
-#[derive(Serialize, ToSchema)]
-#[schema(as = OptimizationCandidate, examples(json!(OptimizationCandidateView::example())))]
-pub struct OptimizationCandidateView<'a> {
-    /// The candidate as in the list.
-    #[serde(flatten)]
-    pub item: OptimizationCandidateItemView<'a>,
-    /// Its state, by predictor path.
-    #[schema(value_type = IndexMap<String, PredictorState>)]
-    pub predictors: RawJson<'a>,
-    /// Its graph; null if it is the original graph.
-    #[schema(value_type = Option<Object>)]
-    pub definition: Option<RawJson<'a>>,
-    /// The changes from the original program.
-    #[schema(value_type = OptimizationDiff)]
-    pub diff: RawJson<'a>,
-}
-
-impl<'a> OptimizationCandidateView<'a> {
-    pub(crate) fn new(row: &'a CandidateRow, diff: &'a str) -> Self {
-        Self {
-            item: row.into(),
-            predictors: (&row.state).into(),
-            definition: row.definition.as_ref().map(RawJson::from),
-            diff: diff.into(),
-        }
-    }
-}
-
-impl OptimizationCandidateView<'static> {
-    fn example() -> Self {
-        let demo = r#"{"input":{"ticket":"Where is my refund?!"},"output":{"mood":"angry"}}"#;
-        let state = format!(r#"{{"triage":{{"instruction":null,"demos":[{demo}]}}}}"#);
-        Self {
-            item: OptimizationCandidateItemView::example(),
-            predictors: state.into(),
-            definition: None,
-            diff: r#"{"predictors":{},"text":"","graph":null}"#.into(),
-        }
-    }
-}
-
 /// Server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
 /// `optimization.candidate` (`{number, parents, origin}`), `optimization.scored` (`{number, full,
 /// best, scored}`), `optimization.progress` (`{done, of, usage}`), then `optimization.completed`,
@@ -548,7 +306,4 @@ impl OptimizationCandidateView<'static> {
 pub struct OptimizationEvents(#[allow(dead_code, reason = "only its schema is used")] String);
 
 /// A page of optimizations.
-pub type OptimizationPage = Page<OptimizationView<'static>>;
-
-/// A page of candidates.
-pub type OptimizationCandidatePage = Page<OptimizationCandidateItemView<'static>>;
+pub type OptimizationPage = PageView<OptimizationView<'static>>;

@@ -5,7 +5,7 @@ use dsrs::value::Payload;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Page;
+use super::PageView;
 
 /// An optimizer.
 #[derive(Serialize, ToSchema)]
@@ -46,4 +46,4 @@ impl OptimizerView<'static> {
 }
 
 /// A page of optimizers.
-pub type OptimizerPage = Page<OptimizerView<'static>>;
+pub type OptimizerPage = PageView<OptimizerView<'static>>;

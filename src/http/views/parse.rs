@@ -3,9 +3,10 @@
 use dsrs::adapter::ParsedValue;
 use dsrs::value::Payload;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::Json;
+use super::{Json, example};
 use crate::http::protocol::problem_view::LeniencyView;
 
 /// A text, and the type or the signature to parse it as.
@@ -28,7 +29,7 @@ pub struct ParseRequest {
 
 /// A parsed text.
 #[derive(Serialize, ToSchema)]
-#[schema(as = ParseAnswer)]
+#[schema(as = ParseAnswer, examples(json!(ParseView::example())))]
 pub struct ParseView {
     /// The value; for a signature, its outputs by name.
     #[schema(value_type = Value)]
@@ -42,5 +43,22 @@ pub struct ParseView {
 impl From<ParsedValue> for ParseView {
     fn from(parsed: ParsedValue) -> Self {
         Self { report: parsed.report.to_payload(), value: parsed.value }
+    }
+}
+
+impl ParseView {
+    fn example() -> Self {
+        let report = json!([{
+            "field": "topics",
+            "path": "",
+            "kind": "bullets",
+            "read": "- refund\n- delivery",
+            "became": ["refund", "delivery"],
+            "penalty": 2
+        }]);
+        Self {
+            value: example::payload(&json!({"mood": "angry", "topics": ["refund", "delivery"]})),
+            report: example::payload(&report),
+        }
     }
 }

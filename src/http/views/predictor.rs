@@ -8,21 +8,22 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::signature::Signature;
-use super::state::PredictorStateView;
-use super::trace::Message;
-use super::{Json, Page};
+use super::example_prompt::PROMPT;
+use super::predictor_state::PredictorStateView;
+use super::signature::SignatureView;
+use super::trace::MessageView;
+use super::{Json, PageView};
 
 /// A predictor of a graph.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Predictor)]
+#[schema(as = Predictor, examples(json!(PredictorView::example())))]
 pub struct PredictorView<'a> {
     /// The path: the name of the node, then the path in its strategy.
     pub path: &'a str,
     /// The node.
     pub node: &'a str,
     /// The fields, including those that the strategy adds.
-    #[schema(value_type = Signature)]
+    #[schema(value_type = SignatureView)]
     pub schema: Payload,
     /// The state, and the instruction that calls use.
     #[serde(flatten)]
@@ -40,8 +41,19 @@ impl<'a> PredictorView<'a> {
     }
 }
 
+impl PredictorView<'static> {
+    fn example() -> Self {
+        Self {
+            path: "triage",
+            node: "triage",
+            schema: PROMPT.schema.clone(),
+            state: PredictorStateView::example(),
+        }
+    }
+}
+
 /// A page of predictors, in the order of the graph.
-pub type PredictorPage = Page<PredictorView<'static>>;
+pub type PredictorPage = PageView<PredictorView<'static>>;
 
 /// The node to render, with its inputs.
 #[derive(ToSchema)]
@@ -59,7 +71,7 @@ pub struct RenderRequest {
 
 /// The messages of a node.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Rendered)]
+#[schema(as = Rendered, examples(json!(RenderedView::example())))]
 pub struct RenderedView<'a> {
     /// By predictor path.
     #[schema(value_type = IndexMap<String, RenderedMessagesView>)]
@@ -74,11 +86,18 @@ impl<'a> From<&'a IndexMap<String, Vec<lm::Message>>> for RenderedView<'a> {
     }
 }
 
+impl RenderedView<'static> {
+    fn example() -> Self {
+        let messages = RenderedMessagesView { messages: &PROMPT.messages };
+        Self { predictors: IndexMap::from([("triage", messages)]) }
+    }
+}
+
 /// The messages of one predictor.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RenderedMessages)]
 pub struct RenderedMessagesView<'a> {
     /// In the order of the request.
-    #[schema(value_type = Vec<Message>)]
+    #[schema(value_type = Vec<MessageView>)]
     pub messages: &'a [lm::Message],
 }

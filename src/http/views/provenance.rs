@@ -1,73 +1,75 @@
-//! Where outputs of a run came from, as the OpenAPI document tells it.
+//! The provenance of the outputs of a run. It is built as text; these types only describe it.
 
 use indexmap::IndexMap;
 use utoipa::ToSchema;
 
 use super::Json;
 
-/// Where the outputs of a run came from.
+/// The provenance of the outputs of a run.
 #[derive(ToSchema)]
-pub struct Provenance {
-    /// By output; none while the run has no outputs.
-    pub outputs: IndexMap<String, Lineage>,
-    /// Outputs of which it would take too long to tell, by name.
+#[schema(as = Provenance)]
+pub struct ProvenanceView {
+    /// Lineages by output; empty while the run has no outputs.
+    pub outputs: IndexMap<String, LineageView>,
+    /// Outputs whose lineage would take too long to compute, by name.
     pub omitted: Vec<String>,
 }
 
-/// Where one value came from.
+/// The lineage of one value.
 #[derive(ToSchema)]
-pub struct Lineage {
+#[schema(as = Lineage)]
+pub struct LineageView {
     /// `text`, `fstring`, `response` (of an LM), `structured`, `int`, `float`, `error`,
     /// `tool_result`, `binary`, `bool`, `null`, `list`, `tuple` or `other`.
     pub kind: String,
-    /// What made it: `node.field`, and deeper if need be, or `input:name`.
+    /// The origin: `node.field` or a part of it, or `input:name`.
     pub r#ref: String,
-    /// What is known of it.
+    /// Metadata of the value.
     pub meta: ValueMeta,
-    /// What it was made of directly, as references.
+    /// Its direct sources, as references.
     pub sources: Vec<String>,
-    /// Every node that had a part in it, those of graphs within (`node.inner`) too.
+    /// Every node that contributed, including nodes of nested graphs (`node.inner`).
     pub nodes: Vec<String>,
     /// Every part of the inputs that it depends on, as references.
     pub inputs: Vec<String>,
-    /// The predictors whose calls it came from.
+    /// The predictors whose calls contributed.
     pub parameters: Vec<UsedParameter>,
-    /// The LM calls that were answered on the way: ids of spans of the trace.
+    /// The answered LM calls that contributed: ids of spans of the trace.
     pub lm_calls: Vec<u32>,
-    /// The same of its fields, where they came in different ways; absent where they did not.
+    /// The lineages of its fields; absent if they do not differ.
     #[schema(value_type = Option<Object>)]
     pub fields: Option<Json>,
 }
 
-/// What is known of a value; absent members are not.
+/// Metadata of a value; absent members are unknown.
 #[derive(ToSchema)]
 pub struct ValueMeta {
-    /// The model that answered, where it was one.
+    /// The model that answered.
     pub model: Option<String>,
-    /// Tokens that its node read to make it.
+    /// Input tokens of its node.
     pub input_tokens: Option<u64>,
-    /// Tokens that its node wrote to make it.
+    /// Output tokens of its node.
     pub output_tokens: Option<u64>,
-    /// What its node paid to make it.
+    /// The cost of its node.
     pub cost: Option<f64>,
     /// Its type.
     pub schema: Option<String>,
-    /// The strategy of the node that made it.
+    /// The strategy of its node.
     pub source: Option<String>,
-    /// The node that made it.
+    /// The node that produced it.
     pub node_id: Option<String>,
 }
 
-/// A predictor's state as it was.
+/// The state of a predictor at the time of a call.
 #[derive(ToSchema)]
 pub struct UsedParameter {
-    /// The predictor's path.
+    /// The path of the predictor.
     pub path: String,
-    /// The state version that it had; null for predictors of what a tool or a reward names.
+    /// The state version; null for predictors inside a tool or a reward.
     pub state_version: Option<i32>,
-    /// The stored graph whose state version that is, where it is a node of this one and the run's
-    /// own state says nothing of the predictor.
+    /// The stored graph to which the state version belongs, if the predictor is in a nested graph
+    /// and the state of the run does not include it.
     pub graph: Option<String>,
-    /// Names path and content: the same wherever that content stands, another when it changes.
+    /// Identifies path and content: equal for the same content everywhere, different after a change.
     pub param_id: Option<String>,
 }

@@ -4,14 +4,16 @@ use chrono::{DateTime, Utc};
 use dsrs::graph::ResumeDecision;
 use indexmap::IndexMap;
 use serde::Serialize;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::provenance::Provenance;
+use super::example_prompt;
+use super::provenance::ProvenanceView;
 use super::time::{timestamp, timestamp_or_null};
-use super::trace::Trace;
-use super::{Json, Page, RawJson, UsageView};
-use crate::app::ResumeOutcome;
+use super::trace::TraceView;
+use super::{Json, PageView, RawJson, UsageView, example};
+use crate::app::{self, ResumeOutcome};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::run::{RunRow, RunSummaryRow};
 
@@ -33,7 +35,7 @@ pub struct ExecuteBody {
 
 /// A run.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Run)]
+#[schema(as = Run, examples(json!(RunView::example())))]
 pub struct RunView<'a> {
     /// The id of the run.
     pub id: Uuid,
@@ -75,11 +77,11 @@ pub struct RunView<'a> {
     pub nodes: RawJson<'a>,
     /// The calls of the run. `/execute` answers it only with `trace: true`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Trace>)]
+    #[schema(value_type = Option<TraceView>)]
     pub trace: Option<RawJson<'a>>,
     /// The origin of each output, with `include=provenance`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Provenance>)]
+    #[schema(value_type = Option<ProvenanceView>)]
     pub provenance: Option<RawJson<'a>>,
 }
 
@@ -115,6 +117,33 @@ impl<'a> RunView<'a> {
     }
 }
 
+impl RunView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            run_id: None,
+            graph: example::GRAPH,
+            version: 1,
+            state_version: 2,
+            status: "succeeded",
+            inputs: example::raw(&example::inputs()),
+            outputs: Some(r#"{"answer":"It arrives tomorrow.","mood":"calm"}"#.into()),
+            error: None,
+            usage: example::raw(&UsageView::example()),
+            created_at: example::time(0),
+            started_at: Some(example::time(0)),
+            finished_at: Some(example::time(2)),
+            duration_ms: Some(2000),
+            nodes: example::raw(&json!({
+                "triage": RunNode::example(&example_prompt::outputs()),
+                "reply": RunNode::example(&json!({"answer": "It arrives tomorrow."}))
+            })),
+            trace: Some(example::raw(&TraceView::example())),
+            provenance: None,
+        }
+    }
+}
+
 /// How to resume a run.
 #[derive(ToSchema)]
 pub struct ResumeBody {
@@ -137,7 +166,7 @@ pub struct SignalBody {
 
 /// A resumed run.
 #[derive(Serialize, ToSchema)]
-#[schema(as = ResumedRun)]
+#[schema(as = ResumedRun, examples(json!(ResumedRunView::example())))]
 pub struct ResumedRunView<'a> {
     /// The run.
     #[serde(flatten)]
@@ -151,6 +180,31 @@ impl<'a> From<&'a ResumeOutcome> for ResumedRunView<'a> {
         let nodes = outcome.nodes.iter();
         let resumed = nodes.map(|(name, decision)| (&**name, decision.into())).collect();
         Self { run: (&outcome.run).into(), resumed }
+    }
+}
+
+impl ResumedRunView<'static> {
+    fn example() -> Self {
+        let run = RunView {
+            status: "queued",
+            outputs: None,
+            finished_at: None,
+            duration_ms: None,
+            nodes: example::raw(&json!({
+                "triage": RunNode::example(&example_prompt::outputs()),
+                "reply": {
+                    "status": "pending",
+                    "started_at": null,
+                    "duration_ms": null,
+                    "outputs": null,
+                    "error": null
+                }
+            })),
+            ..RunView::example()
+        };
+        let reply = ResumedNodeView { verdict: "again", reason: Some("it had not completed") };
+        let triage = ResumedNodeView::from(&ResumeDecision::Reuse);
+        Self { run, resumed: IndexMap::from([("triage", triage), ("reply", reply)]) }
     }
 }
 
@@ -192,6 +246,19 @@ pub struct RunNode {
     pub inputs: Option<Json>,
 }
 
+impl RunNode {
+    /// The stored outcome of a node that has succeeded.
+    fn example(outputs: &Value) -> Value {
+        json!({
+            "status": "succeeded",
+            "started_at": app::timestamp(example::time(0)),
+            "duration_ms": 1000,
+            "outputs": outputs,
+            "error": null
+        })
+    }
+}
+
 /// Why a node failed.
 #[derive(ToSchema)]
 pub struct NodeError {
@@ -205,7 +272,7 @@ pub struct NodeError {
 
 /// An entry in the list of runs.
 #[derive(Serialize, ToSchema)]
-#[schema(as = RunItem)]
+#[schema(as = RunItem, examples(json!(RunItemView::example())))]
 pub struct RunItemView<'a> {
     /// The id of the run.
     pub id: Uuid,
@@ -253,8 +320,26 @@ impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
     }
 }
 
+impl RunItemView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            graph: example::GRAPH,
+            version: 1,
+            state_version: 2,
+            status: "succeeded",
+            error: None,
+            usage: example::raw(&UsageView::example()),
+            created_at: example::time(0),
+            started_at: Some(example::time(0)),
+            finished_at: Some(example::time(2)),
+            duration_ms: Some(2000),
+        }
+    }
+}
+
 /// A page of runs, newest first.
-pub type RunPage = Page<RunItemView<'static>>;
+pub type RunPage = PageView<RunItemView<'static>>;
 
 /// The data of a `gap` event: the ids of the first and the last event that are no longer stored.
 #[derive(Serialize)]

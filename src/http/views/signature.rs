@@ -1,13 +1,14 @@
-//! Signatures in their canonical spelling, as the OpenAPI document tells them.
+//! Signatures in their canonical notation. They are stored as text; these types only describe them.
 
 use utoipa::ToSchema;
 
 use super::Json;
 
-/// A signature in its canonical spelling.
+/// A signature in its canonical notation.
 #[derive(ToSchema)]
-pub struct Signature {
-    /// What the LM is told to do.
+#[schema(as = Signature)]
+pub struct SignatureView {
+    /// The instruction for the LM.
     pub instructions: String,
     /// Inputs, in order.
     pub inputs: Vec<Field>,
@@ -22,18 +23,18 @@ pub struct Field {
     pub name: String,
     /// A type expression.
     pub r#type: String,
-    /// What it stands for.
+    /// What the field means.
     pub description: Option<String>,
-    /// The name that the LM sees instead.
+    /// The name that the LM reads and writes instead.
     pub alias: Option<String>,
     /// `json`, `yaml` or `text`.
     pub format: Option<String>,
-    /// The value it takes when it is not given.
+    /// The value of an input that is not given.
     #[schema(value_type = Option<Object>)]
     pub default: Option<Json>,
     /// `assert` or `check` expressions.
     #[schema(value_type = Option<Vec<Object>>)]
     pub constraints: Option<Json>,
-    /// Whether the parser may use no leniency.
+    /// Whether the parser accepts only exact values.
     pub strict: Option<bool>,
 }

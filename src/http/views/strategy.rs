@@ -5,15 +5,17 @@ use dsrs::strategy::StrategyFactory;
 use dsrs::value::Payload;
 use indexmap::IndexMap;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::signature::Signature;
-use super::{Json, Page};
+use super::example_prompt::PROMPT;
+use super::signature::SignatureView;
+use super::{Json, PageView, example};
 use crate::app::{PredictorPreview, Preview};
 
 /// A strategy of the registry.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Strategy)]
+#[schema(as = Strategy, examples(json!(StrategyView::example())))]
 pub struct StrategyView {
     /// The name that nodes use.
     pub name: &'static str,
@@ -41,8 +43,21 @@ impl From<&'static dyn StrategyFactory> for StrategyView {
     }
 }
 
+impl StrategyView {
+    fn example() -> Self {
+        let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        Self {
+            name: "predict",
+            description: "Calls the LM once for the outputs of the signature.",
+            config_schema: example::payload(&schema),
+            calls_lm: true,
+            predictors: &[""],
+        }
+    }
+}
+
 /// A page of strategies, by name.
-pub type StrategyPage = Page<StrategyView>;
+pub type StrategyPage = PageView<StrategyView>;
 
 /// What to preview.
 #[derive(ToSchema)]
@@ -61,10 +76,10 @@ pub struct PreviewRequest {
 
 /// A strategy applied to a signature.
 #[derive(Serialize, ToSchema)]
-#[schema(as = PreviewAnswer)]
+#[schema(as = PreviewAnswer, examples(json!(PreviewView::example())))]
 pub struct PreviewView<'a> {
     /// The transformed signature.
-    #[schema(value_type = Signature)]
+    #[schema(value_type = SignatureView)]
     pub schema: Payload,
     /// The predictors of the strategy, by path.
     #[schema(value_type = IndexMap<String, PredictorPreviewView>)]
@@ -79,12 +94,20 @@ impl<'a> From<&'a Preview> for PreviewView<'a> {
     }
 }
 
+impl PreviewView<'static> {
+    fn example() -> Self {
+        let schema = PROMPT.schema.clone();
+        let predictor = PredictorPreviewView { schema: schema.clone(), system: &PROMPT.system };
+        Self { schema, predictors: IndexMap::from([("", predictor)]) }
+    }
+}
+
 /// One predictor of a preview.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PreviewedPredictor)]
 pub struct PredictorPreviewView<'a> {
     /// Its signature.
-    #[schema(value_type = Signature)]
+    #[schema(value_type = SignatureView)]
     pub schema: Payload,
     /// Its system prompt.
     pub system: &'a str,

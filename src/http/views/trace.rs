@@ -1,72 +1,118 @@
-//! What happened in a run, span by span, as the OpenAPI document tells it.
+//! The trace of a run, span by span. It is stored as text; these types only describe it.
 
 use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{Json, UsageView};
+use super::example_prompt::{PROMPT, outputs};
+use super::{Json, UsageView, example};
+use crate::app;
 use crate::http::protocol::problem_view::LeniencyView;
 
-/// What happened in a run.
+/// The trace of a run.
 #[derive(ToSchema)]
-pub struct Trace {
+#[schema(as = Trace)]
+pub struct TraceView {
     /// In the order in which they started.
-    pub spans: Vec<Span>,
+    pub spans: Vec<SpanView>,
 }
 
-/// One thing that happened; absent members do not apply.
+impl TraceView {
+    /// The stored trace of a node with one LM call.
+    pub(super) fn example() -> Value {
+        let span = |id: u32, kind: &str, name: &str| {
+            json!({
+                "id": id,
+                "kind": kind,
+                "name": name,
+                "node": "triage",
+                "status": "succeeded",
+                "started_at": app::timestamp(example::time(0)),
+                "duration_ms": 1000
+            })
+        };
+        let values = json!({"inputs": example::inputs(), "outputs": outputs()});
+        let predictor = json!({"parent_id": 1, "predictor": "triage"});
+        let call = json!({
+            "parent_id": 2,
+            "predictor": "triage",
+            "messages": PROMPT.messages,
+            "raw": PROMPT.answer,
+            "model": "gpt-4o-mini",
+            "attempt": 1,
+            "usage": UsageView::example()
+        });
+        json!({"spans": [
+            merged([span(1, "node", "triage"), values.clone()]),
+            merged([span(2, "predictor", "triage"), predictor, values]),
+            merged([span(3, "lm", "gpt-4o-mini"), call])
+        ]})
+    }
+}
+
+/// One object with the members of several.
+fn merged(parts: impl IntoIterator<Item = Value>) -> Value {
+    let members = parts.into_iter().filter_map(|part| match part {
+        Value::Object(members) => Some(members),
+        _ => None,
+    });
+    Value::Object(members.flatten().collect())
+}
+
+/// One step of a run; absent members do not apply.
 #[derive(ToSchema)]
-pub struct Span {
+#[schema(as = Span)]
+pub struct SpanView {
     /// Counted from 1 within the run.
     pub id: u32,
-    /// The span it belongs to.
+    /// The span that contains it.
     pub parent_id: Option<u32>,
     /// `node`, `attempt` (one of several tries of a strategy at the same inputs), `element` (the work
-    /// of `map` on one element), `predictor`, `lm`, `embedding` (vectors of a call's inputs: `outputs`
-    /// are the demos that were chosen by them, with their places among all and their likeness, in the
+    /// of `map` on one element), `predictor`, `lm`, `embedding` (the vectors of a call's inputs:
+    /// `outputs` are the demos that were chosen by them, with their positions and similarities, in the
     /// order of the prompt) or `tool`.
     pub kind: String,
-    /// What it is called.
+    /// The name of the node, predictor, model or tool.
     pub name: String,
-    /// The node it belongs to.
+    /// The node that contains it.
     pub node: String,
-    /// The predictor it belongs to.
+    /// The predictor that contains it.
     pub predictor: Option<String>,
     /// `succeeded`, `failed` or `cancelled`.
     pub status: String,
     /// When it started.
     pub started_at: DateTime<Utc>,
-    /// How long it took.
+    /// Its duration.
     pub duration_ms: Option<i64>,
-    /// What went in.
+    /// Its inputs.
     #[schema(value_type = Option<Object>)]
     pub inputs: Option<Json>,
-    /// What came out.
+    /// Its outputs.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
-    /// What was said to the LM.
-    pub messages: Option<Vec<Message>>,
-    /// What the LM answered, to the letter.
+    /// The messages to the LM.
+    pub messages: Option<Vec<MessageView>>,
+    /// The unchanged answer of the LM.
     pub raw: Option<String>,
-    /// The calls of tools that the LM asked for beside its text.
-    pub tool_calls: Option<Vec<ToolCall>>,
-    /// The model that answered, or made the vectors.
+    /// The tool calls that the LM requested besides its text.
+    pub tool_calls: Option<Vec<ToolCallView>>,
+    /// The model that answered or computed the vectors.
     pub model: Option<String>,
-    /// Which try this is, from 1: of an LM request, or of an attempt within its strategy; of an
-    /// element, which one.
+    /// The number of the attempt, from 1: of an LM request, or of a strategy; for an element, its
+    /// number.
     pub attempt: Option<u32>,
-    /// Whether the answer is one that was kept of the same request (`cache_bytes` of the model), or
-    /// what a node gave for the same inputs in another run of its batch (`dedupe`): it costs nothing.
-    /// Absent where it is not.
+    /// Whether the answer comes from the cache of the model (`cache_bytes`), or from another run of
+    /// the batch with the same inputs (`dedupe`). Such an answer costs nothing. Absent if not.
     pub cached: Option<bool>,
-    /// How long the request stood in line before it was sent, if it had to: LM requests are limited,
-    /// and runs take turns.
+    /// How long the request waited before it was sent: LM requests are limited, and runs take turns.
+    /// Absent if it did not wait.
     pub queued_ms: Option<i64>,
-    /// How good an attempt was found to be.
+    /// The reward of an attempt.
     pub reward: Option<f64>,
-    /// How the answer was constrained, where the model is to be: `gbnf`, `json_schema`, or `refused`
-    /// when its server has refused that and the request went without.
+    /// How the answer was constrained, if the model is configured so: `gbnf`, `json_schema`, or
+    /// `refused` if the server of the model refused the constraint and the request was sent without it.
     pub constraint: Option<String>,
-    /// What it used.
+    /// Calls, tokens and cost.
     pub usage: Option<UsageView>,
     /// The leniencies of the parser.
     pub parse_report: Option<Vec<LeniencyView>>,
@@ -83,27 +129,29 @@ pub struct Check {
     pub field: String,
     /// The label, or the expression.
     pub label: String,
-    /// Whether it held.
+    /// Whether the condition holds.
     pub passed: bool,
 }
 
-/// One turn of a conversation.
+/// One message of a conversation.
 #[derive(ToSchema)]
-pub struct Message {
+#[schema(as = Message)]
+pub struct MessageView {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
-    /// What is said.
+    /// The text.
     pub content: String,
-    /// The calls of tools that an assistant asks for.
-    pub tool_calls: Option<Vec<ToolCall>>,
-    /// The call that a tool's turn is the result of.
+    /// The tool calls that an assistant requests.
+    pub tool_calls: Option<Vec<ToolCallView>>,
+    /// The id of the tool call that this message is the result of.
     pub tool_call_id: Option<String>,
 }
 
-/// A call of a tool that an LM asks for.
+/// A tool call that an LM requests.
 #[derive(ToSchema)]
-pub struct ToolCall {
-    /// What the provider calls it.
+#[schema(as = ToolCall)]
+pub struct ToolCallView {
+    /// The id that the provider assigned.
     pub id: String,
     /// `function`.
     pub r#type: String,
@@ -111,11 +159,11 @@ pub struct ToolCall {
     pub function: ToolCallFunction,
 }
 
-/// A tool and the arguments to call it with.
+/// A tool and its arguments.
 #[derive(ToSchema)]
 pub struct ToolCallFunction {
-    /// The tool's name.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments as the LM wrote them: JSON, if all is well.
+    /// The arguments as the LM wrote them, normally JSON.
     pub arguments: String,
 }

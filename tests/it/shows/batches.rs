@@ -16,7 +16,7 @@ fn said() -> String {
     sections([("answer", "yes")])
 }
 
-/// Answers the first so many requests, and those after that only once the gate is open.
+/// Answers the first `count` requests at once, and the others when the gate is open.
 async fn holds_after(count: usize, gate: &Gate) -> Arc<FakeLm> {
     let gate = gate.clone();
     FakeLm::by(move |number, _| match number < count {
@@ -82,7 +82,7 @@ async fn a_killed_worker_loses_the_items_in_flight_and_no_item_that_has_ended() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_told_to_end_finishes_items_begins_none_and_gives_the_batch_back() {
+async fn a_stopping_worker_finishes_its_items_and_requeues_the_batch() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(10, &gate).await;
     let server = on(&database, &lm).env("DSRS_WORKER_ENABLED", "false").start();
@@ -92,8 +92,8 @@ async fn a_worker_that_is_told_to_end_finishes_items_begins_none_and_gives_the_b
     let path = started(&api, 20, "concurrency=2").await;
     lm.arrived(12).await;
     ending.signal(Signal::TERM);
-    // Time to hear of it before the items in flight end; were it too short, more would be asked
-    // for, but nothing twice.
+    // Time to receive the signal before the items in flight end. If it were too short, more
+    // requests would be sent, but none twice.
     tokio::time::sleep(Duration::from_millis(300)).await;
     gate.open();
     assert!(ending.wait().success());
@@ -105,7 +105,7 @@ async fn a_worker_that_is_told_to_end_finishes_items_begins_none_and_gives_the_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_that_is_shared_outlasts_the_worker_that_did_it() {
+async fn shared_work_survives_its_worker() {
     let (database, gate) = (test_database().await, Gate::new());
     let held = gate.clone();
     let lm = FakeLm::by(move |number, _| match number {
@@ -137,11 +137,12 @@ pub(super) fn peak_memory(pid: u32) -> u64 {
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
-/// Enough that their body, held whole, would be seen; `bench/batch.py` does it with any number.
+/// So many that storing their whole body would show in memory; `bench/batch.py` measures any
+/// number.
 const MANY: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn very_many_items_are_accepted_run_and_read_out_in_less_memory_than_their_body_has_bytes() {
+async fn a_large_batch_needs_less_memory_than_its_body() {
     let (database, lm) = (test_database().await, FakeLm::doing([Does::Stall]).await);
     let server = on(&database, &lm).env("DSRS_RUNS_RECORD", "off").start();
     let api = Remote::new(&server.url);

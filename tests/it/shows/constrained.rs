@@ -1,5 +1,5 @@
-//! A model that is to be constrained: what its provider is sent, and what the record says when it
-//! will have none of it.
+//! Constrained decoding: the request to the provider, and the record when the provider refuses
+//! constraints.
 
 use serde_json::{Value, json};
 
@@ -11,18 +11,18 @@ async fn constrained(lm: &FakeLm, form: &str) -> ServerSetup {
     setup.env("DSRS_MODELS__HELD__MODEL", "m").env("DSRS_MODELS__HELD__CONSTRAIN", form)
 }
 
-/// The value of a run's output and what its requests' spans say of constraints.
+/// The output of a run, and the constraints in the spans of its requests.
 async fn execute(api: &Remote) -> (Value, Vec<String>) {
     let body = json!({"inputs": {"question": "?"}, "trace": true});
     let run = api.post("/v1/graphs/q/execute", body).await.expect(200).json();
     let spans = run["trace"]["spans"].as_array().unwrap();
     let requests = spans.iter().filter(|span| span["kind"] == "lm");
-    let told = requests.map(|span| text(span, "constraint").to_owned()).collect();
-    (run["outputs"]["score"].clone(), told)
+    let constraints = requests.map(|span| text(span, "constraint").to_owned()).collect();
+    (run["outputs"]["score"].clone(), constraints)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_provider_is_told_the_schema_and_its_object_is_read() {
+async fn the_provider_receives_the_schema_and_its_object_is_parsed() {
     let lm = FakeLm::doing([Does::Say(r#"{"score": 0.5}"#.to_owned())]).await;
     let server = constrained(&lm, "json_schema").await.start();
     let api = Remote::new(&server.url);
@@ -35,7 +35,7 @@ async fn the_provider_is_told_the_schema_and_its_object_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_refuses_a_grammar_is_asked_without_and_not_told_again() {
+async fn a_refused_grammar_is_not_sent_again() {
     let lm = FakeLm::by(|_, asked| match asked.body.get("grammar") {
         Some(_) => Does::Answer(400, vec![], r#"{"error": "unknown member `grammar`"}"#.to_owned()),
         None => Does::Say(sections([("score", "0.5")])),

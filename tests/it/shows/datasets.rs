@@ -1,4 +1,4 @@
-//! Datasets that are larger than memory should be, and uploads that do not come to their end.
+//! Datasets that are too large for memory, and interrupted uploads.
 
 use std::io::{BufWriter, Read, Write};
 use std::net::TcpStream;
@@ -13,14 +13,15 @@ use crate::support::{Does, FakeLm, Remote, ServerSetup, test_database};
 /// Examples of 20 kB, which make up 100 MB.
 const MANY: usize = 5000;
 
-/// A body on its way: its pieces are made while they are sent, and held nowhere.
+/// A body that is generated while it is sent.
 struct Sending(BufWriter<TcpStream>);
 
 impl Sending {
     fn begin(url: &str, path: &str) -> Self {
         let stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
         let mut stream = BufWriter::new(stream);
-        let head = "host: x\r\ncontent-type: application/jsonl\r\ntransfer-encoding: chunked\r\n";
+        let head =
+            "host: localhost\r\ncontent-type: application/jsonl\r\ntransfer-encoding: chunked\r\n";
         write!(stream, "POST {path} HTTP/1.1\r\n{head}connection: close\r\n\r\n").unwrap();
         Self(stream)
     }
@@ -56,7 +57,7 @@ async fn names(api: &Remote) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_megabytes_go_in_and_out_in_a_small_part_of_the_memory_that_they_are() {
+async fn a_hundred_megabytes_need_a_fraction_of_their_size_in_memory() {
     let server = server().await.start();
     let api = Remote::new(&server.url);
     let (url, before) = (server.url.clone(), peak_memory(server.pid()));
@@ -78,7 +79,7 @@ async fn a_hundred_megabytes_go_in_and_out_in_a_small_part_of_the_memory_that_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_an_upload_that_breaks_off_nothing_is_left_whoever_broke_it_off() {
+async fn an_interrupted_upload_leaves_nothing_behind() {
     let setup = server().await;
     let server = setup.start();
     let api = Remote::new(&server.url);

@@ -1,6 +1,6 @@
-//! DSPy itself, from PyPI: what it saves can be put, and what the server gives it loads. The first run
-//! installs it into the user's cache (about 350 MB, a minute); later ones take what is there. Skipped,
-//! with a loud word, only where PyPI cannot be reached.
+//! DSPy itself, from PyPI: the server accepts its files, and DSPy loads those of the server. The
+//! first run installs it into the user's cache (about 350 MB, a minute); later runs reuse it.
+//! Skipped with a message only if PyPI is unreachable.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -37,7 +37,7 @@ fn python() -> Option<PathBuf> {
     if python.exists() {
         return Some(python);
     }
-    // Made beside it and renamed, so that what is there is whole.
+    // Created under another name and renamed, so that it is complete.
     let making = cache().join(format!("dspy-{VERSION}.{}", std::process::id()));
     std::fs::create_dir_all(cache()).unwrap();
     run(Path::new("python3"), &["-m", "venv", making.to_str().unwrap()]).unwrap();
@@ -105,7 +105,7 @@ fn read(dir: &Path, name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(dir.join(name)).unwrap()).unwrap()
 }
 
-/// The predictors of a file by path; that of a lone one stands under no path.
+/// The predictors of a file by path; a lone predictor has no path.
 fn predictors(file: &Value) -> Vec<(&str, &Value)> {
     if file["demos"].is_array() {
         return vec![("", file)];
@@ -133,9 +133,9 @@ async fn put_and_read_back(api: &Remote, dir: &Path, name: &str) {
     let ignored = put["ignored"].as_array().unwrap();
     assert!(ignored.contains(&json!("/state/metadata")), "{ignored:?}");
     let found = api.get(&format!("{state}?format=dspy")).await.expect(200).json();
-    let told = predictors(&saved);
-    assert!(!told.is_empty());
-    for (path, wanted) in told {
+    let expected = predictors(&saved);
+    assert!(!expected.is_empty());
+    for (path, wanted) in expected {
         let found = at(&found, path);
         let instructions = |of: &Value| of["signature"]["instructions"].clone();
         assert_eq!(instructions(found), instructions(wanted), "{name} {path}");
@@ -145,7 +145,7 @@ async fn put_and_read_back(api: &Remote, dir: &Path, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_dspy_saves_is_put_and_what_is_read_dspy_loads() {
+async fn states_round_trip_with_dspy() {
     let Some(python) = python() else {
         eprintln!(
             "\n!!! SKIPPED: PyPI is out of reach, so nothing is shown of DSPy {VERSION} !!!\n"
@@ -171,7 +171,7 @@ async fn what_dspy_saves_is_put_and_what_is_read_dspy_loads() {
     }
 
     run(&python, &["-c", PROGRAMS, "load", folder]).unwrap();
-    // A program that holds the lone module loads the same file.
+    // A program that contains the lone module loads the same file.
     for (name, loaded) in
         [("predict", "predict"), ("reason", "reason"), ("two", "two"), ("predict", "holder")]
     {

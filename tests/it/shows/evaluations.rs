@@ -1,4 +1,4 @@
-//! Evaluations that outlast those who work on them.
+//! Evaluations survive workers that are killed or stopped.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn said() -> String {
     sections([("answer", "yes")])
 }
 
-/// Answers the first so many requests, and those after that only once the gate is open.
+/// Answers the first `count` requests at once, and the others when the gate is open.
 async fn holds_after(count: usize, gate: &Gate) -> Arc<FakeLm> {
     let gate = gate.clone();
     FakeLm::by(move |number, _| match number < count {
@@ -23,7 +23,7 @@ async fn holds_after(count: usize, gate: &Gate) -> Arc<FakeLm> {
     .await
 }
 
-/// A graph, a dataset of so many examples, and an evaluation of the one on the other.
+/// A graph, a dataset of `count` examples, and an evaluation of the graph on it.
 async fn started(api: &Remote, count: usize, concurrency: usize) -> String {
     let graph = one_node("q", "question -> answer", json!({"retries": 0}));
     api.post("/v1/graphs", graph).await.expect(201);
@@ -55,7 +55,7 @@ fn times_asked(lm: &FakeLm, count: usize) -> Vec<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_goes_on_with_the_examples_that_have_no_score() {
+async fn a_killed_server_continues_with_the_examples_without_a_score() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(30, &gate).await;
     let setup = || on(&database, &lm).env("DSRS_WORKER_LEASE", "1s");
@@ -89,8 +89,7 @@ async fn a_server_that_is_killed_goes_on_with_the_examples_that_have_no_score() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_is_told_to_end_finishes_examples_begins_none_and_gives_the_rest_to_another()
-{
+async fn a_stopping_worker_finishes_its_examples_and_another_continues() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(10, &gate).await;
     let server = on(&database, &lm).env("DSRS_WORKER_ENABLED", "false").start();
@@ -100,8 +99,8 @@ async fn a_worker_that_is_told_to_end_finishes_examples_begins_none_and_gives_th
     let path = started(&api, 20, 2).await;
     lm.arrived(12).await;
     ending.signal(Signal::TERM);
-    // Time to hear of it before the examples in flight end; were it too short, more would be asked
-    // for, but nothing twice.
+    // Time to receive the signal before the examples in flight end. If it were too short, more
+    // requests would be sent, but none twice.
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     gate.open();
     assert!(ending.wait().success());

@@ -1,5 +1,5 @@
-//! A provider that refuses, stalls, breaks off or talks nonsense: what the caller is answered, what
-//! is recorded, how often the provider was asked.
+//! A provider that refuses, stalls, disconnects or answers nonsense: the response, the record, and
+//! the number of requests.
 
 use std::time::{Duration, Instant};
 
@@ -146,8 +146,8 @@ async fn a_refused_key_is_neither_retried_nor_shown() {
     assert_eq!(outcome.failure(), (502, "lm_error".to_owned()));
     assert_eq!(outcome.asked, 1);
     assert!(outcome.detail().contains("no access with"), "{}", outcome.detail());
-    let told = outcome.answer.text + &outcome.run.to_string();
-    assert!(!told.contains("very-secret"), "{told}");
+    let shown = outcome.answer.text + &outcome.run.to_string();
+    assert!(!shown.contains("very-secret"), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

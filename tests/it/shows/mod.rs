@@ -9,6 +9,7 @@ mod constrained;
 mod datasets;
 mod dspy;
 mod evaluations;
+mod key_faults;
 mod lm_faults;
 mod models;
 mod nearest_demos;
@@ -17,6 +18,7 @@ mod real_lm;
 mod recording;
 mod restart;
 mod shutdown;
+mod silent_connections;
 mod strategies;
 mod streams;
 mod support_reply;
@@ -25,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::support::{FakeLm, ServerSetup};
 
-/// A server on this database, with this provider behind `default`.
+/// A server on this database, with this provider as `default`.
 fn on(database: &str, lm: &FakeLm) -> ServerSetup {
     ServerSetup::new().database(database).env("OPENAI_BASE_URL", &lm.url)
 }

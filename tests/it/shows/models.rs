@@ -1,5 +1,4 @@
-//! Several models behind one server: who is asked when one is down, what is not asked again, and how
-//! many requests are on their way at a time.
+//! Several models behind one server: fallbacks, cached replies and limits of concurrent requests.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ fn score() -> Does {
     Does::Say(sections([("score", "0.5")]))
 }
 
-/// Runs the graph `q` once; tells the run with its trace.
+/// Runs the graph `q` once; returns the run with its trace.
 async fn execute(api: &Remote) -> Value {
     let body = json!({"inputs": {"question": "?"}, "trace": true});
     api.post("/v1/graphs/q/execute", body).await.expect(200).json()
@@ -45,12 +44,12 @@ async fn an_unavailable_model_is_replaced_by_its_fallback() {
     let (_server, api) = started(setup).await;
     let run = execute(&api).await;
     assert_eq!(run["outputs"]["score"], 0.5);
-    let told: Vec<_> = requests(&run)
+    let requested: Vec<_> = requests(&run)
         .iter()
         .map(|span| format!("{} {}", text(span, "model"), text(span, "status")))
         .collect();
-    assert_eq!(told[0], "big-1 failed");
-    assert!(told[1].ends_with(" succeeded") && told.len() == 2, "{told:?}");
+    assert_eq!(requested[0], "big-1 failed");
+    assert!(requested[1].ends_with(" succeeded") && requested.len() == 2, "{requested:?}");
     assert_eq!(good.asked()[0].body["model"], "small-1");
     let models = api.get("/v1/models").await.expect(200).json();
     assert_eq!(models["items"][0]["fallback"], json!(["small"]));
@@ -98,9 +97,9 @@ async fn with_a_cache_an_equal_request_is_not_sent_again() {
         (&again["usage"]["input_tokens"], &again["usage"]["cost"]),
         (&json!(0), &json!(0.0))
     );
-    let (sent, kept) = (&requests(&first)[0], &requests(&again)[0]);
-    assert_eq!((sent.get("cached"), &kept["cached"]), (None, &json!(true)));
-    assert_eq!(kept["raw"], sent["raw"]);
+    let (sent, cached) = (&requests(&first)[0], &requests(&again)[0]);
+    assert_eq!((sent.get("cached"), &cached["cached"]), (None, &json!(true)));
+    assert_eq!(cached["raw"], sent["raw"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,4 @@
-//! A state whose demos are chosen for each call: served like any other, with an embedding model
-//! behind it.
+//! A state whose demos are selected for each call with an embedding model.
 
 use std::sync::Arc;
 
@@ -83,16 +82,16 @@ async fn a_prompt_has_the_nearest_demos_and_the_trace_names_them() {
     let spans = run["trace"]["spans"].as_array().unwrap();
     let kinds: Vec<_> = spans.iter().map(|span| span["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["node", "predictor", "embedding", "lm"]);
-    let told = &spans[2];
+    let embedding = &spans[2];
     assert_eq!(
-        (&told["name"], &told["predictor"], &told["inputs"]),
+        (&embedding["name"], &embedding["predictor"], &embedding["inputs"]),
         (&json!("embed-1"), &json!("ask"), &json!({"text": "question: near what?"}))
     );
     assert_eq!(
-        told["outputs"]["nearest"],
+        embedding["outputs"]["nearest"],
         json!([{"demo": 2, "likeness": 0.7809}, {"demo": 0, "likeness": 0.9939}])
     );
-    assert_eq!(told["usage"]["input_tokens"], 4);
+    assert_eq!(embedding["usage"]["input_tokens"], 4);
     assert_eq!(run["usage"]["lm_calls"], 2);
 
     let id = run["id"].as_str().unwrap();

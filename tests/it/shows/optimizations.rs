@@ -1,5 +1,4 @@
-//! Optimizations that outlast those who work on them: killed in the middle, told to end, and nothing
-//! is bought twice.
+//! Optimizations survive servers that are killed or stopped, and pay for no request twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use super::{on, one_node, text};
 use crate::support::{Answer, Asked, Does, FakeLm, Gate, Remote, sections, test_database};
 
-/// Rollouts at the same time, of one request each.
+/// Concurrent rollouts of one request each.
 const AT_ONCE: usize = 4;
 
 /// Knows the answer to `qN?`, which is `aN`, once it is shown any worked example; without one it knows
@@ -26,7 +25,7 @@ fn learned(asked: &Asked) -> String {
     sections([("answer", answer.as_str())])
 }
 
-/// Answers the first so many requests, and those after that only once the gate is open.
+/// Answers the first `count` requests at once, and the others when the gate is open.
 async fn holds_after(count: usize, gate: &Gate) -> Arc<FakeLm> {
     let gate = gate.clone();
     FakeLm::by(move |number, asked| match number < count {
@@ -55,7 +54,7 @@ async fn ended(api: &Remote, path: &str) -> Value {
     api.until(path, done).await.json()
 }
 
-/// How often each request was asked.
+/// How often each request was sent.
 fn times_asked(lm: &FakeLm) -> HashMap<String, usize> {
     let mut times = HashMap::new();
     for asked in lm.asked() {
@@ -64,7 +63,7 @@ fn times_asked(lm: &FakeLm) -> HashMap<String, usize> {
     times
 }
 
-/// What comes out when nobody is disturbed, and how many requests that takes.
+/// The result without interruptions, and the number of requests.
 async fn undisturbed(optimizer: &str, config: &Value) -> (Value, usize) {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(usize::MAX, &gate).await;
@@ -78,7 +77,7 @@ async fn undisturbed(optimizer: &str, config: &Value) -> (Value, usize) {
     (found, asked)
 }
 
-/// What an optimization found, without the names of its own.
+/// The result of an optimization without its ids.
 fn found(optimization: &Value) -> [Value; 4] {
     let result = &optimization["result"];
     [
@@ -89,8 +88,8 @@ fn found(optimization: &Value) -> [Value; 4] {
     ]
 }
 
-/// Kills the process once so many requests were answered, and starts another. Says what came out, and
-/// how many requests that took, without those that were on their way.
+/// Kills the process after `count` answered requests, and starts another. Returns the optimization and
+/// the number of requests without those in flight.
 async fn killed_after(count: usize, optimizer: &str, config: &Value) -> (Value, usize) {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(count, &gate).await;
@@ -101,7 +100,7 @@ async fn killed_after(count: usize, optimizer: &str, config: &Value) -> (Value, 
     lm.arrived(count + 1).await;
     let written = |answer: &Answer| answer.json()["usage"]["lm_calls"] == count;
     api.until(&path, written).await;
-    // Time for others to be on their way.
+    // Time for other requests to be sent.
     tokio::time::sleep(Duration::from_millis(300)).await;
     server.kill();
     let in_flight: Vec<_> = lm.asked().drain(count..).map(|asked| asked.body.to_string()).collect();
@@ -117,12 +116,12 @@ async fn killed_after(count: usize, optimizer: &str, config: &Value) -> (Value, 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_killed_goes_on_and_buys_again_only_what_was_on_its_way() {
+async fn after_a_kill_only_requests_in_flight_are_paid_for_again() {
     let optimizer = "bootstrap_random_search";
     let config = json!({"num_candidate_programs": 1});
     let (reference, all) = undisturbed(optimizer, &config).await;
     assert_eq!(reference["activation"]["activated"], true, "{reference}");
-    // While it measures the program as it was, while it looks for a better one, and at its end.
+    // During the measurement of the original program, during the search, and near the end.
     for count in [5, all / 2, all - 3] {
         let (ended, asked) = killed_after(count, optimizer, &config).await;
         assert_eq!(found(&ended), found(&reference), "killed after {count}");
@@ -132,7 +131,7 @@ async fn one_that_is_killed_goes_on_and_buys_again_only_what_was_on_its_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_whose_server_is_told_to_end_ends_what_is_on_its_way_and_buys_nothing_twice() {
+async fn a_stopping_server_finishes_requests_in_flight_and_none_is_paid_for_twice() {
     let config = json!({"k": 3});
     let (reference, all) = undisturbed("labeled_few_shot", &config).await;
     let (database, gate) = (test_database().await, Gate::new());
@@ -142,8 +141,8 @@ async fn one_whose_server_is_told_to_end_ends_what_is_on_its_way_and_buys_nothin
     let path = started(&Remote::new(&server.url), "labeled_few_shot", &config).await;
     lm.arrived(13 + AT_ONCE).await;
     server.signal(Signal::TERM);
-    // Time to hear of it before what is in flight ends; were it too short, more would be asked for,
-    // but nothing twice.
+    // Time to receive the signal before the requests in flight end. If it were too short, more
+    // requests would be sent, but none twice.
     tokio::time::sleep(Duration::from_millis(300)).await;
     gate.open();
     assert!(server.wait().success());

@@ -1,4 +1,5 @@
-//! A real language model, where its package is at hand: that its answer fits, never what it says.
+//! A real language model, if its package is installed: checks that its answer is valid, never its
+//! content.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +20,7 @@ fn example(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The model while a test asks it.
+/// The running model server of a test.
 struct RealLm {
     url: String,
     directory: tempfile::TempDir,
@@ -42,12 +43,12 @@ impl Drop for RealLm {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_model_gives_an_answer_that_fits() {
+async fn a_real_model_returns_a_valid_answer() {
     if !script(&["installed"]).status.success() {
         // Past the test harness, which hides what a passing test prints.
-        let told = "\nSKIPPED: a_real_model_gives_an_answer_that_fits: the small real model is not \
+        let message = "\nSKIPPED: a_real_model_returns_a_valid_answer: the small real model is not \
                     installed; `scripts/real-lm.sh install` gets it\n\n";
-        std::io::Write::write_all(&mut std::io::stderr(), told.as_bytes()).unwrap();
+        std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
         return;
     }
     let lm = RealLm::start();

@@ -113,8 +113,8 @@ async fn order_and_u0000_survive_a_restart_and_a_power_cut() {
     for (one, other) in [(&asked[0], &asked[2]), (&asked[1], &asked[3])] {
         assert_eq!(one.body.to_string(), other.body.to_string());
     }
-    let told = asked[2].text();
-    assert!(told.contains("Tell it \u{0} well.") && told.contains("Once\u{0}"), "{told:?}");
+    let prompt = asked[2].text();
+    assert!(prompt.contains("Tell it \u{0} well.") && prompt.contains("Once\u{0}"), "{prompt:?}");
     let rendered: Value = serde_json::from_str(&before[before.len() - 2].0).unwrap();
     assert_eq!(rendered["predictors"]["second"]["messages"], asked[2].body["messages"]);
 }

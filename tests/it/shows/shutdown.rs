@@ -1,5 +1,6 @@
-//! Interrupted work: the server stops, the client disconnects, a node fails beside others.
+//! Interrupted work: the server stops, the client disconnects, one of several nodes fails.
 
+use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,7 +15,7 @@ fn question() -> Value {
 }
 
 /// Starts an execution; it has reached the provider when this returns.
-async fn under_way(api: &Remote, lm: &FakeLm) -> tokio::task::JoinHandle<Answer> {
+async fn started_execution(api: &Remote, lm: &FakeLm) -> tokio::task::JoinHandle<Answer> {
     api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
     let api = api.clone();
     let running = tokio::spawn(async move { api.post(EXECUTE, question()).await });
@@ -30,7 +31,7 @@ async fn a_stopping_server_reports_it_and_finishes_running_work() {
     let setup = on(&test_database().await, &lm).env("DSRS_SHUTDOWN_TIMEOUT", "120s");
     let mut server = setup.start();
     let api = Remote::new(&server.url);
-    let running = under_way(&api, &lm).await;
+    let running = started_execution(&api, &lm).await;
 
     server.signal(Signal::TERM);
     let gone = api.until("/readyz", |answer| answer.status != 200).await.expect(503);
@@ -56,7 +57,7 @@ async fn a_run_is_cancelled_after_the_shutdown_timeout() {
     let lm = FakeLm::doing([Does::Stall]).await;
     let setup = on(&test_database().await, &lm).env("DSRS_SHUTDOWN_TIMEOUT", "500ms");
     let mut server = setup.start();
-    let running = under_way(&Remote::new(&server.url), &lm).await;
+    let running = started_execution(&Remote::new(&server.url), &lm).await;
 
     server.signal(Signal::TERM);
     let answer = running.await.unwrap().expect(409);
@@ -71,11 +72,42 @@ async fn a_run_is_cancelled_after_the_shutdown_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_shutdown_cancels_is_not_the_answer_of_its_key() {
+    let said = Does::Say(sections([("answer", "at last")]));
+    let lm = FakeLm::doing([Does::Stall, Does::Stall, said]).await;
+    let setup = on(&test_database().await, &lm).env("DSRS_SHUTDOWN_TIMEOUT", "300ms");
+    let mut server = setup.start();
+    let mut api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
+    let ask = |api: &Remote, accept: &'static str| {
+        let (api, body) = (api.clone(), Some(question().to_string()));
+        let headers = [("idempotency-key", "once"), ("accept", accept)];
+        tokio::spawn(async move { api.send(Method::POST, EXECUTE, &headers, body).await })
+    };
+    for (number, accept) in ["application/json", "text/event-stream"].into_iter().enumerate() {
+        let running = ask(&api, accept);
+        lm.arrived(number + 1).await;
+        server.signal(Signal::TERM);
+        let answer = running.await.unwrap();
+        assert!(answer.text.contains("\"code\":\"run_cancelled\""), "{}", answer.text);
+        assert!(server.wait().success());
+        server = setup.start();
+        api = Remote::new(&server.url);
+    }
+    for replayed in ["", "true"] {
+        let answer = ask(&api, "application/json").await.unwrap().expect(200);
+        assert_eq!(answer.json()["outputs"]["answer"], "at last");
+        assert_eq!(answer.header("idempotent-replayed"), replayed);
+    }
+    assert_eq!(lm.asked().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_disconnect_cancels_the_request_to_the_provider() {
     let lm = FakeLm::doing([Does::Stall]).await;
     let server = on(&test_database().await, &lm).start();
     let api = Remote::new(&server.url);
-    let running = under_way(&api, &lm).await;
+    let running = started_execution(&api, &lm).await;
 
     running.abort();
     lm.abandoned(1).await;

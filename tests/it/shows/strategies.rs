@@ -30,7 +30,7 @@ fn configs() -> Map<String, Value> {
     configs.as_object().unwrap().clone()
 }
 
-/// A config for each op, and what it takes, with types and values.
+/// A config for each op, and its inputs with types and values.
 fn ops() -> Map<String, Value> {
     let text = json!({"text": ["str", " Text "]});
     let one = json!({"value": ["{a: int?}", {"a": null}]});
@@ -69,8 +69,8 @@ fn lm() -> ScriptedLm {
     ScriptedLm::by(|request: &LmRequest| {
         let asked: String =
             request.chat.turns.iter().map(|turn| turn.content.to_string()).collect();
-        let mended = asked.contains("previous_code");
-        let code = if mended { "6 * 7" } else { "6 * sevn" };
+        let second_try = asked.contains("previous_code");
+        let code = if second_try { "6 * 7" } else { "6 * sevn" };
         let fields = [
             ("reasoning", "I think."),
             ("rationale", "They agree."),
@@ -113,7 +113,7 @@ fn sample(ty: &str, mark: &str) -> Value {
     }
 }
 
-/// One demo for a predictor, as its signature wants it.
+/// One demo for a predictor that fits its signature.
 fn demo(schema: &Value, mark: &str) -> Value {
     let side = |name: &str| -> Map<String, Value> {
         let fields = schema[name].as_array().unwrap().iter();
@@ -185,8 +185,8 @@ async fn try_one(api: &Api, strategy: &str, config: &Value) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_op_is_previewed_checked_and_run_without_an_lm() {
     let api = Api::with_lm(lm()).await;
-    for (op, told) in ops() {
-        let (config, given) = (told[0].clone(), told[1].as_object().unwrap().clone());
+    for (op, example) in ops() {
+        let (config, given) = (example[0].clone(), example[1].as_object().unwrap().clone());
         let typed = |(name, found): (&String, &Value)| json!({"name": name, "type": found[0]});
         let typed: Vec<Value> = given.iter().map(typed).collect();
         let signature = json!({"inputs": typed, "outputs": [{"name": "ignored"}]});
@@ -214,7 +214,7 @@ async fn every_op_is_previewed_checked_and_run_without_an_lm() {
     }
 }
 
-/// The run of an execution; one that waits for a value is given one.
+/// The run of an execution; a waiting run receives its value.
 async fn ended(api: &Api, executed: &Answer) -> Value {
     let run = executed.json();
     if executed.status != 202 {
@@ -260,10 +260,10 @@ async fn every_graph_of_the_guide_runs_unchanged() {
     }
     for strategy in strategies(&api).await {
         assert!(used.contains(&strategy), "the guide has no graph with `{strategy}`");
-        let told = [format!("## {strategy}\n"), format!("`{strategy}`")];
+        let texts = [format!("## {strategy}\n"), format!("`{strategy}`")];
         assert!(
-            told.iter().all(|text| GUIDE.contains(text)),
-            "the guide does not tell `{strategy}`"
+            texts.iter().all(|text| GUIDE.contains(text)),
+            "the guide does not describe `{strategy}`"
         );
     }
 }

@@ -58,7 +58,7 @@ async fn a_thousand_streams_need_less_than_300_megabytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_read_costs_neither_time_nor_memory() {
+async fn a_slow_client_costs_neither_time_nor_memory() {
     // Three times the text exceeds the buffers of the connection.
     let long = "Once upon a time there was a text. ".repeat(29_000);
     let lm = FakeLm::doing([Does::Say(sections([("answer", long.trim())]))]).await;

@@ -16,7 +16,7 @@ const ODD: &str = "{ \"zeta\":1.0, \"alpha\" : \"a\\u0000b \\ud83d\", \"zeta\":2
                    \"n\": 123456789012345678901234567890.10e400, \"é\": [ ] }";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_document_comes_back_byte_for_byte_with_nul_order_and_spacing() {
+async fn a_document_is_returned_byte_for_byte() {
     let db = database().await;
     let mut new_version = version(ODD);
     new_version.description = Some("ends in nul \0");
@@ -33,7 +33,7 @@ async fn a_document_comes_back_byte_for_byte_with_nul_order_and_spacing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_taken_until_its_graph_is_deleted() {
+async fn a_name_is_reserved_until_its_graph_is_deleted() {
     let db = database().await;
     let first = make(&db, "reply").await.unwrap();
     let refused = make(&db, "reply").await.unwrap_err();
@@ -81,7 +81,7 @@ async fn two_writers_are_serialised_and_never_merged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_writers_who_expect_the_same_version_one_is_stale() {
+async fn one_of_two_writers_with_the_same_expected_version_is_stale() {
     let db = database().await;
     let made = make(&db, "reply").await.unwrap();
     let expect = ExpectedVersion::Graph { id: made.id, version: 1 };
@@ -100,7 +100,7 @@ async fn of_two_writers_who_expect_the_same_version_one_is_stale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own() {
+async fn states_are_activated_per_graph_version() {
     let (db, ann) = (database().await, ann());
     let id = make(&db, "reply").await.unwrap().id;
     let by_id = GraphRef::Id(id);
@@ -108,8 +108,8 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     let second = edit().await.unwrap().put_state(state("{\"s\":2}"), tick()).await.unwrap();
     assert_eq!((second.version, second.graph_version), (2, 1));
     let third = edit().await.unwrap().add_state(1, state("{\"s\":3}"), tick()).await.unwrap();
-    let in_force = || graph::pin(&ann, &db, &by_id, VersionSelection::NEWEST);
-    assert_eq!(in_force().await.unwrap().state_version, 2, "a candidate is not in force");
+    let active = || graph::pin(&ann, &db, &by_id, VersionSelection::NEWEST);
+    assert_eq!(active().await.unwrap().state_version, 2, "a candidate is not active");
     let activate = async |version| {
         let mut locked = edit().await.unwrap();
         let (row, before) = locked.state(version).await.unwrap();
@@ -117,9 +117,9 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
         before
     };
     assert_eq!(activate(third.version).await, 2);
-    assert_eq!(in_force().await.unwrap().state_hash, "{\"s\":3}");
+    assert_eq!(active().await.unwrap().state_hash, "{\"s\":3}");
     assert_eq!(activate(1).await, 3);
-    assert_eq!(in_force().await.unwrap().state_version, 1);
+    assert_eq!(active().await.unwrap().state_version, 1);
     assert_eq!(states::in_force(&ann, &db, &by_id).await.unwrap(), (id, 1));
     assert_eq!(states::in_force(&ann, &db, &name("reply")).await.unwrap(), (id, 1));
 
@@ -133,18 +133,19 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
         .put_version(version("[]"), state("{\"s\":4}"), None, tick())
         .await
         .unwrap();
-    assert_eq!(in_force().await.unwrap().state_version, 4);
+    assert_eq!(active().await.unwrap().state_version, 4);
     let older = VersionSelection { version: Some(1), state_version: None };
     let older = graph::get(&ann, &db, &GraphRef::Id(id), older).await.unwrap();
     assert_eq!((older.version, older.newest_version, older.state.version), (1, 2, 1));
-    assert_eq!(activate(3).await, 1, "what an older graph version runs with moves by itself");
-    assert_eq!(in_force().await.unwrap().state_version, 4);
+    assert_eq!(activate(3).await, 1, "an older graph version has its own active state");
+    assert_eq!(active().await.unwrap().state_version, 4);
     let older = VersionSelection { version: Some(1), state_version: None };
     assert_eq!(graph::pin(&ann, &db, &by_id, older).await.unwrap().state_version, 3);
     let moves = state_activation::list(&ann, &db, id, ListQuery::new(None, 9)).await.unwrap().items;
-    let told: Vec<_> = moves.iter().map(|m| (m.graph_version, m.before, m.state_version)).collect();
+    let activations: Vec<_> =
+        moves.iter().map(|m| (m.graph_version, m.before, m.state_version)).collect();
     assert_eq!(
-        told,
+        activations,
         [
             (1, Some(1), 3),
             (2, None, 4),
@@ -157,15 +158,15 @@ async fn a_state_is_promoted_and_rolled_back_and_older_versions_keep_their_own()
     activate(1).await;
 
     let page = states::list(&ann, &db, id, ListQuery::new(None, 3)).await.unwrap();
-    let told: Vec<_> = page.items.iter().map(|s| (s.version, s.in_force)).collect();
-    assert_eq!(told, [(4, true), (3, false), (2, false)]);
+    let states: Vec<_> = page.items.iter().map(|s| (s.version, s.in_force)).collect();
+    assert_eq!(states, [(4, true), (3, false), (2, false)]);
     let page = states::list(&ann, &db, id, ListQuery::new(page.next, 3)).await.unwrap();
     assert_eq!((page.items[0].version, page.items[0].in_force, page.next), (1, true, None));
     assert_eq!(states::get(&ann, &db, id, 2).await.unwrap(), second);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_candidate_is_written_once_for_any_graph_version_and_keeps_who_made_it() {
+async fn a_candidate_is_written_once_per_graph_version_with_its_author() {
     let (db, ann) = (database().await, ann());
     let id = make(&db, "reply").await.unwrap().id;
     let by_id = GraphRef::Id(id);
@@ -192,19 +193,19 @@ async fn a_candidate_is_written_once_for_any_graph_version_and_keeps_who_made_it
     assert_eq!((found.optimization, found.score), (Some(optimization), Some(0.75)));
     assert_eq!(found.dataset_hash.as_deref(), Some("abc"));
     assert_eq!(states::get(&ann, &db, id, 3).await.unwrap(), found);
-    assert_eq!(add(1, by(optimization)).await, found, "who begins again writes nothing twice");
+    assert_eq!(add(1, by(optimization)).await, found, "a repeated write changes nothing");
     assert_eq!(add(2, by(optimization)).await.version, 4, "another graph version is another state");
     assert_eq!(add(1, by(other)).await.version, 5);
     let listed = states::list(&ann, &db, id, ListQuery::new(None, 9)).await.unwrap().items;
-    let told: Vec<_> = listed.iter().map(|s| (s.version, s.optimization, s.in_force)).collect();
-    assert_eq!(told[0], (5, Some(other), false));
-    assert_eq!(told[4], (1, None, true));
+    let states: Vec<_> = listed.iter().map(|s| (s.version, s.optimization, s.in_force)).collect();
+    assert_eq!(states[0], (5, Some(other), false));
+    assert_eq!(states[4], (1, None, true));
     let head = graph::get(&ann, &db, &by_id, VersionSelection::NEWEST).await.unwrap();
-    assert_eq!((head.version, head.state.version), (2, 2), "nothing is in force that was not");
+    assert_eq!((head.version, head.state.version), (2, 2), "the active versions are the same");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_is_named() {
+async fn missing_entities_are_named() {
     let (db, ann) = (database().await, ann());
     let id = make(&db, "reply").await.unwrap().id;
     let ask = |version, state_version| {

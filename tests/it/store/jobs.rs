@@ -1,10 +1,10 @@
-//! Jobs: claimed by one worker at a time, leased, and written only by the holder of the lease.
+//! Jobs: claimed by one worker at a time, with a lease, and written only by its holder.
 
 use std::time::Duration;
 
 use dsrs_server::store::background_run::{self, FinishOutcome, NodeRow};
 use dsrs_server::store::job::{self, ClaimState, Job, Lease};
-use dsrs_server::store::run::{self, RunRow, RunStatus};
+use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::waiting_run::{self, ParkOutcome, SignalOutcome};
 use dsrs_server::store::{Db, PoolSettings, Scope, batch, evaluation};
 use sqlx::{Connection, PgConnection};
@@ -16,7 +16,7 @@ use crate::support::test_database;
 /// A queued run.
 async fn queued(db: &Db) -> RunRow {
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
-    background_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#).await.unwrap();
+    background_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#, None).await.unwrap();
     run
 }
 
@@ -184,7 +184,10 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     assert_eq!(finish(0).await.unwrap(), FinishOutcome::Behind, "a node has ended meanwhile");
     assert_eq!(finish(1).await.unwrap(), FinishOutcome::Done);
     assert_eq!(finish(1).await.unwrap(), FinishOutcome::Lost, "once");
-    assert_eq!(run::get(&ann(), &db, done.id).await.unwrap().status, RunStatus::Succeeded);
+    assert_eq!(
+        job::get::<RunRow>(&ann(), &db, done.id).await.unwrap().status,
+        RunStatus::Succeeded
+    );
     assert!(background_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
     assert!(claim(&db).await.is_none());
 }
@@ -238,7 +241,7 @@ async fn a_parked_job_is_claimable_once_its_value_arrives() {
     let signal = |name: &str| {
         let value = node(name, "{}");
         let (db, id) = (db.clone(), run.id);
-        async move { waiting_run::signal(&ann(), &db, id, &value, tick()).await.unwrap() }
+        async move { waiting_run::signal(&ann(), &db, id, &value, tick(), None).await.unwrap() }
     };
     assert_eq!(signal("approve").await, SignalOutcome::Accepted);
     assert_eq!(signal("approve").await, SignalOutcome::Already);
@@ -250,7 +253,7 @@ async fn a_parked_job_is_claimable_once_its_value_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_of_a_server_of_the_release_before_are_claimed() {
+async fn jobs_of_the_previous_release_are_claimed() {
     let url = test_database().await;
     let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
     let mut old_server = PgConnection::connect(&url).await.unwrap();

@@ -3,6 +3,7 @@
 mod graphs;
 mod idempotency;
 mod jobs;
+mod migrations;
 mod recorder;
 mod retention;
 mod run_events;

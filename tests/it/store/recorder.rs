@@ -25,7 +25,7 @@ async fn count(db: &Db) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_thousand_acknowledged_runs_take_few_transactions_and_all_are_there() {
+async fn five_thousand_acknowledged_runs_need_few_transactions() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let writer = tokio::spawn(writer.run());
@@ -53,7 +53,7 @@ async fn five_thousand_acknowledged_runs_take_few_transactions_and_all_are_there
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_the_database_refuses_does_not_take_others_with_it() {
+async fn a_refused_row_does_not_affect_others() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let tasks: Vec<_> = (0..20)
@@ -86,7 +86,7 @@ async fn a_row_that_the_database_refuses_does_not_take_others_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_handed_over_twice_is_kept_once() {
+async fn a_run_that_is_recorded_twice_is_stored_once() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let writer = tokio::spawn(writer.run());
@@ -99,7 +99,7 @@ async fn a_run_handed_over_twice_is_kept_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closing_writes_what_was_taken_and_takes_no_more() {
+async fn closing_writes_accepted_runs_and_refuses_new_ones() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Async);
     for _ in 0..1500 {

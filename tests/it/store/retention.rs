@@ -1,10 +1,12 @@
-//! What is old goes, in steps; what is not stays.
+//! Old rows are removed in steps; others stay.
 
 use dsrs_server::store::batch::{self, BatchRow, ItemCounts, UsageTotals};
 use dsrs_server::store::batch_upload::BatchUpload;
 use dsrs_server::store::dataset;
 use dsrs_server::store::dataset_edit::{self, NewDatasetVersion, NewExample};
-use dsrs_server::store::job::{JobEnd, Lease, claim_by_id, finish};
+use dsrs_server::store::evaluation::{self, EvaluationRow, EvaluationTotals, JudgingTotals};
+use dsrs_server::store::job::{self, JobEnd, JobType, Lease, claim_by_id, finish};
+use dsrs_server::store::optimization::{self, OptimizationRow};
 use dsrs_server::store::retention::{ExpiredRows, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::{Db, ListQuery, StoreError, background_run};
@@ -12,6 +14,7 @@ use sqlx::Connection;
 use uuid::Uuid;
 
 use super::{ann, database, run, tick};
+use crate::support::test_database;
 
 async fn ids(db: &Db) -> Vec<Uuid> {
     let page =
@@ -19,7 +22,7 @@ async fn ids(db: &Db) -> Vec<Uuid> {
     page.items.iter().map(|run| run.id).collect()
 }
 
-/// How many rows of a kind go that ended before now, at most 10 at a time.
+/// The number of removed rows of a kind that ended before now, at most 10 at a time.
 async fn steps(db: &Db, old: ExpiredRows) -> Vec<u64> {
     let before = tick();
     let mut steps = vec![remove(&ann(), db, old, before, 10).await.unwrap()];
@@ -32,7 +35,7 @@ async fn steps(db: &Db, old: ExpiredRows) -> Vec<u64> {
 async fn ended(db: &Db) -> Uuid {
     let row = run("q");
     let row = RunRow { finished_at: Some(tick()), ..row };
-    background_run::accept(&ann(), db, &row, "{}").await.unwrap();
+    background_run::accept(&ann(), db, &row, "{}", None).await.unwrap();
     let lease = Lease { job: row.id, holder: Uuid::now_v7() };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     let finished = background_run::finish(db, lease, &row, 0).await.unwrap();
@@ -44,7 +47,7 @@ async fn ended(db: &Db) -> Uuid {
 async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
     let db = database().await;
     let waiting = run("q");
-    background_run::accept(&ann(), &db, &waiting, "{}").await.unwrap();
+    background_run::accept(&ann(), &db, &waiting, "{}", None).await.unwrap();
     for _ in 0..24 {
         ended(&db).await;
     }
@@ -78,32 +81,32 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
         finished_at: None,
         created_by: "ann".to_owned(),
     };
-    upload.accept(&row, "{}").await.unwrap();
+    upload.accept(&row, "{}", None).await.unwrap();
     id
 }
 
-async fn end(db: &Db, batch: Uuid) {
-    let lease = Lease { job: batch, holder: Uuid::now_v7() };
+async fn end(db: &Db, kind: JobType, id: Uuid) {
+    let lease = Lease { job: id, holder: Uuid::now_v7() };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     let end = JobEnd { status: RunStatus::Cancelled, error: None, at: tick() };
-    assert!(finish(db, batch::JOB, lease, end).await.unwrap());
+    assert!(finish(db, kind, lease, end).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_goes_out_of_sight_at_once_and_its_items_step_by_step() {
+async fn a_batch_is_hidden_at_once_and_its_items_are_removed_in_steps() {
     let db = database().await;
     let (old, other) = (batch_of(&db, 25).await, batch_of(&db, 3).await);
-    end(&db, old).await;
+    end(&db, batch::JOB, old).await;
     for kind in [ExpiredRows::BatchItems, ExpiredRows::EmptyBatches, ExpiredRows::Runs] {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: it is still seen");
     }
     assert_eq!(steps(&db, ExpiredRows::Batches).await, [1]);
-    let gone = batch::get(&ann(), &db, old).await;
+    let gone = job::get::<BatchRow>(&ann(), &db, old).await;
     assert!(matches!(gone, Err(StoreError::NotFound { .. })));
     assert_eq!(steps(&db, ExpiredRows::EmptyBatches).await, [0], "it is not empty yet");
     assert_eq!(steps(&db, ExpiredRows::BatchItems).await, [10, 10, 5]);
     assert_eq!(steps(&db, ExpiredRows::EmptyBatches).await, [1]);
-    assert_eq!(batch::get(&ann(), &db, other).await.unwrap().counts.open(), 3);
+    assert_eq!(job::get::<BatchRow>(&ann(), &db, other).await.unwrap().counts.open(), 3);
     assert_eq!(
         batch::results(&ann(), &db, other, ListQuery::new(None, 10)).await.unwrap().items.len(),
         3
@@ -143,8 +146,8 @@ const OF_DATASETS: [ExpiredRows; 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dataset_goes_once_it_was_deleted_long_ago_and_no_job_may_read_it() {
-    let url = crate::support::test_database().await;
+async fn an_old_deleted_dataset_is_removed_when_no_job_uses_it() {
+    let url = test_database().await;
     let db = Db::connect(&url, &dsrs_server::store::PoolSettings::default()).await.unwrap();
     for name in ["old", "other"] {
         dataset_of(&db, name, 12).await;
@@ -175,5 +178,108 @@ async fn a_dataset_goes_once_it_was_deleted_long_ago_and_no_job_may_read_it() {
     assert_eq!(dataset::get(&ann(), &db, "other", None).await.unwrap().version.count, 12);
     for kind in OF_DATASETS {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: only that one");
+    }
+}
+
+async fn evaluation(db: &Db) -> Uuid {
+    let row = EvaluationRow {
+        id: Uuid::now_v7(),
+        graph_id: Uuid::nil(),
+        graph_name: "q".to_owned(),
+        graph_version: 1,
+        state_version: 1,
+        dataset: "{}".to_owned(),
+        metric: "{}".to_owned(),
+        status: RunStatus::Queued,
+        concurrency: None,
+        max_errors: None,
+        timeout_ms: None,
+        record: false,
+        tally: EvaluationTotals { total: 12, ..EvaluationTotals::default() },
+        spent: UsageTotals::default(),
+        judging: JudgingTotals::default(),
+        error: None,
+        created_at: tick(),
+        started_at: None,
+        finished_at: None,
+        created_by: "ann".to_owned(),
+    };
+    evaluation::create(&ann(), db, &row, "{}", None).await.unwrap();
+    row.id
+}
+
+async fn optimization(db: &Db) -> Uuid {
+    let row = OptimizationRow {
+        id: Uuid::now_v7(),
+        graph_id: Uuid::nil(),
+        graph_name: "q".to_owned(),
+        graph_version: 1,
+        state_version: 1,
+        optimizer: "copro".to_owned(),
+        request: "{}".to_owned(),
+        status: RunStatus::Queued,
+        spent: UsageTotals::default(),
+        seconds: 0.0,
+        candidates: 0,
+        result: None,
+        best: None,
+        found_state: None,
+        activated: None,
+        error: None,
+        created_at: tick(),
+        started_at: None,
+        finished_at: None,
+        created_by: "ann".to_owned(),
+    };
+    optimization::accept(&ann(), db, &row, "{}", None).await.unwrap();
+    row.id
+}
+
+/// Twelve results of each evaluation and twelve candidates of each optimization.
+const FILL: &str = "
+    insert into evaluation_results (evaluation_id, position, workspace_id, example_id, score, usage,
+                                    judging, parse_reports, duration_ms)
+    select id, position, workspace_id, position::text, 1, '{}', '{}', '{}', 1
+    from evaluations, generate_series(1, 12) position;
+    insert into optimization_candidates (optimization_id, number, workspace_id, parents, origin, scores,
+                                         state)
+    select id, number, workspace_id, '{}', '{}', '{}', '{}'
+    from optimizations, generate_series(1, 12) number";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_evaluations_and_optimizations_are_hidden_at_once_and_removed_in_steps() {
+    let url = test_database().await;
+    let db = Db::connect(&url, &dsrs_server::store::PoolSettings::default()).await.unwrap();
+    let evaluations = [evaluation(&db).await, evaluation(&db).await];
+    let optimizations = [optimization(&db).await, optimization(&db).await];
+    let mut connection = sqlx::PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(FILL).execute(&mut connection).await.unwrap();
+    let kinds = || ExpiredRows::OF_EVALUATIONS.iter().chain(ExpiredRows::OF_OPTIMIZATIONS);
+    for kind in kinds() {
+        assert_eq!(steps(&db, *kind).await, [0], "{kind:?}: none has ended");
+    }
+    let before = tick();
+    end(&db, evaluation::JOB, evaluations[0]).await;
+    end(&db, optimization::JOB, optimizations[0]).await;
+    for kind in kinds() {
+        assert_eq!(remove(&ann(), &db, *kind, before, 10).await.unwrap(), 0, "{kind:?}: too early");
+    }
+    assert_eq!(steps(&db, ExpiredRows::Evaluations).await, [1]);
+    let hidden = job::get::<EvaluationRow>(&ann(), &db, evaluations[0]).await;
+    assert!(matches!(hidden, Err(StoreError::NotFound { .. })));
+    assert_eq!(steps(&db, ExpiredRows::EmptyEvaluations).await, [0], "it is not empty yet");
+    assert_eq!(steps(&db, ExpiredRows::EvaluationResults).await, [10, 2]);
+    assert_eq!(steps(&db, ExpiredRows::EmptyEvaluations).await, [1]);
+    assert_eq!(steps(&db, ExpiredRows::Optimizations).await, [1]);
+    let hidden = job::get::<OptimizationRow>(&ann(), &db, optimizations[0]).await;
+    assert!(matches!(hidden, Err(StoreError::NotFound { .. })));
+    assert_eq!(steps(&db, ExpiredRows::EmptyOptimizations).await, [0], "it is not empty yet");
+    assert_eq!(steps(&db, ExpiredRows::Candidates).await, [10, 2]);
+    assert_eq!(steps(&db, ExpiredRows::EmptyOptimizations).await, [1]);
+    job::get::<EvaluationRow>(&ann(), &db, evaluations[1]).await.unwrap();
+    let other = job::get::<OptimizationRow>(&ann(), &db, optimizations[1]).await.unwrap();
+    assert_eq!(other.candidates, 12);
+    for kind in kinds() {
+        assert_eq!(steps(&db, *kind).await, [0], "{kind:?}: only those");
     }
 }

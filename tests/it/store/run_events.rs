@@ -1,4 +1,4 @@
-//! What is told of runs while they go on: kept for an hour, and its count as long as the run.
+//! Events of running runs: they are stored for an hour, their count as long as the run.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ async fn last_ids(db: &Db, run: Uuid) -> Vec<i64> {
     rows.into_iter().map(|row| row.last_id).collect()
 }
 
-/// Removes what is older than an hour by then.
+/// Removes everything older than an hour at that time.
 async fn purge(db: &Db, at: DateTime<Utc>) {
     while run_event::purge(db, at).await.unwrap() > 0 {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn old_events_go_but_for_the_newest_of_a_run_that_is_not_done() {
+async fn old_events_are_removed_except_the_newest_of_an_unfinished_run() {
     let db = database().await;
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
-    background_run::accept(&ann(), &db, &run, "{}").await.unwrap();
+    background_run::accept(&ann(), &db, &run, "{}", None).await.unwrap();
     let start = tick();
     let until = Duration::from_secs(3 * 3600);
     let jobs = job::claim(&db, &[background_run::JOB], &[Uuid::now_v7()], until).await.unwrap();

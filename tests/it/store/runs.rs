@@ -4,7 +4,7 @@ use dsrs_server::config::Record;
 use dsrs_server::store::graph::GraphRef;
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::run_recorder::recorder;
-use dsrs_server::store::{Db, ListQuery, Scope};
+use dsrs_server::store::{Db, ListQuery, Scope, job};
 use uuid::Uuid;
 
 use super::{ann, database, make, name, run as new_run};
@@ -25,7 +25,7 @@ async fn names(db: &Db, filter: RunFilter) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_comes_back_as_it_was_handed_over() {
+async fn a_run_is_returned_as_recorded() {
     let db = database().await;
     let mut given = new_run("reply");
     given.inputs = "{\"z\" :\"\\u0000\", \"a\":1.50}".into();
@@ -33,9 +33,9 @@ async fn a_run_comes_back_as_it_was_handed_over() {
     given.created_by = "whatever stands here, the scope counts".into();
     record(&db, std::slice::from_ref(&given)).await;
     let expected = RunRow { created_by: "ann".into(), ..given };
-    assert_eq!(run::get(&ann(), &db, expected.id).await.unwrap(), expected);
+    assert_eq!(job::get::<RunRow>(&ann(), &db, expected.id).await.unwrap(), expected);
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
-    let unseen = run::get(&stranger, &db, expected.id).await.unwrap_err();
+    let unseen = job::get::<RunRow>(&stranger, &db, expected.id).await.unwrap_err();
     assert_eq!(unseen.to_string(), format!("no run \"{}\"", expected.id));
 }
 

@@ -1,10 +1,10 @@
-//! What is in force is found by looks into indexes.
+//! Active versions are found by index look-ups.
 
 use std::path::Path;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
-/// The prepared queries that ask for the version in force, and nothing else, as they are compiled in.
+/// The prepared queries for the active version alone, as compiled in.
 fn queries() -> Vec<String> {
     let prepared = Path::new(env!("CARGO_MANIFEST_DIR")).join(".sqlx");
     let files = std::fs::read_dir(prepared).unwrap().map(|file| file.unwrap().path());
@@ -34,7 +34,7 @@ const GRAPHS: &str = "
     analyze";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_version_in_force_is_found_by_indexes_alone_among_many_graphs() {
+async fn the_active_version_is_found_by_indexes_alone() {
     let url = crate::support::test_database().await;
     let mut connection = PgConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(GRAPHS).execute(&mut connection).await.unwrap();

@@ -10,7 +10,7 @@ use sqlx::Connection;
 use super::{ann, database, make, name, state, tick};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_migrate_at_once_take_turns() {
+async fn concurrent_migrations_are_serialized() {
     let url = crate::support::empty_database().await;
     let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
     assert!(!db.is_migrated().await.unwrap());
@@ -28,7 +28,7 @@ async fn servers_that_migrate_at_once_take_turns() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_release_starts_on_a_database_that_a_newer_one_has_migrated() {
+async fn an_older_release_starts_on_a_newer_database() {
     let url = crate::support::test_database().await;
     let mut connection = sqlx::PgConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(
@@ -44,7 +44,7 @@ async fn an_older_release_starts_on_a_database_that_a_newer_one_has_migrated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_where_nobody_listens_is_told_at_once_and_without_its_password() {
+async fn an_unreachable_address_is_reported_at_once_without_its_password() {
     let url = "postgres://someone:s3cret@127.0.0.1:1/nowhere";
     let error = Db::connect(url, &PoolSettings::default()).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
@@ -52,7 +52,7 @@ async fn an_address_where_nobody_listens_is_told_at_once_and_without_its_passwor
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_change_of_a_graph_moves_the_epoch_here_and_on_other_servers() {
+async fn every_change_of_a_graph_moves_the_epoch_on_all_servers() {
     let url = crate::support::test_database().await;
     let here = Db::connect(&url, &PoolSettings::default()).await.unwrap();
     let there = Db::connect(&url, &PoolSettings::default()).await.unwrap();

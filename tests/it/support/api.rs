@@ -19,6 +19,8 @@ use super::{Remote, test_database};
 /// A service with a database of its own, and a caller of it.
 pub struct Api {
     pub database: String,
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
     pub shutdown: Shutdown,
     pub app: Arc<App>,
     remote: Remote,
@@ -60,11 +62,11 @@ impl Answer {
     /// The problem's `errors` as `POINTER CODE`.
     pub fn errors(&self) -> Vec<String> {
         let problem = self.json();
-        let told = |error: &Value| {
+        let describe = |error: &Value| {
             let text = |name: &str| error[name].as_str().unwrap().to_owned();
             format!("{} {}", text("pointer"), text("code"))
         };
-        problem["errors"].as_array().unwrap().iter().map(told).collect()
+        problem["errors"].as_array().unwrap().iter().map(describe).collect()
     }
 
     /// The same answer, if it has this status.
@@ -97,20 +99,22 @@ impl Api {
         let mut config = Config::load(&Flags::default(), &env).unwrap();
         // This process is the tests, not the server.
         config.sandbox.program = env!("CARGO_BIN_EXE_dsrs-server").into();
-        let db = Db::connect(database, &PoolSettings::default()).await.unwrap();
+        let max_staleness = config.database.max_staleness;
+        let pool = PoolSettings { max_staleness, ..PoolSettings::default() };
+        let db = Db::connect(database, &pool).await.unwrap();
         let models = Models::new(lm.map(model), None);
         let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
         let (app, background) = App::start(&config, db, models, metrics, shutdown.clone());
         app.tools_tried().await;
-        let router = http::router(app.clone(), config.api_keys.clone());
+        let router = http::router(app.clone(), &config);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let remote = Remote::new(&url);
-        Self { database: database.to_owned(), shutdown, app, remote, background, server }
+        Self { database: database.to_owned(), url, shutdown, app, remote, background, server }
     }
 
-    /// Ends the service; what was taken is written.
+    /// Stops the service; accepted runs are written.
     pub async fn stop(self) {
         self.server.abort();
         let _ = self.server.await;

@@ -1,8 +1,8 @@
-//! One throwaway Postgres for a whole run of this binary, started by the first test that asks.
+//! One throwaway Postgres for a whole run of this binary, started by the first test that needs it.
 //!
-//! It is the product's own private Postgres. Since a static is never dropped, a shell stands guard
-//! over it: it reads from a pipe that only this process holds, so however this process ends, the
-//! pipe ends too, and the shell ends Postgres and removes its files.
+//! It is the product's own private Postgres. Since a static is never dropped, a shell watches it:
+//! it reads from a pipe that only this process has open. When this process ends, for whatever
+//! reason, the pipe ends, and the shell stops Postgres and removes its files.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -61,8 +61,8 @@ fn guard(postgres: &PrivatePostgres, data_dir: &Path) -> Child {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", GUARD, "guard"]).arg(postgres.pid().to_string());
     command.args([data_dir, postgres.directory(), postgres.socket_dir()]);
-    // Its own group, so that a Ctrl-C leaves it to do its work; no output, so that nobody who
-    // reads ours waits for it.
+    // Its own process group, so that Ctrl-C does not stop it; no output, so that no reader of ours
+    // waits for it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()
 }

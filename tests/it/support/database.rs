@@ -26,7 +26,7 @@ pub async fn empty_database() -> String {
     url_of(&name)
 }
 
-/// Takes a test's database away, cutting its connections.
+/// Drops a test's database and its connections.
 pub async fn drop_database(url: &str) {
     let name = url.split(['/', '?']).find(|part| part.starts_with("test_")).unwrap();
     administer(&format!("DROP DATABASE {name} WITH (FORCE)")).await;

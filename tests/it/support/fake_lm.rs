@@ -1,5 +1,5 @@
-//! A provider that misbehaves on purpose: a plain socket that speaks just enough HTTP to take chat
-//! requests, and answers, stalls or breaks off as its script says.
+//! A provider that misbehaves on purpose: a plain socket with just enough HTTP to read chat
+//! requests, which answers, stalls or disconnects according to its script.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that is long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the provider does with one request.
@@ -21,7 +21,7 @@ pub enum Does {
     SayLate(Duration, String),
     /// Answers this status, these headers and this body.
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// Takes the request and never answers; notices when the caller leaves.
+    /// Reads the request and never answers; records when the client disconnects.
     Stall,
     /// Answers this text once the gate is open; notices when the caller leaves.
     Hold(Gate, String),
@@ -68,14 +68,14 @@ impl Asked {
         self.body["messages"].as_array().unwrap().clone()
     }
 
-    /// Everything that was said, in one text.
+    /// All messages as one text.
     pub fn text(&self) -> String {
         let messages = self.messages();
         let said = messages.iter().map(|message| message["content"].as_str().unwrap());
         said.collect::<Vec<_>>().join("\n")
     }
 
-    /// What the last user message says: no demonstrations, no instruction.
+    /// The last user message, without demos and instruction.
     pub fn question(&self) -> String {
         let messages = self.messages();
         let last = messages.iter().rfind(|message| message["role"] == "user").unwrap();

@@ -1,10 +1,13 @@
-//! What tests stand on: a Postgres of their own, and the server as a process.
+//! The support of the tests: their own Postgres, and the server as a process.
 
 mod api;
 mod cluster;
+mod cut_wire;
 mod database;
+mod database_proxy;
 mod documented;
 mod fake_lm;
+mod raw;
 mod remote;
 mod server;
 pub mod source;
@@ -13,8 +16,11 @@ use std::path::PathBuf;
 
 pub use api::{Answer, Api, friendly_lm, one_node, support_reply};
 pub use cluster::{cluster, pg_options, scratch_dir};
+pub use cut_wire::{Cut, CutWire};
 pub use database::{drop_database, empty_database, test_database};
+pub use database_proxy::DatabaseProxy;
 pub use fake_lm::{Asked, Does, FakeLm, Gate, sections};
+pub use raw::raw_request;
 pub use remote::{Event, Remote};
 pub use server::{Refused, Server, ServerSetup};
 

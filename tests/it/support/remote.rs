@@ -1,4 +1,4 @@
-//! A caller of a server, wherever that runs.
+//! A client of a server at any address.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Answer, documented};
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that is long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Cheap to clone; clones share their connections.
@@ -30,7 +30,7 @@ impl Remote {
         self.send(Method::GET, path, &[], None).await
     }
 
-    /// Asks until the answer is what is waited for.
+    /// Repeats the request until the condition holds.
     pub async fn until(&self, path: &str, done: impl Fn(&Answer) -> bool) -> Answer {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -44,7 +44,7 @@ impl Remote {
         }
     }
 
-    /// Every item of a list, page by page; `items` is the member of a page that holds them.
+    /// Every item of a list, page by page; `items` is their member in a page.
     pub async fn pages(&self, path: &str, items: &str, limit: usize) -> Vec<Value> {
         let (mut found, mut next) = (Vec::new(), String::new());
         loop {
@@ -138,7 +138,7 @@ impl Remote {
     }
 }
 
-/// An answer in events, read as they come. Dropping it leaves.
+/// A response of events, read as they arrive. Dropping it disconnects.
 pub struct EventReader {
     answer: reqwest::Response,
     text: String,
@@ -174,7 +174,7 @@ impl EventReader {
         }
     }
 
-    /// Reads on, without a look at events, until this text has come.
+    /// Reads until this text has arrived, without parsing events.
     pub async fn pass(&mut self, mark: &str) {
         while !self.text.contains(mark) {
             let seen = self.text.len().saturating_sub(mark.len());

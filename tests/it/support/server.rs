@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::cluster::scratch_dir;
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that is long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server to be started: its settings and its directory, which outlives every process of it.
@@ -19,7 +19,9 @@ pub struct ServerSetup {
     directory: TempDir,
     env: Vec<(String, String)>,
     args: Vec<String>,
-    heard: bool,
+    /// A program that starts the server, with its arguments.
+    starter: &'static [&'static str],
+    has_log_reader: bool,
 }
 
 /// The command that serves.
@@ -47,7 +49,7 @@ impl ServerSetup {
         let directory =
             tempfile::Builder::new().prefix("server-").tempdir_in(scratch_dir()).unwrap();
         let args = vec![SERVE.to_owned()];
-        let setup = Self { directory, env: Vec::new(), args, heard: true };
+        let setup = Self { directory, env: Vec::new(), args, starter: &[], has_log_reader: true };
         let mut setup = setup.env("DSRS_BIND", "127.0.0.1:0").env("DSRS_SHUTDOWN_TIMEOUT", "5s");
         for name in ["PATH", "HOME", "PG_BIN", "TMPDIR"] {
             if let Ok(text) = std::env::var(name) {
@@ -81,9 +83,17 @@ impl ServerSetup {
         self
     }
 
-    /// Logs into a pipe that nobody reads any more.
-    pub fn unheard(mut self) -> Self {
-        self.heard = false;
+    /// Logs into a pipe without a reader.
+    pub fn without_log_reader(mut self) -> Self {
+        self.has_log_reader = false;
+        self
+    }
+
+    /// Without the right to change users, as in some containers. Only root has it.
+    pub fn without_setuid(mut self) -> Self {
+        if rustix::process::geteuid().is_root() {
+            self.starter = &["/usr/bin/setpriv", "--bounding-set=-setuid", "--inh-caps=-setuid"];
+        }
         self
     }
 
@@ -100,10 +110,11 @@ impl ServerSetup {
     /// Starts it and waits for its start-up block, or for its end.
     pub fn try_start(&self) -> Result<Server, Refused> {
         let log = self.log();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dsrs-server"));
-        command.args(&self.args).env_clear().envs(self.env.iter().cloned());
+        let words = [self.starter, &[env!("CARGO_BIN_EXE_dsrs-server")]].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).args(&self.args).env_clear().envs(self.env.iter().cloned());
         command.current_dir(self.directory()).stdin(Stdio::null()).stdout(Stdio::piped());
-        match self.heard {
+        match self.has_log_reader {
             true => command.stderr(std::fs::File::create(&log).unwrap()),
             false => command.stderr(std::io::pipe().unwrap().1),
         };
@@ -138,7 +149,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Asks it to end and waits.
+    /// Sends SIGTERM and waits.
     pub fn stop(mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.wait()
@@ -165,7 +176,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Asked first, so that its Postgres ends with it.
+        // SIGTERM first, so that its Postgres stops with it.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
             let _ = self.child.wait();

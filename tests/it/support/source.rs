@@ -1,7 +1,7 @@
 //! Rust source as identifiers, comments and strings, for tests that read the code. Knows just enough
-//! of the syntax to tell them apart.
+//! of the syntax to distinguish them.
 
-/// A piece of Rust source that a reader reads.
+/// A token of Rust source.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Token<'t> {
     Identifier { line: usize, name: &'t str },

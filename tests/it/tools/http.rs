@@ -96,8 +96,11 @@ async fn arguments_go_to_path_query_and_body_and_json_returns_as_data() {
 #[tokio::test]
 async fn a_secret_is_sent_in_its_header_and_nowhere_else() {
     let (address, seen) = server().await;
-    let settings = [("DSRS_TOOLS_ALLOW", address.as_str()), ("DSRS_SECRETS__PARCELS", "hush-7")];
-    let toolbox = toolbox(&settings);
+    let toolbox = toolbox(&[
+        ("DSRS_TOOLS_ALLOW", &address),
+        ("DSRS_SECRETS__PARCELS", "hush-7"),
+        ("DSRS_SECRETS__PARCELS__HOSTS", &address),
+    ]);
     let mut entry = get_tool(&format!("http://{address}/echo/x"));
     entry["headers"] = json!({
         "Authorization": {"secret": "PARCELS", "prefix": "Bearer "},
@@ -119,6 +122,41 @@ async fn a_secret_is_sent_in_its_header_and_nowhere_else() {
 }
 
 #[tokio::test]
+async fn a_secret_goes_to_the_hosts_of_its_setting_only() {
+    let ((own, seen), (other, elsewhere)) = (server().await, server().await);
+    let (allow, port) = (format!("{own},{other}"), other.rsplit(':').next().unwrap());
+    let text = [("DSRS_TOOLS_ALLOW", allow.as_str()), ("DSRS_SECRETS__KEY", "hush-7")];
+    let bound = [&text[..], &[("DSRS_SECRETS__KEY__HOSTS", own.as_str())]].concat();
+    let (bound, unbound) = (toolbox(&bound), toolbox(&text));
+    let entry = |url: &str| {
+        let mut entry = get_tool(url);
+        entry["headers"] = json!({"X-Key": {"secret": "KEY"}});
+        entry
+    };
+    let refusal = |toolbox, url: &str| http_tool(toolbox, &entry(url)).err().unwrap();
+    let got = http_tool(&bound, &entry(&format!("http://{own}/echo/{{path}}"))).unwrap();
+    call(&got, &json!({"path": format!("//{other}/echo/x")})).await.unwrap();
+    assert_eq!(seen.0.lock().unwrap().len(), 1);
+    // Any other host is refused when the definition is checked, whatever the URL contains.
+    for url in [
+        format!("http://{other}/echo/x"),
+        format!("http://{other}/{own}/echo/{{path}}?host={own}"),
+        format!("http://127.1:{port}/echo/x"),
+    ] {
+        let refused = refusal(&bound, &url);
+        let expected = format!(
+            "header `x-key`: the secret \"KEY\" may not go to `127.0.0.1` (port {port}), which is not \
+             in the server's `secrets.KEY.hosts`"
+        );
+        assert_eq!(refused, expected, "{url}");
+    }
+    // Without a list there is no host to go to.
+    let refused = refusal(&unbound, &format!("http://{own}/echo/x"));
+    assert!(refused.ends_with("the server's `secrets.KEY.hosts` lists no host"), "{refused}");
+    assert!(elsewhere.0.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn responses_that_are_not_json_are_described() {
     let (address, _) = server().await;
     let at = |path: &str| format!("http://{address}{path}");
@@ -134,8 +172,8 @@ async fn responses_that_are_not_json_are_described() {
     );
     let packed = ask(&address, &at("/packed")).await.unwrap_err();
     assert!(packed.contains("`gzip`"), "{packed}");
-    let nobody = ask("127.0.0.1:9", "http://127.0.0.1:9/").await.unwrap_err();
-    assert!(nobody.contains("cannot be reached"), "{nobody}");
+    let unreachable = ask("127.0.0.1:9", "http://127.0.0.1:9/").await.unwrap_err();
+    assert!(unreachable.contains("cannot be reached"), "{unreachable}");
 }
 
 #[tokio::test]
@@ -159,7 +197,12 @@ async fn a_long_response_is_truncated_and_a_slow_one_times_out() {
 async fn redirects_are_followed_and_secrets_stay_with_their_origin() {
     let ((first, seen), (other, elsewhere)) = (server().await, server().await);
     let allow = format!("{first},{other}");
-    let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", &allow), ("DSRS_SECRETS__S", "hush-7")]);
+    // Even if the secret may go to both, a redirect does not take it along.
+    let toolbox = toolbox(&[
+        ("DSRS_TOOLS_ALLOW", &allow),
+        ("DSRS_SECRETS__S", "hush-7"),
+        ("DSRS_SECRETS__S__HOSTS", &allow),
+    ]);
     let mut entry = get_tool("");
     entry["method"] = json!("POST");
     entry["headers"] = json!({"Authorization": {"secret": "S"}, "X-Plain": "as it is"});
@@ -199,12 +242,12 @@ async fn no_spelling_of_an_address_bypasses_the_list() {
     ];
     for host in spellings {
         let url = format!("http://{host}:{port}/echo/x");
-        // As it is, where even every public host and `localhost` by its name are allowed ...
+        // Directly, even if every public host and `localhost` by name are allowed ...
         let refused = ask("*,localhost", &url).await.unwrap_err();
         assert!(refused.contains("tools.allow"), "{host}: {refused}");
-        // ... and behind a redirect of a server that is allowed.
+        // ... and after a redirect of an allowed server.
         let redirects = [301, 302, 303, 307, 308];
-        // A header holds no such digits.
+        // A header cannot contain such digits.
         for status in redirects.into_iter().filter(|_| host.is_ascii()) {
             let url = format!("http://{allowed}/to/{status}/{url}");
             let refused = ask(&format!("{allowed},localhost"), &url).await.unwrap_err();

@@ -28,8 +28,8 @@ pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
     example
 });
 
-/// What a settings file allows tools to do, with its MCP servers connected to for as long as the
-/// test runs. `EXAMPLE` stands for the path of the example.
+/// The tools that a settings file allows, with connected MCP servers while the test runs. `EXAMPLE`
+/// is replaced by the path of the example.
 async fn connected(file: &str) -> Arc<ToolSource> {
     let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
     let directory = scratch();
@@ -76,7 +76,7 @@ async fn parcels_are_tracked(toolbox: &ToolSource) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_process_is_started_called_and_restarted() {
     let toolbox = connected(
-        "[secrets]\nPARCELS = 'hush-7'\n[mcp.office]\ncommand = ['EXAMPLE']\n\
+        "[secrets.PARCELS]\nvalue = 'hush-7'\nmcp = ['office']\n[mcp.office]\ncommand = ['EXAMPLE']\n\
          env = { OFFICE_TOKEN = 'key ${PARCELS}' }\ntimeout_ms = 30000",
     )
     .await;
@@ -120,7 +120,7 @@ async fn a_server_over_http_receives_its_headers() {
     BufReader::new(served.0.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let url = url.trim();
     let toolbox = connected(&format!(
-        "[secrets]\nPARCELS = 'hush-7'\n[mcp.office]\nurl = '{url}'\n\
+        "[secrets.PARCELS]\nvalue = 'hush-7'\nmcp = ['office']\n[mcp.office]\nurl = '{url}'\n\
          headers = {{ Authorization = 'Bearer ${{PARCELS}}' }}\n[mcp.stranger]\nurl = '{url}'"
     ))
     .await;

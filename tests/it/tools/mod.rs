@@ -31,14 +31,14 @@ fn http_tool(toolbox: &ToolSource, entry: &Value) -> Result<Arc<dyn Tool>, Strin
     toolbox.http(&tool.unwrap_or_else(|| panic!("{problems}")))
 }
 
-/// What a call with these arguments gives, or what the LM is told instead.
+/// The result of a call with these arguments, or the message for the LM.
 async fn call(tool: &Arc<dyn Tool>, args: &Value) -> Result<Value, String> {
     let ctx = Ctx::within(Arc::new(Models::new(None, None)), Duration::from_secs(600));
     let args = Payload::from_json(&args.to_string()).unwrap();
     let args = args.as_map().cloned().unwrap_or_else(Fields::new);
     match tool.call(&ctx, args).await {
         Ok(result) => Ok(serde_json::to_value(result).unwrap()),
-        Err(ToolError::Reported(told)) => Err(told.to_string()),
+        Err(ToolError::Reported(message)) => Err(message.to_string()),
         Err(ToolError::Fatal(error)) => panic!("{error}"),
     }
 }

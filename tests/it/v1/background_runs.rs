@@ -33,13 +33,13 @@ fn stalls_at_the_reply() -> ScriptedLm {
 }
 
 /// An API whose LM stalls at the second node, and a run that has reached it.
-async fn under_way(settings: &[(&str, &str)], database: &str) -> (Api, String) {
+async fn started_run(settings: &[(&str, &str)], database: &str) -> (Api, String) {
     let api = Api::start(database, Some(Arc::new(stalls_at_the_reply())), settings).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let run = api.post(RUNS, ticket()).await.expect(202).json();
-    let kept =
+    let is_stored =
         |answer: &crate::support::Answer| answer.json()["nodes"]["triage"]["status"] == "succeeded";
-    api.until(&format!("/v1/runs/{}", id(&run)), kept).await;
+    api.until(&format!("/v1/runs/{}", id(&run)), is_stored).await;
     (api, id(&run))
 }
 
@@ -129,7 +129,7 @@ async fn a_queued_run_is_cancelled_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_shows_its_progress_and_any_server_can_cancel_it() {
     let database = test_database().await;
-    let (_back, run) = under_way(&[], &database).await;
+    let (_back, run) = started_run(&[], &database).await;
     let front = Api::start(&database, Some(Arc::new(friendly_lm())), &NO_WORKER).await;
     let path = format!("/v1/runs/{run}");
     let so_far = front.get(&path).await.expect(200).json();

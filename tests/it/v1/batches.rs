@@ -14,7 +14,7 @@ const BATCHES: &str = "/v1/graphs/q/batches";
 const LINES: (&str, &str) = ("content-type", "application/jsonl");
 const NO_WORKER: [(&str, &str); 1] = [("DSRS_WORKER_ENABLED", "false")];
 
-/// Answers the question that it is asked, but fails at `bad`, and never answers `slow`.
+/// Answers the question, but fails for `bad` and never answers `slow`.
 fn echo() -> ScriptedLm {
     ScriptedLm::by(|request| {
         let asked = request.chat.turns.iter().map(|turn| turn.content.to_string()).next_back();
@@ -72,7 +72,7 @@ async fn rows(api: &Api, table: &str) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn items_are_run_each_by_itself_and_read_in_their_order_page_by_page() {
+async fn items_run_separately_and_are_paged_in_order() {
     let (api, lm) = api().await;
     let body = json!({"items": numbered(23), "concurrency": 4, "timeout_ms": 60000});
     let accepted = api.post(BATCHES, body).await.expect(202);
@@ -97,7 +97,7 @@ async fn items_are_run_each_by_itself_and_read_in_their_order_page_by_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_fails_leaves_the_others_alone() {
+async fn a_failed_item_does_not_affect_the_others() {
     let (api, _) = api().await;
     let items = questions(["one", "bad", "two"]);
     let accepted = api.post(BATCHES, json!({"items": items})).await.expect(202);
@@ -117,7 +117,7 @@ async fn an_item_that_fails_leaves_the_others_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lines_go_in_with_their_options_in_the_query_and_come_out_as_a_download() {
+async fn lines_are_uploaded_with_query_options_and_downloaded() {
     let (api, _) = api().await;
     let path = format!("{BATCHES}?version=1&concurrency=2");
     let items = lines(&numbered(120)) + "\n  \n" + r#"{"question": "bad"}"#;
@@ -143,7 +143,7 @@ async fn lines_go_in_with_their_options_in_the_query_and_come_out_as_a_download(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_told_with_its_place_and_nothing_is_stored() {
+async fn invalid_items_are_refused_with_their_places_and_nothing_is_stored() {
     let (api, lm) = api().await;
     let mut items = numbered(1200);
     items[3] = json!({"qestion": "?"});
@@ -221,7 +221,7 @@ async fn bodies_that_are_no_batch_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_items_and_counts_have_limits_of_their_own() {
+async fn bodies_items_and_counts_have_separate_limits() {
     let limits = [
         ("DSRS_LIMITS_BODY_BYTES", "1KiB"),
         ("DSRS_LIMITS_BATCH_BYTES", "100KiB"),
@@ -264,7 +264,7 @@ async fn a_repeat_with_the_same_key_is_the_same_batch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_is_cancelled_keeps_what_has_ended_and_begins_nothing_more() {
+async fn a_cancelled_batch_retains_results_and_starts_no_more_items() {
     let database = test_database().await;
     let (back, lm) = api_on(&database, &[]).await;
     let (front, _) = api_on(&database, &NO_WORKER).await;
@@ -298,7 +298,7 @@ async fn a_batch_that_is_cancelled_keeps_what_has_ended_and_begins_nothing_more(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_waits_is_cancelled_at_once_and_listed_with_the_others() {
+async fn a_queued_batch_is_cancelled_at_once_and_listed() {
     let (front, _) = api_on(&test_database().await, &NO_WORKER).await;
     front.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let mut ids = Vec::new();
@@ -339,9 +339,9 @@ async fn without_records_of_runs_there_are_results_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_work_is_done_once_where_that_is_asked_for() {
+async fn with_dedupe_the_same_work_runs_once() {
     let (api, lm) = api().await;
-    // Two nodes that are the same but for their names, and one that is not.
+    // Two nodes that differ only in their names, and another one.
     let node =
         |signature: &str| json!({"strategy": "predict", "signature": signature, "retries": 0});
     let graph = json!({
@@ -383,8 +383,32 @@ async fn the_same_work_is_done_once_where_that_is_asked_for() {
     assert_eq!(asked("one"), 2 + 2 * 3, "what is not asked for is not done");
 }
 
+/// The database's clock is ahead of that of the server, as if the server's were wrong.
+const CLOCK_AHEAD: &str = "
+    create schema ahead;
+    create function ahead.clock_timestamp() returns timestamptz language sql
+    as $$ select pg_catalog.clock_timestamp() + interval '100 days' $$;
+    do $$ begin
+        execute format('alter database %I set search_path = ahead, pg_catalog, public',
+                       current_database());
+    end $$";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn what_ended_long_ago_is_removed_in_the_background() {
+async fn the_age_of_a_run_is_measured_by_the_clock_of_the_database() {
+    let database = test_database().await;
+    let (api, _) = api_on(&database, &[("DSRS_RETENTION_RUNS", "90d")]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let executed = api.post("/v1/graphs/q/execute", json!({"inputs": {"question": "?"}})).await;
+    let run = format!("/v1/runs/{}", executed.expect(200).json()["id"].as_str().unwrap());
+    api.get(&run).await.expect(200);
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    sqlx::raw_sql(CLOCK_AHEAD).execute(&mut connection).await.unwrap();
+    let (ahead, _) = api_on(&database, &[("DSRS_RETENTION_RUNS", "90d")]).await;
+    ahead.until(&run, |answer| answer.status == 404).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_runs_are_removed_in_the_background() {
     let database = test_database().await;
     let (keeps, _) = api_on(&database, &[]).await;
     keeps.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);

@@ -1,4 +1,4 @@
-//! `/v1/datasets`: uploaded in every form, kept in versions, read out, made of runs, looked at against
+//! `/v1/datasets`: uploads in every format, versions, downloads, examples from runs, and checks against
 //! a graph.
 
 use futures_util::future::join_all;
@@ -52,7 +52,7 @@ async fn assert_nothing_is_stored(api: &Api) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn examples_are_kept_in_their_order_with_what_is_known_of_them() {
+async fn examples_retain_their_order_and_metadata() {
     let api = Api::new().await;
     let mut said = numbered(23);
     said[3]["split"] = json!("train");
@@ -84,7 +84,7 @@ async fn examples_are_kept_in_their_order_with_what_is_known_of_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_download_is_what_the_hash_is_of_and_says_the_same_when_it_is_uploaded_again() {
+async fn a_download_has_the_content_hash_and_can_be_uploaded_again() {
     let api = Api::new().await;
     let text: String = numbered(1200).iter().map(|example| example.to_string() + "\n").collect();
     let made = lines(&api, Method::POST, "/v1/datasets?name=many", &text).await.expect(201).json();
@@ -106,7 +106,7 @@ async fn a_download_is_what_the_hash_is_of_and_says_the_same_when_it_is_uploaded
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn versions_never_change_and_share_what_they_say() {
+async fn versions_are_immutable_and_share_examples() {
     let api = Api::new().await;
     upload(&api, "qa", numbered(10)).await;
     let first = api.get("/v1/datasets/qa").await;
@@ -147,7 +147,7 @@ async fn versions_never_change_and_share_what_they_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_given_once_and_free_again_when_its_dataset_is_deleted() {
+async fn a_name_is_unique_and_free_after_deletion() {
     let api = Api::new().await;
     let first = upload(&api, "qa", numbered(1)).await;
     let again = json!({"name": "qa", "examples": numbered(2)});
@@ -169,7 +169,7 @@ async fn a_name_is_given_once_and_free_again_when_its_dataset_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_wrong_is_told_with_its_line_and_nothing_is_stored() {
+async fn all_problems_are_reported_with_their_lines_and_nothing_is_stored() {
     let api = Api::new().await;
     let text = [
         &example("fine", "yes").to_string(),
@@ -228,7 +228,7 @@ async fn limits_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_are_examples_once_it_is_said_which_members_are_what() {
+async fn flat_rows_need_the_names_of_inputs() {
     let api = Api::new().await;
     let rows = json!([
         {"q": "2+2", "a": "4", "why": "it is", "id": 7, "split": "train"},
@@ -288,9 +288,9 @@ async fn hostile_tables_are_refused_with_their_lines() {
         ("a,b\n1,2\n3\n", "the row has 1 cells, the header 2 (line 3)"),
         (
             "a,b\n1,\"2\n3,4\n",
-            "a cell is not closed, or a quotation mark in it not doubled (line 2)",
+            "a cell is not closed, or has a quotation mark that is not doubled (line 2)",
         ),
-        ("a,b\n1,\"x\n2,\"y\n", "behind the closing quotation mark of a cell"),
+        ("a,b\n1,\"x\n2,\"y\n", "after its closing quotation mark"),
     ] {
         let refused = table(&api, "name=t&inputs=a", text).await.expect(422);
         assert!(refused.text.contains(part), "{text:?}: {}", refused.text);
@@ -309,7 +309,7 @@ async fn hostile_tables_are_refused_with_their_lines() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_become_examples_of_what_they_gave_or_should_have_given() {
+async fn runs_become_examples_with_outputs_or_corrections() {
     let api = Api::new().await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let run = async |question: &str| {
@@ -320,33 +320,33 @@ async fn runs_become_examples_of_what_they_gave_or_should_have_given() {
     let (one, other, third) = (run("one").await, run("other").await, run("third").await);
     let body = json!({"runs": [one, other], "split": "train",
         "corrections": {other.clone(): {"answer": "no", "why": "it was wrong"}}});
-    let made = api.post("/v1/datasets/kept/from-runs", &body).await.expect(201);
-    assert_eq!(made.header("location"), "/v1/datasets/kept");
+    let made = api.post("/v1/datasets/reviewed/from-runs", &body).await.expect(201);
+    assert_eq!(made.header("location"), "/v1/datasets/reviewed");
     let made = made.json();
     assert_eq!((&made["version"], &made["added"]), (&json!(1), &json!(2)));
-    let found = examples(&api, "/v1/datasets/kept/examples", 5).await;
+    let found = examples(&api, "/v1/datasets/reviewed/examples", 5).await;
     let said = |place: usize| (&found[place]["inputs"], &found[place]["expected"]);
     assert_eq!(said(0), (&json!({"question": "one"}), &json!({"answer": "Dear customer"})));
     let corrected = json!({"answer": "no", "why": "it was wrong"});
     assert_eq!(said(1), (&json!({"question": "other"}), &corrected));
     assert_eq!(found[1]["split"], "train");
-    let same = api.post("/v1/datasets/kept/from-runs", &body).await.expect(200).json();
+    let same = api.post("/v1/datasets/reviewed/from-runs", &body).await.expect(200).json();
     assert_eq!(
         (&same["version"], &same["added"], &same["duplicates"]),
         (&json!(1), &json!(0), &json!(2))
     );
     let more = json!({"runs": [one, third], "expected": "none"});
-    let more = api.post("/v1/datasets/kept/from-runs", more).await.expect(200).json();
+    let more = api.post("/v1/datasets/reviewed/from-runs", more).await.expect(200).json();
     assert_eq!(
         (&more["version"], &more["count"], &more["added"]),
         (&json!(2), &json!(4), &json!(2))
     );
-    let found = examples(&api, "/v1/datasets/kept/examples", 5).await;
+    let found = examples(&api, "/v1/datasets/reviewed/examples", 5).await;
     assert_eq!(
         (&found[3]["inputs"], &found[3]["expected"]),
         (&json!({"question": "third"}), &json!({}))
     );
-    let text = api.get("/v1/datasets/kept/examples?format=jsonl").await.expect(200).text;
+    let text = api.get("/v1/datasets/reviewed/examples?format=jsonl").await.expect(200).text;
     let hash = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(more["content_hash"], hash, "what was appended counts like what was uploaded");
 }
@@ -367,7 +367,7 @@ async fn runs_that_are_no_examples_are_all_named() {
     let none = "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
     let body = json!({"runs": [fine, none, of_other, failed, fine], "corrections": {"x": {}},
         "split": "no way", "odd": 1});
-    let refused = api.post("/v1/datasets/kept/from-runs", body).await.expect(422);
+    let refused = api.post("/v1/datasets/reviewed/from-runs", body).await.expect(422);
     let wanted = [
         "/runs/4 duplicate_name",
         "/corrections/x invalid_value",
@@ -385,7 +385,7 @@ async fn runs_that_are_no_examples_are_all_named() {
     assert_eq!(refused.expect(404).code(), "not_found");
 }
 
-/// A graph with inputs and outputs of many types, which asks no LM.
+/// A graph with inputs and outputs of many types that calls no LM.
 fn typed() -> Value {
     json!({
         "name": "typed",
@@ -400,7 +400,7 @@ fn typed() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dataset_is_looked_at_against_a_graph_before_it_is_used() {
+async fn a_dataset_can_be_checked_against_a_graph() {
     let api = Api::new().await;
     let graph = api.post("/v1/graphs", typed()).await.expect(201).json();
     assert_eq!(graph["outputs"].as_object().unwrap().len(), 2);
@@ -447,7 +447,7 @@ async fn a_dataset_is_looked_at_against_a_graph_before_it_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cells_are_read_as_what_the_graph_takes() {
+async fn cells_are_converted_to_the_types_of_the_graph() {
     let api = Api::new().await;
     api.post("/v1/graphs", typed()).await.expect(201);
     let text = "text,times,loud,tags,mood,sum,said\n\
@@ -471,7 +471,7 @@ async fn cells_are_read_as_what_the_graph_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_split_by_seed_is_stable_complete_and_gives_way_to_what_examples_say() {
+async fn a_split_by_seed_is_stable_and_explicit_splits_win() {
     let api = Api::new().await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let mut said = numbered(200);
@@ -516,7 +516,7 @@ async fn a_split_by_seed_is_stable_complete_and_gives_way_to_what_examples_say()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_that_are_kept_at_once_are_all_kept_whoever_makes_the_dataset() {
+async fn concurrent_additions_of_runs_all_succeed() {
     let api = Api::new().await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let mut runs = Vec::new();
@@ -525,12 +525,13 @@ async fn runs_that_are_kept_at_once_are_all_kept_whoever_makes_the_dataset() {
         let run = api.post("/v1/graphs/q/execute", body).await.expect(200).json();
         runs.push(json!({"runs": [run["id"]]}));
     }
-    let kept = runs.iter().map(|runs| api.post("/v1/datasets/kept/from-runs", runs));
-    let mut told: Vec<u16> = join_all(kept).await.iter().map(|answer| answer.status).collect();
-    told.sort_unstable();
-    assert_eq!(told, [200, 200, 200, 200, 200, 200, 200, 201]);
-    let kept = api.get("/v1/datasets/kept").await.expect(200).json();
-    assert_eq!((&kept["version"], &kept["count"]), (&json!(8), &json!(8)));
+    let requests = runs.iter().map(|runs| api.post("/v1/datasets/reviewed/from-runs", runs));
+    let mut statuses: Vec<u16> =
+        join_all(requests).await.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 200, 201]);
+    let dataset = api.get("/v1/datasets/reviewed").await.expect(200).json();
+    assert_eq!((&dataset["version"], &dataset["count"]), (&json!(8), &json!(8)));
 }
 
 /// How many wait for a lock in the database.
@@ -541,7 +542,7 @@ async fn waiting(connection: &mut PgConnection) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_that_wait_for_another_leave_connections_to_those_who_read() {
+async fn waiting_writers_leave_connections_to_readers() {
     let api = Api::new().await;
     upload(&api, "qa", numbered(1)).await;
     let mut other = PgConnection::connect(&api.database).await.unwrap();
@@ -556,7 +557,7 @@ async fn writers_that_wait_for_another_leave_connections_to_those_who_read() {
         while waiting(&mut other).await < 4 {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        // Those that are still to come have come.
+        // Time for the other writers to arrive.
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         let read = api.get("/v1/datasets/qa").await;
         sqlx::raw_sql("rollback").execute(&mut holder).await.unwrap();

@@ -12,7 +12,7 @@ use crate::support::{Answer, Api, one_node, test_database};
 
 const EVALUATIONS: &str = "/v1/graphs/q/evaluations";
 
-/// Says the question again: loudly when it is told to, not at all at `bad`, and never at `slow`.
+/// Repeats the question, in capitals if the instruction says so; fails for `bad` and hangs for `slow`.
 fn echo() -> ScriptedLm {
     ScriptedLm::by(|request| {
         let asked = request.chat.turns.iter().map(|turn| turn.content.to_string()).next_back();
@@ -38,7 +38,7 @@ async fn api_with(settings: &[(&str, &str)]) -> (Api, Arc<ScriptedLm>) {
     (api, lm)
 }
 
-/// Examples of questions, with what is expected of each.
+/// Examples with questions and expected answers.
 async fn upload(api: &Api, name: &str, examples: &[(&str, &str)]) {
     let examples: Vec<Value> = examples
         .iter()
@@ -142,7 +142,7 @@ async fn a_dataset_is_scored_example_by_example_and_a_better_state_is_seen_to_be
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_example_that_fails_counts_as_nothing_and_is_listed() {
+async fn a_failed_example_scores_zero_and_is_listed() {
     let (api, _) = api_with(&[]).await;
     upload(&api, "mixed", &[("a", "a"), ("bad", "bad"), ("b", "x"), ("c", "c")]).await;
     let evaluation = ended(&api, json!({"dataset": "mixed", "metric": "exact"})).await;
@@ -173,7 +173,7 @@ async fn an_example_that_fails_counts_as_nothing_and_is_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_failures_than_allowed_end_an_evaluation_which_keeps_what_it_has() {
+async fn too_many_failures_end_an_evaluation_with_its_results() {
     let (api, lm) = api_with(&[]).await;
     // Their answers differ, so that they are two examples. The third would never end.
     let examples = [("a", "a"), ("bad", "1"), ("bad", "2"), ("slow", ""), ("b", "b")];
@@ -217,7 +217,7 @@ async fn a_cancelled_evaluation_stops_at_once_and_keeps_its_scores() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_evaluation_that_waits_for_a_worker_is_cancelled_where_it_is() {
+async fn a_queued_evaluation_is_cancelled_at_once() {
     let (api, _) = api_with(&[("DSRS_WORKER_ENABLED", "false")]).await;
     upload_many(&api, "few", 3).await;
     let body = json!({"dataset": "few", "metric": "exact"});
@@ -236,7 +236,7 @@ async fn an_evaluation_that_waits_for_a_worker_is_cancelled_where_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn examples_are_recorded_as_runs_where_that_is_wanted() {
+async fn examples_are_recorded_as_runs_on_request() {
     let (api, _) = api_with(&[]).await;
     upload(&api, "mixed", &[("a", "a"), ("bad", "bad")]).await;
     let body = json!({"dataset": "mixed", "metric": "exact", "record": true});
@@ -254,7 +254,7 @@ async fn examples_are_recorded_as_runs_where_that_is_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_of_a_dataset_is_evaluated_and_more_pages_than_one_lose_nobody() {
+async fn a_part_of_a_dataset_is_evaluated_over_several_pages() {
     let (api, lm) = api_with(&[]).await;
     upload_many(&api, "many", 700).await;
     let part = json!({"dataset": "many", "seed": 3, "fractions": {"val": 0.5, "train": 0.5}, "split": "val"});
@@ -277,7 +277,7 @@ async fn a_part_of_a_dataset_is_evaluated_and_more_pages_than_one_lose_nobody() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_a_request_is_told_all_at_once() {
+async fn all_problems_of_a_request_are_reported_at_once() {
     let (api, lm) = api_with(&[]).await;
     upload_many(&api, "fine", 2).await;
     let odd = json!({"name": "odd", "examples": [
@@ -320,13 +320,13 @@ async fn what_is_wrong_with_a_request_is_told_all_at_once() {
         api.post(EVALUATIONS, json!({"dataset": "odd", "metric": "exct"})).await.expect(422);
     assert_eq!(refused.code(), "invalid_input");
     let errors = refused.errors();
-    for told in [
+    for expected in [
         "/dataset/examples/1/inputs/question missing_field",
         "/dataset/examples/1/inputs/qestion unknown_field",
         "/dataset/examples/2/inputs/question wrong_type",
         "/dataset/examples/2/expected/answer wrong_type",
     ] {
-        assert!(errors.iter().any(|error| error == told), "no {told} in {errors:?}");
+        assert!(errors.iter().any(|error| error == expected), "no {expected} in {errors:?}");
     }
     assert!(errors[0].starts_with("/metric"), "{errors:?}");
     let nowhere = json!({"dataset": "fine", "metric": "exact"});
@@ -352,7 +352,7 @@ async fn a_graph_that_waits_for_people_cannot_be_evaluated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn evaluations_are_listed_and_what_is_asked_for_in_vain_is_told() {
+async fn evaluations_are_listed_and_unknown_ones_are_not_found() {
     let (api, _) = api_with(&[]).await;
     upload_many(&api, "fine", 2).await;
     upload(&api, "other", &[("a", "a")]).await;
@@ -397,7 +397,7 @@ async fn evaluations_are_listed_and_what_is_asked_for_in_vain_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_follows_is_told_how_far_it_has_come_and_how_it_ended() {
+async fn a_follower_receives_progress_and_the_end() {
     let (api, _) = api_with(&[]).await;
     upload(&api, "stuck", &[("a", "a"), ("slow", ""), ("b", "c")]).await;
     let body = json!({"dataset": "stuck", "metric": "exact", "concurrency": 2});
@@ -407,16 +407,16 @@ async fn whoever_follows_is_told_how_far_it_has_come_and_how_it_ended() {
     let takes = [("accept", "text/event-stream")];
     let following = api.send(reqwest::Method::GET, &follow, &takes, None);
     let cancelling = async {
-        // Time to be told how it stands before it ends; were it too short, one event less is told.
+        // Time to receive the status before the end. If it were too short, one event would be missing.
         tokio::time::sleep(Duration::from_millis(300)).await;
         api.post(&format!("{path}/cancel"), Value::Null).await.expect(200)
     };
     let (followed, cancelled) = tokio::join!(following, cancelling);
-    let told = followed.expect(200).text;
+    let events = followed.expect(200).text;
     let progress = r#"{"status":"running","total":3,"done":2,"failed":0,"mean_score":0.5}"#;
     let ended = cancelled.text;
     assert_eq!(
-        told,
+        events,
         format!(
             "event: evaluation.progress\ndata: {progress}\n\nevent: evaluation.cancelled\ndata: {ended}\n\n"
         )
@@ -429,7 +429,7 @@ async fn whoever_follows_is_told_how_far_it_has_come_and_how_it_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_leniently_an_answer_was_read_is_told_with_its_example() {
+async fn parse_reports_are_part_of_results() {
     let lm = Arc::new(ScriptedLm::by(|_| ScriptedAnswer::from("[[ ## count ## ]]\n1,200")));
     let api = Api::start(&test_database().await, Some(lm), &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> count: int")).await.expect(201);
@@ -445,7 +445,7 @@ async fn how_leniently_an_answer_was_read_is_told_with_its_example() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_written_is_not_paid_for_to_the_end() {
+async fn an_evaluation_that_cannot_store_results_stops_early() {
     let settings = [("DSRS_WORKER_LEASE", "1s"), ("DSRS_WORKER_ATTEMPTS", "2")];
     let (api, lm) = api_with(&settings).await;
     upload_many(&api, "many", 1500).await;

@@ -185,8 +185,8 @@ async fn an_unparsable_answer_is_a_parse_error_with_the_raw_text() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_trace_of_a_successful_run_lists_every_leniency() {
-    let worn = "<think>hm</think>\n**[[ ## score ## ]]**\nabout 1.200,50 €";
-    let api = Api::with_lm(ScriptedLm::always(worn)).await;
+    let degraded = "<think>hm</think>\n**[[ ## score ## ]]**\nabout 1.200,50 €";
+    let api = Api::with_lm(ScriptedLm::always(degraded)).await;
     api.post("/v1/graphs", one_node("q", "question -> score: float")).await.expect(201);
     let run = api.post("/v1/graphs/q/execute", traced()).await.expect(200).json();
     assert_eq!(run["outputs"], json!({"score": 1200.5}));
@@ -205,15 +205,15 @@ async fn the_trace_of_a_successful_run_lists_every_leniency() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_parse_error_names_field_reason_and_repairs_so_far() {
-    let worn = "**[[ ## answer ## ]]**\nyes\n[[ ## score ## ]]\n3 out of 10";
-    let api = Api::with_lm(ScriptedLm::always(worn)).await;
+    let degraded = "**[[ ## answer ## ]]**\nyes\n[[ ## score ## ]]\n3 out of 10";
+    let api = Api::with_lm(ScriptedLm::always(degraded)).await;
     api.post("/v1/graphs", one_node("q", "question -> answer, score: int")).await.expect(201);
     let problem = api.post("/v1/graphs/q/execute", traced()).await.expect(422).json();
     assert_eq!((&problem["code"], &problem["field"]), (&json!("parse_error"), &json!("score")));
     assert_eq!(problem["reason"], "expected a whole number, found `3 out of 10` (several numbers)");
-    assert_eq!((&problem["raw"], &problem["node"]), (&json!(worn), &json!("ask")));
-    let mended = (&problem["report"][0]["field"], &problem["report"][0]["kind"]);
-    assert_eq!(mended, (&json!("answer"), &json!("layout")));
+    assert_eq!((&problem["raw"], &problem["node"]), (&json!(degraded), &json!("ask")));
+    let leniency = (&problem["report"][0]["field"], &problem["report"][0]["kind"]);
+    assert_eq!(leniency, (&json!("answer"), &json!("layout")));
     let run = problem["run_id"].as_str().unwrap();
     let recorded = api.get(&format!("/v1/runs/{run}")).await.json();
     let lm = &recorded["trace"]["spans"][2];

@@ -40,21 +40,21 @@ async fn a_run_can_be_followed_from_another_server() {
     let first = early.next().await.unwrap();
     assert_eq!((first.id, first.kind.as_str()), (1, "run.started"));
     assert_eq!(first.data["kept"], json!([]));
-    let told = early.rest().await;
+    let events = early.rest().await;
     assert_eq!(
-        kinds(&told),
+        kinds(&events),
         ["node.started", "node.completed", "node.started", "node.completed", "run.completed"]
     );
-    let texts = told.iter().filter(|event| event.data["field"] == "reasoning");
+    let texts = events.iter().filter(|event| event.data["field"] == "reasoning");
     let text: String = texts.map(|event| event.data["text"].as_str().unwrap()).collect();
     assert_eq!(text, "They wait.");
-    let ids: Vec<_> = told.iter().map(|event| event.id).collect();
-    assert_eq!(ids, (2..2 + told.len() as u64).collect::<Vec<_>>());
+    let ids: Vec<_> = events.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (2..2 + events.len() as u64).collect::<Vec<_>>());
 
     let run = asked.get(&place).await.expect(200).json();
-    assert_eq!(told.last().unwrap().data["outputs"], run["outputs"]);
-    assert_eq!(follow(&asked, &place, 3).await, told[2..]);
-    let last = told.last().unwrap().id.to_string();
+    assert_eq!(events.last().unwrap().data["outputs"], run["outputs"]);
+    assert_eq!(follow(&asked, &place, 3).await, events[2..]);
+    let last = events.last().unwrap().id.to_string();
     let headers = [("last-event-id", last.as_str())];
     asked.send(Method::GET, &format!("{place}/events"), &headers, None).await.expect(204);
 }
@@ -78,7 +78,7 @@ async fn events_are_numbered_on_when_another_server_continues_a_run() {
     first.shutdown.cancel();
     let _second = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
     let again = events.until("run.started").await;
-    assert_eq!(again.data["kept"], json!(["triage"]), "it is not told of again");
+    assert_eq!(again.data["kept"], json!(["triage"]), "the completed node has no events again");
     let rest = events.rest().await;
     assert_eq!(kinds(&rest), ["node.started", "node.completed", "run.completed"]);
     assert!(rest.iter().all(|event| event.id > again.id));
@@ -107,8 +107,8 @@ async fn a_waiting_run_can_be_followed_beyond_the_wait() {
         assert_eq!((started.id, started.kind.as_str()), (parked.id + 1, "run.started"));
         assert_eq!(started.data["kept"], json!(["approve"]), "the signal counts");
         let rest = events.rest().await;
-        let told = ["node.started", "node.completed", "run.completed"];
-        assert_eq!(kinds(&rest), told, "{route}");
+        let expected = ["node.started", "node.completed", "run.completed"];
+        assert_eq!(kinds(&rest), expected, "{route}");
     }
 }
 
@@ -122,10 +122,10 @@ async fn a_last_event_id_that_is_too_high_skips_no_event() {
     let headers = [("last-event-id", claimed.as_str())];
     let early = asked.stream(Method::GET, &format!("{place}/events"), &headers, None).await;
     let _works = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
-    let told = early.rest().await;
-    let ids: Vec<_> = told.iter().map(|event| event.id).collect();
-    assert_eq!(ids, (1..=told.len() as u64).collect::<Vec<_>>());
-    assert_eq!(told.last().unwrap().kind, "run.completed");
+    let events = early.rest().await;
+    let ids: Vec<_> = events.iter().map(|event| event.id).collect();
+    assert_eq!(ids, (1..=events.len() as u64).collect::<Vec<_>>());
+    assert_eq!(events.last().unwrap().kind, "run.completed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,10 +133,10 @@ async fn a_client_receives_the_end_after_events_were_removed() {
     let api = Api::new().await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let place = api.post(RUNS, ticket()).await.expect(202).header("location").to_owned();
-    let told = follow(&api, &place, 0).await;
+    let events = follow(&api, &place, 0).await;
     let mut connection = sqlx::PgConnection::connect(&api.database).await.unwrap();
     sqlx::raw_sql("delete from run_events").execute(&mut connection).await.unwrap();
-    let end = told.last().unwrap();
+    let end = events.last().unwrap();
     let longest = i64::MAX as u64;
     for (seen, id) in [(0, 1), (5, 6), (longest - 1, longest), (u64::MAX, longest)] {
         let end = Event { id, kind: end.kind.clone(), data: end.data.clone() };

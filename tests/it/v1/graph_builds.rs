@@ -52,7 +52,7 @@ impl StrategyFactory for CountedPredict {
     }
 }
 
-/// A graph of so many counted nodes beside each other.
+/// A graph of `nodes` independent nodes that count their builds.
 fn wide(name: &str, nodes: usize) -> Value {
     let node = json!({"strategy": COUNTED, "signature": "text -> answer"});
     let nodes: Map<String, Value> =

@@ -98,7 +98,7 @@ async fn a_malformed_body_is_an_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn putting_back_the_answer_of_a_get_makes_no_new_version() {
+async fn putting_the_current_graph_makes_no_new_version() {
     let api = Api::new().await;
     let made = api.post("/v1/graphs", support_reply()).await.expect(201);
     let put = api.put("/v1/graphs/support-reply", &made.text).await.expect(200);

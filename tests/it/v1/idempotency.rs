@@ -3,6 +3,7 @@
 use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,102 @@ async fn a_refusal_is_stored_and_a_provider_failure_is_not() {
     let fine = json!({"inputs": {"question": "?"}});
     ask(fine.clone(), "fine").await.expect(502);
     ask(fine, "fine").await.expect(200);
+}
+
+fn question() -> Option<String> {
+    Some(json!({"inputs": {"question": "?"}}).to_string())
+}
+
+const EXECUTE: &str = "/v1/graphs/q/execute";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_for_want_of_room_frees_its_key() {
+    let slow = ScriptedAnswer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
+        .after(Duration::from_millis(700));
+    let lm = Arc::new(ScriptedLm::always(slow));
+    let settings = [("DSRS_LIMITS_MAX_CONCURRENT_RUNS", "1")];
+    let api = Api::start(&test_database().await, Some(lm.clone()), &settings).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let ask = || api.send(Method::POST, EXECUTE, &KEY, question());
+    let busy = async {
+        while lm.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        ask().await
+    };
+    let (first, refused) = tokio::join!(api.send(Method::POST, EXECUTE, &[], question()), busy);
+    first.expect(200);
+    let refused = refused.expect(429);
+    assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("rate_limited", "1"));
+    assert_eq!(ask().await.expect(200).header("idempotent-replayed"), "");
+    assert_eq!(ask().await.expect(200).header("idempotent-replayed"), "true");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_provider_frees_the_key() {
+    let lm = ScriptedLm::answering([
+        ScriptedAnswer::fail(LmErrorKind::RateLimited, "busy").status(429),
+        ScriptedAnswer::fail(LmErrorKind::RateLimited, "busy").status(429),
+        ScriptedAnswer::from("[[ ## answer ## ]]\nfine\n\n[[ ## completed ## ]]"),
+    ]);
+    let api = Api::with_lm(lm).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let refused = api.send(Method::POST, EXECUTE, &KEY, question()).await.expect(429);
+    assert_eq!(refused.code(), "rate_limited");
+    let stream = api.stream(Method::POST, EXECUTE, &KEY, question()).await;
+    assert_eq!(stream.header("idempotent-replayed"), "");
+    assert_eq!(stream.rest().await.pop().unwrap().data["code"], "rate_limited");
+    api.send(Method::POST, EXECUTE, &KEY, question()).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_a_client_cancels_is_the_answer_of_its_key() {
+    let never = ScriptedAnswer::from("").after(Duration::from_secs(3600));
+    let lm = Arc::new(ScriptedLm::always(never));
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let mut stream = api.stream(Method::POST, EXECUTE, &KEY, question()).await;
+    let id = stream.next().await.unwrap().data["run_id"].as_str().unwrap().to_owned();
+    api.post(&format!("/v1/runs/{id}/cancel"), "").await.expect(200);
+    assert_eq!(stream.rest().await.pop().unwrap().kind, "run.cancelled");
+    let again = api.send(Method::POST, EXECUTE, &KEY, question()).await.expect(409);
+    assert_eq!(
+        (again.code().as_str(), again.header("idempotent-replayed")),
+        ("run_cancelled", "true")
+    );
+    assert_eq!(lm.requests().len(), 1);
+}
+
+/// Text that does not compress.
+fn long_text() -> String {
+    (0..150).map(|number: u32| format!("{:x}", Sha256::digest(number.to_be_bytes()))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_works_with_the_longest_paths_and_queries() {
+    let api = Api::new().await;
+    let long = long_text();
+    let path = format!("/v1/graphs/{long}/execute");
+    let ask = |path: String| {
+        let api = &api;
+        async move { api.send(Method::POST, &path, &KEY, question()).await.expect(404) }
+    };
+    let first = ask(path.clone()).await;
+    let again = ask(path).await;
+    assert_eq!((&again.text, again.header("idempotent-replayed")), (&first.text, "true"));
+    let other = ask(format!("/v1/graphs/{long}0/execute")).await;
+    assert_eq!(other.header("idempotent-replayed"), "", "it is another route");
+
+    let headers = [KEY[0], ("content-type", "application/jsonl")];
+    let upload = |query: String| {
+        let (api, body) = (&api, r#"{"inputs": {"a": "b"}}"#.to_owned());
+        async move { api.send(Method::POST, &query, &headers, Some(body)).await }
+    };
+    let query = format!("/v1/datasets?name=d&description={long}");
+    let first = upload(query.clone()).await.expect(201);
+    let again = upload(query).await.expect(201);
+    assert_eq!((&again.text, again.header("idempotent-replayed")), (&first.text, "true"));
+    upload(format!("/v1/datasets?name=d&description={long}0")).await.expect(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,7 +74,7 @@ async fn optimized(api: &Api, more: Value) -> Value {
     ended(api, &accepted).await
 }
 
-async fn in_force(api: &Api) -> i64 {
+async fn active_state(api: &Api) -> i64 {
     api.get(STATE).await.expect(200).json()["version"].as_i64().unwrap()
 }
 
@@ -99,7 +99,7 @@ async fn optimizers_are_listed_with_the_schemas_of_their_configs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_found_is_measured_on_held_out_examples_and_stored_without_being_in_force() {
+async fn the_best_candidate_is_measured_on_held_out_examples_and_stored_inactive() {
     let (api, lm) = api().await;
     let accepted = api.post(START, few_shot(json!({"config": {"k": 4}}))).await.expect(202);
     let queued = accepted.json();
@@ -131,20 +131,20 @@ async fn what_is_found_is_measured_on_held_out_examples_and_stored_without_being
     assert_eq!(found["usage"]["lm_calls"], lm.requests().len());
     assert_eq!(lm.requests().len(), 30, "10 as it was, 10 to choose by, 10 of the best");
 
-    assert_eq!((&found["found_state_version"], in_force(&api).await), (&json!(2), 1));
+    assert_eq!((&found["found_state_version"], active_state(&api).await), (&json!(2), 1));
     assert_eq!(found["activation"]["activated"], false);
     let state = api.get(&format!("{STATE}/versions/2")).await.expect(200).json();
     assert_eq!(state["predictors"]["ask"]["demos"].as_array().unwrap().len(), 4);
     assert_eq!(state["author"], json!({"kind": "optimization", "id": found["id"]}));
     assert_eq!((&state["score"], &state["parent"]), (&json!(1.0), &json!(1)));
     assert_eq!(state["dataset_hash"], found["trainset"]["content_hash"]);
-    for kept in ["optimization_purchases", "optimization_rollouts", "jobs"] {
-        assert_eq!(rows(&api, kept).await, 0, "{kept}");
+    for table in ["optimization_purchases", "optimization_rollouts", "jobs"] {
+        assert_eq!(rows(&api, table).await, 0, "{table}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_candidates_are_listed_and_each_is_read_with_its_state_and_what_is_different() {
+async fn candidates_are_listed_with_state_and_diff() {
     let (api, _) = api().await;
     let found = optimized(&api, json!({"config": {"k": 2}})).await;
     let path = found["links"]["candidates"].as_str().unwrap();
@@ -171,24 +171,24 @@ async fn the_candidates_are_listed_and_each_is_read_with_its_state_and_what_is_d
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certain_gain_is_put_in_force_where_that_was_asked_for() {
+async fn a_certain_gain_is_activated_if_requested() {
     let (api, _) = api().await;
     let found = optimized(&api, json!({"activate": "if_better"})).await;
     let activation = &found["activation"];
     assert_eq!((&activation["activated"], &activation["state_version"]), (&json!(true), &json!(2)));
-    assert_eq!(in_force(&api).await, 2);
+    assert_eq!(active_state(&api).await, 2);
     let moves = api.get(&format!("{STATE}/activations")).await.expect(200).json();
     assert_eq!(moves["items"][0]["author"], json!({"kind": "optimization", "id": found["id"]}));
 
-    // It answers everything by now: another cannot be certainly better.
+    // It already answers everything, so no other can be certainly better.
     let again = optimized(&api, json!({"activate": "if_better", "seed": 4})).await;
-    assert_eq!((&again["activation"]["activated"], in_force(&api).await), (&json!(false), 2));
+    assert_eq!((&again["activation"]["activated"], active_state(&api).await), (&json!(false), 2));
     let why = again["activation"]["reason"].as_str().unwrap();
     assert!(why.contains("does not exclude"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_puts_in_force_what_was_found_unless_something_else_is_by_then() {
+async fn a_client_activates_the_result_unless_another_state_is_active() {
     let (api, _) = api().await;
     let first = optimized(&api, json!({})).await;
     let other = json!({"predictors": {"ask": {"instruction": "Be brief."}}});
@@ -205,7 +205,7 @@ async fn a_client_puts_in_force_what_was_found_unless_something_else_is_by_then(
     let seen = [("if-match", tag.as_str())];
     let put = api.send(Method::POST, &path, &seen, None).await.expect(200).json();
     assert_eq!(put["activation"]["reason"], "a client activated it");
-    assert_eq!((&put["activation"]["state_version"], in_force(&api).await), (&json!(2), 2));
+    assert_eq!((&put["activation"]["state_version"], active_state(&api).await), (&json!(2), 2));
 
     let graph = one_node("q", "question -> answer: str, sure: bool");
     api.put("/v1/graphs/q", graph).await.expect(200);
@@ -228,7 +228,7 @@ fn thinks() -> ScriptedLm {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_graph_that_does_better_becomes_a_graph_version_once_it_is_put_in_force() {
+async fn a_better_graph_becomes_a_version_when_activated() {
     let lm = Arc::new(thinks());
     let api = Api::start(&test_database().await, Some(lm), &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
@@ -272,7 +272,7 @@ async fn another_graph_that_does_better_becomes_a_graph_version_once_it_is_put_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_wrong_with_a_request_is_told_at_once_and_nothing_is_stored() {
+async fn all_problems_of_a_request_are_reported_and_nothing_is_stored() {
     let (api, _) = api().await;
     dataset(&api, "few", examples(0..3)).await;
     let wrong = json!([{"inputs": {"answer": "q1?"}, "expected": {"answer": "a1"}}]);
@@ -312,7 +312,7 @@ async fn everything_that_is_wrong_with_a_request_is_told_at_once_and_nothing_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_budget_is_kept_to_the_last_call_and_what_was_found_by_then_counts() {
+async fn a_spent_budget_ends_with_the_best_candidate_so_far() {
     let (api, lm) = api().await;
     let found = optimized(&api, json!({"budget": {"lm_calls": 16}})).await;
     assert_eq!((&found["status"], lm.requests().len() <= 16), (&json!("succeeded"), true));
@@ -325,7 +325,7 @@ async fn a_budget_is_kept_to_the_last_call_and_what_was_found_by_then_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_followed_from_any_event_to_its_end() {
+async fn an_optimization_can_be_followed_from_any_event() {
     let (api, _) = api().await;
     let found = optimized(&api, json!({})).await;
     let path = found["links"]["events"].as_str().unwrap();
@@ -346,7 +346,7 @@ async fn it_is_followed_from_any_event_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_cancelled_keeps_what_was_found() {
+async fn a_cancelled_optimization_retains_its_best_candidate() {
     let (api, lm) = api().await;
     let slow = json!({"inputs": {"question": "slow"}, "expected": {"answer": "never"}});
     dataset(&api, "slow", [vec![slow], examples(50..60)].concat()).await;
@@ -366,7 +366,7 @@ async fn one_that_is_cancelled_keeps_what_was_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_waits_is_cancelled_at_once_and_another_is_listed_behind_it() {
+async fn a_queued_optimization_is_cancelled_at_once() {
     let (api, lm) = api_with(&NO_WORKER).await;
     let first = api.post(START, few_shot(json!({}))).await.expect(202).json();
     let second = api.post(START, few_shot(json!({"seed": 4}))).await.expect(202).json();
@@ -399,7 +399,7 @@ async fn sql(api: &Api, statements: &'static str) {
     sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
 }
 
-/// How often an optimization put something in force.
+/// The number of activations by optimizations.
 async fn put_by_optimizations(api: &Api) -> usize {
     let moves = api.get(&format!("{STATE}/activations")).await.expect(200).json();
     let moves = moves["items"].as_array().unwrap().iter();
@@ -407,10 +407,10 @@ async fn put_by_optimizations(api: &Api) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_client_takes_back_is_not_put_in_force_again_by_one_that_goes_on() {
+async fn a_resumed_attempt_does_not_revert_a_rollback() {
     let settings = [("DSRS_WORKER_LEASE", "1s"), ("DSRS_WORKER_ATTEMPTS", "100")];
     let (api, _) = api_with(&settings).await;
-    // As if every server were killed between putting it in force and saying that it has ended.
+    // As if every server were killed between the activation and the end of the optimization.
     sql(
         &api,
         "create function no_end() returns trigger language plpgsql as
@@ -424,15 +424,15 @@ async fn what_a_client_takes_back_is_not_put_in_force_again_by_one_that_goes_on(
     api.post(&format!("{STATE}/versions/1/activate"), "").await.expect(200);
     sql(&api, "drop trigger no_end on optimizations").await;
     let found = ended(&api, &accepted).await;
-    assert_eq!((in_force(&api).await, put_by_optimizations(&api).await), (1, 1), "{found}");
+    assert_eq!((active_state(&api).await, put_by_optimizations(&api).await), (1, 1), "{found}");
     let activation = &found["activation"];
     assert_eq!((&activation["activated"], &activation["state_version"]), (&json!(true), &json!(2)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_lost_it_puts_nothing_in_force() {
+async fn an_attempt_without_the_lease_activates_nothing() {
     let (api, _) = api_with(&[("DSRS_WORKER_LEASE", "1s")]).await;
-    // Another takes it over once it has stored what it found.
+    // Another worker takes the lease once the result is stored.
     sql(
         &api,
         "create function steal() returns trigger language plpgsql as $$ begin
@@ -450,11 +450,11 @@ async fn whoever_has_lost_it_puts_nothing_in_force() {
     sql(&api, "update jobs set cancelled = true, lease_until = clock_timestamp()").await;
     let found = ended(&api, &accepted).await;
     assert_eq!(found["status"], "cancelled");
-    assert_eq!((in_force(&api).await, put_by_optimizations(&api).await), (1, 0), "{found}");
+    assert_eq!((active_state(&api).await, put_by_optimizations(&api).await), (1, 0), "{found}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_whose_graph_no_longer_loads_can_be_cancelled() {
+async fn an_optimization_of_an_invalid_graph_can_be_cancelled() {
     let (api, _) = api_with(&NO_WORKER).await;
     let accepted = api.post(START, few_shot(json!({}))).await.expect(202).json();
     sql(&api, "update graph_versions set definition = '{}', content_hash = 'another'").await;
@@ -474,14 +474,14 @@ async fn a_gain_on_a_handful_of_examples_is_not_certain() {
         (&result["comparison"]["n"], &result["comparison"]["low"]),
         (&json!(5), &json!(1.0))
     );
-    assert_eq!((&found["activation"]["activated"], in_force(&api).await), (&json!(false), 1));
+    assert_eq!((&found["activation"]["activated"], active_state(&api).await), (&json!(false), 1));
     let why = found["activation"]["reason"].as_str().unwrap();
     assert!(why.contains("fewer than 6 examples"), "{why}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_that_no_longer_fit_into_memory_are_not_paid_for_again() {
-    // Six of these are more than what is at hand.
+    // Six of these exceed the available amount.
     let long = "x".repeat(12 << 20);
     let lm = Arc::new(ScriptedLm::by(move |request| {
         let turns: Vec<_> = request.chat.messages().collect();

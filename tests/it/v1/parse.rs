@@ -75,13 +75,18 @@ async fn strict_accepts_only_exact_values() {
     let answer = |text: &str| json!({"signature": "q -> n: int", "text": text, "strict": true});
     let exact = "<think>one more</think>\n[[ ## n ## ]]\n7\n\n[[ ## completed ## ]]";
     assert_eq!(read(&api, answer(exact)).await["value"], json!({"n": 7}));
-    for worn in ["7", "**[[ ## n ## ]]**\n7", "[[ ## n ## ]]\n`7`", "[[ ## n ## ]]\n{\"n\": 7}"] {
-        assert_eq!(api.post(PATH, answer(worn)).await.expect(422).code(), "parse_error", "{worn}");
+    for degraded in ["7", "**[[ ## n ## ]]**\n7", "[[ ## n ## ]]\n`7`", "[[ ## n ## ]]\n{\"n\": 7}"]
+    {
+        assert_eq!(
+            api.post(PATH, answer(degraded)).await.expect(422).code(),
+            "parse_error",
+            "{degraded}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_matching_objects_the_ignored_one_is_reported() {
+async fn the_ignored_one_of_two_matching_objects_is_reported() {
     let api = Api::new().await;
     let text = "Is it {\"a\": 1}? No: {\"a\": 2}";
     let found = read(&api, json!({"type": "{a: int}", "text": text})).await;

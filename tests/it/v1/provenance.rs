@@ -41,12 +41,12 @@ async fn every_output_names_its_nodes_parameters_inputs_and_calls() {
     // Provenance works after the graph is deleted.
     api.delete("/v1/graphs/review").await.expect(204);
     let run = api.get(&format!("{path}?include=provenance")).await.expect(200).json();
-    let told = &run["provenance"];
-    assert_eq!(told["omitted"], json!([]));
-    let names: Vec<&String> = told["outputs"].as_object().unwrap().keys().collect();
+    let provenance = &run["provenance"];
+    assert_eq!(provenance["omitted"], json!([]));
+    let names: Vec<&String> = provenance["outputs"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["letter", "topic", "tone", "card"]);
 
-    let letter = &told["outputs"]["letter"];
+    let letter = &provenance["outputs"]["letter"];
     assert_eq!(letter["kind"], "response");
     assert_eq!(letter["ref"], "letter.letter");
     assert_eq!(letter["sources"], json!(["facts.person.name", "input:tone"]));
@@ -59,18 +59,18 @@ async fn every_output_names_its_nodes_parameters_inputs_and_calls() {
     assert_eq!(letter["meta"]["source"], "chain_of_thought");
     assert_eq!(letter["meta"]["schema"], "str");
 
-    let topic = &told["outputs"]["topic"];
+    let topic = &provenance["outputs"]["topic"];
     assert_eq!(topic["inputs"], json!(["input:text"]));
     let calls = topic["lm_calls"].as_array().unwrap();
     let spans = run["trace"]["spans"].as_array().unwrap();
     let of_facts = spans.iter().filter(|span| span["kind"] == "lm" && span["node"] == "facts");
     assert_eq!(calls, &of_facts.map(|span| span["id"].clone()).collect::<Vec<_>>());
 
-    let tone = &told["outputs"]["tone"];
+    let tone = &provenance["outputs"]["tone"];
     assert_eq!(tone["ref"], "input:tone");
     assert_eq!((&tone["nodes"], &tone["lm_calls"]), (&json!([]), &json!([])));
 
-    let card = &told["outputs"]["card"];
+    let card = &provenance["outputs"]["card"];
     assert_eq!(card["kind"], "structured");
     assert_eq!(card["inputs"], json!(["input:text", "input:tone"]));
     assert_eq!(card["fields"]["age"]["inputs"], json!(["input:text"]));
@@ -110,12 +110,12 @@ async fn inner_predictors_have_the_pinned_state_or_its_override() {
     let run = api.get(&path).await.expect(200).json();
     let answer = &run["provenance"]["outputs"]["answer"];
     assert_eq!(answer["nodes"], json!(["help", "help.triage", "help.reply"]));
-    let told = |parameter: &Value| {
+    let describe = |parameter: &Value| {
         let (path, version) = (&parameter["path"], &parameter["state_version"]);
         format!("{path} {version} {}", parameter["graph"]).replace('"', "")
     };
     let parameters: Vec<String> =
-        answer["parameters"].as_array().unwrap().iter().map(told).collect();
+        answer["parameters"].as_array().unwrap().iter().map(describe).collect();
     let newest = run["state_version"].as_i64().unwrap();
     let own = format!("help.reply.predict {newest} null");
     assert_eq!(parameters, ["help.triage 2 support-reply".to_owned(), own]);
@@ -150,6 +150,6 @@ async fn an_error_inside_a_map_survives_the_record() {
     let run = api.post("/v1/graphs/kept/execute", body).await.expect(200).json();
     assert_eq!(run["outputs"]["out"], 7);
     let path = format!("/v1/runs/{}?include=provenance", run["id"].as_str().unwrap());
-    let told = api.get(&path).await.expect(200).json();
-    assert_eq!(told["provenance"]["outputs"]["out"]["inputs"], json!(["input:d"]));
+    let run = api.get(&path).await.expect(200).json();
+    assert_eq!(run["provenance"]["outputs"]["out"]["inputs"], json!(["input:d"]));
 }

@@ -143,9 +143,13 @@ async fn activation_and_rollback_change_the_active_state() {
     assert_eq!(state.header("etag"), active.header("etag"));
     assert_eq!(state.json()["predictors"], active.json()["predictors"]);
     let versions = api.get(&format!("{STATE}/versions")).await.expect(200).json();
-    let told: Vec<_> = versions["items"].as_array().unwrap().iter().collect();
-    let told: Vec<_> = told.iter().map(|v| (v["version"].clone(), v["in_force"].clone())).collect();
-    assert_eq!(told, [(json!(3), json!(false)), (json!(2), json!(true)), (json!(1), json!(false))]);
+    let versions = versions["items"].as_array().unwrap().iter();
+    let versions: Vec<_> =
+        versions.map(|v| (v["version"].clone(), v["in_force"].clone())).collect();
+    assert_eq!(
+        versions,
+        [(json!(3), json!(false)), (json!(2), json!(true)), (json!(1), json!(false))]
+    );
     let third = api.get(&format!("{STATE}/versions/3")).await.expect(200).json();
     assert_eq!(third["predictors"]["triage"]["instruction"], "Three.");
     let next = api.put(STATE, tuned("Four.")).await.expect(200).json();

@@ -105,8 +105,8 @@ async fn activate(api: &Api, version: i32) -> Value {
 /// `GRAPH VERSION: FROM -> TO` of every activation, newest first.
 async fn moves(api: &Api, query: &str) -> Vec<String> {
     let page = api.get(&format!("{STATE}/activations{query}")).await.expect(200).json();
-    let told = |m: &Value| format!("{}: {} -> {}", m["graph_version"], m["from"], m["to"]);
-    page["items"].as_array().unwrap().iter().map(told).collect()
+    let describe = |m: &Value| format!("{}: {} -> {}", m["graph_version"], m["from"], m["to"]);
+    page["items"].as_array().unwrap().iter().map(describe).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,8 +132,8 @@ async fn concurrent_activations_of_one_version_all_succeed() {
     let api = api().await;
     let path = format!("{STATE}/versions/2/activate");
     let all = join_all((0..40).map(|_| api.send(Method::POST, &path, &[], None))).await;
-    let told: Vec<u16> = all.iter().map(|answer| answer.status).collect();
-    assert_eq!(told, [200; 40]);
+    let statuses: Vec<u16> = all.iter().map(|answer| answer.status).collect();
+    assert_eq!(statuses, [200; 40]);
     assert_eq!(moves(&api, "?limit=1").await, ["1: 3 -> 2"], "one of them moved it");
     assert_eq!(moves(&api, "").await.len(), 4);
 }
@@ -219,8 +219,8 @@ async fn an_invalid_candidate_is_refused_completely() {
         dataset_hash: None,
     };
     let refused = api.app.state_candidate(&Scope::of("bob"), candidate).await.unwrap_err();
-    let told = refused.to_string();
-    assert!(told.contains("triag`") && told.contains("/triage/demos/0/input"), "{told}");
+    let message = refused.to_string();
+    assert!(message.contains("triag`") && message.contains("/triage/demos/0/input"), "{message}");
     let missing = StateCandidate { parent: 9, state: &GraphState::default(), ..candidate };
     let refused = api.app.state_candidate(&Scope::of("bob"), missing).await.unwrap_err();
     assert_eq!(refused.to_string(), "there is no state version `9`");
@@ -235,7 +235,7 @@ async fn a_candidate_replaces_only_the_state_it_was_compared_with() {
         let promotion = StatePromotion { graph, version, instead_of, optimization };
         api.app.state_promote(&Scope::of("bob"), promotion).await.unwrap()
     };
-    assert!(!promote(1, 2).await, "3 is in force");
+    assert!(!promote(1, 2).await, "3 is active");
     assert_eq!(api.get(STATE).await.expect(200).json()["version"], 3);
     assert!(promote(1, 3).await);
     assert!(promote(1, 3).await, "asked again after a crash");

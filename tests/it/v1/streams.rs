@@ -23,11 +23,11 @@ fn question() -> Option<String> {
 }
 
 /// A summary of an event.
-fn told(event: &Event) -> String {
+fn summary(event: &Event) -> String {
     let text = |name: &str| event.data[name].as_str().unwrap_or_default().to_owned();
     match event.kind.as_str() {
         "node.delta" => format!("{} {}: {}", text("predictor"), text("field"), text("text")),
-        "node.completed" => format!("{} gives {}", text("node"), event.data["outputs"]),
+        "node.completed" => format!("{} returns {}", text("node"), event.data["outputs"]),
         kind => format!("{kind} {}", text("node")).trim_end().to_owned(),
     }
 }
@@ -37,13 +37,13 @@ fn story(events: &[Event]) -> Vec<String> {
     let mut story: Vec<String> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| &events[before]);
-        let goes_on = |before: &Event| {
+        let continues = |before: &Event| {
             let of = |event: &Event| (event.kind.clone(), event.data["field"].clone());
             event.kind == "node.delta" && of(before) == of(event)
         };
-        match story.last_mut().filter(|_| before.is_some_and(goes_on)) {
+        match story.last_mut().filter(|_| before.is_some_and(continues)) {
             Some(line) => line.push_str(event.data["text"].as_str().unwrap()),
-            None => story.push(told(event)),
+            None => story.push(summary(event)),
         }
     }
     story
@@ -83,11 +83,11 @@ async fn a_stream_has_all_events_and_ends_with_the_answer() {
             "node.started triage",
             "triage mood: calm",
             "triage topics: [\"parcel\"]",
-            r#"triage gives {"mood":"calm","topics":["parcel"]}"#,
+            r#"triage returns {"mood":"calm","topics":["parcel"]}"#,
             "node.started reply",
             "reply.predict reasoning: They wait.",
             "reply.predict answer: Dear customer",
-            r#"reply gives {"reasoning":"They wait.","answer":"Dear customer"}"#,
+            r#"reply returns {"reasoning":"They wait.","answer":"Dear customer"}"#,
             "run.completed",
         ]
     );
@@ -131,7 +131,7 @@ async fn the_stream_of_a_failed_run_ends_with_its_problem() {
     let api = Api::with_lm(lm).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let events = api.stream(Method::POST, ASK, &[], question()).await.rest().await;
-    let story: Vec<_> = events.iter().map(told).collect();
+    let story: Vec<_> = events.iter().map(summary).collect();
     assert_eq!(story, ["run.started", "node.started ask", "node.failed ask", "run.failed ask"]);
     assert_eq!(events[2].data["error"]["code"], "lm_error");
     let problem = &events[3].data;
@@ -182,8 +182,8 @@ async fn only_the_last_event_remains_of_a_run_that_ended_long_ago() {
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let run = api.post(EXECUTE, ticket().unwrap()).await.expect(200).json();
     let path = format!("/v1/runs/{}/events", run["id"].as_str().unwrap());
-    let told = api.stream(Method::GET, &path, &[], None).await.rest().await;
-    assert_eq!(told, [Event { id: 1, kind: "run.completed".into(), data: run }]);
+    let events = api.stream(Method::GET, &path, &[], None).await.rest().await;
+    assert_eq!(events, [Event { id: 1, kind: "run.completed".into(), data: run }]);
     let headers = [("last-event-id", "1")];
     let read = api.send(Method::GET, &path, &headers, None).await.expect(204);
     assert_eq!(read.text, "", "a client that has read the last event must stop");

@@ -55,8 +55,8 @@ async fn signal(api: &Api, place: &str, node: &str, value: Value) -> Answer {
 
 fn statuses(run: &Value) -> String {
     let nodes = run["nodes"].as_object().unwrap().iter();
-    let told = nodes.map(|(name, node)| format!("{name} {}", node["status"].as_str().unwrap()));
-    told.collect::<Vec<_>>().join(", ")
+    let lines = nodes.map(|(name, node)| format!("{name} {}", node["status"].as_str().unwrap()));
+    lines.collect::<Vec<_>>().join(", ")
 }
 
 fn waits(answer: &Answer) -> bool {
@@ -71,17 +71,17 @@ async fn an_execution_parks_and_continues_when_all_values_are_there() {
     let place = place(&parked);
     let run = parked.json();
     assert_eq!((&run["status"], &run["finished_at"]), (&json!("waiting"), &Value::Null));
-    let stands = "draft succeeded, approve waiting, sign waiting, send pending";
-    assert_eq!(statuses(&run), stands);
-    assert_eq!(statuses(&api.get(&place).await.expect(200).json()), stands);
+    let expected = "draft succeeded, approve waiting, sign waiting, send pending";
+    assert_eq!(statuses(&run), expected);
+    assert_eq!(statuses(&api.get(&place).await.expect(200).json()), expected);
     let listed = api.get("/v1/runs?status=waiting").await.json();
     assert_eq!(listed["items"][0]["id"], run["id"]);
 
     signal(&api, &place, "approve", json!(true)).await.expect(202);
     let again = api.until(&place, waits).await.json();
     assert_eq!(statuses(&again), "draft succeeded, approve succeeded, sign waiting, send pending");
-    let told = signal(&api, &place, "sign", json!({"name": "Ann"})).await.expect(202);
-    assert_eq!(told.header("location"), place);
+    let accepted = signal(&api, &place, "sign", json!({"name": "Ann"})).await.expect(202);
+    assert_eq!(accepted.header("location"), place);
     let run = api.ended(run["id"].as_str().unwrap()).await;
     assert_eq!(run["outputs"], json!({"sent": "off it went"}));
     assert_eq!(run["nodes"]["approve"]["outputs"], json!({"approved": true}));
@@ -151,7 +151,7 @@ async fn a_parked_run_can_be_cancelled_and_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_event_of_a_parked_execution_says_that_it_waits() {
+async fn the_last_event_of_a_parked_execution_is_run_waiting() {
     let api = with_letter(&lm()).await;
     let body = Some(topic().to_string());
     let stream = api.stream(Method::POST, "/v1/graphs/letter/execute", &[], body).await;

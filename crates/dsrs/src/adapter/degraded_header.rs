@@ -150,7 +150,7 @@ impl<'t> Label<'t> {
         Self { marks, name, rest: body.get(name.len()..).unwrap_or_default() }
     }
 
-    /// The text behind the marks that may close a header.
+    /// The text after the marks that may close a header.
     fn behind(&self) -> &'t str {
         self.rest.trim_start_matches([' ', '\t', '\r', '*', '`', '_', '#', ']'])
     }

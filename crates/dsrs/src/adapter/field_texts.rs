@@ -44,9 +44,9 @@ impl FieldTexts {
         self.parts.get(index)?.as_ref()
     }
 
-    /// Splits a region of the answer at degraded headers and assigns the text behind each one to
-    /// the output that it names. Returns the text before the first one. `begins_line`: treat the
-    /// region as the beginning of a line.
+    /// Splits a region of the answer at degraded headers and assigns the text after each one to the
+    /// output that it names. Returns the text before the first one. `begins_line`: treat the region
+    /// as the beginning of a line.
     pub(super) fn divide(
         &mut self,
         source: &AnswerText<'_>,

@@ -52,7 +52,7 @@ fn absent(output: &Output, report: &mut ParseReport) -> Result<Payload, OutputPr
 
 /// The error of a strict output that is not under the requested header.
 pub(super) fn layout_problem(output: &Output) -> OutputProblem {
-    let reason = format!("must stand under its header `[[ ## {} ## ]]`", output.lm_name);
+    let reason = format!("must be under its header `[[ ## {} ## ]]`", output.lm_name);
     OutputProblem::of(output, OutputProblemKind::Layout, String::new(), reason)
 }
 

@@ -74,7 +74,7 @@ impl Outputs {
     }
 
     fn new(fields: Vec<Output>, object_type: Type) -> Self {
-        let reasoning = reasoning::tags_beside(names(&fields));
+        let reasoning = reasoning::reasoning_tags(names(&fields));
         Self { fields, object_type, reasoning }
     }
 

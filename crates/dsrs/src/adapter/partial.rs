@@ -205,7 +205,7 @@ impl PartialAnswer {
         self.progress.get(index)
     }
 
-    /// Reports the texts in an object while there is no section. Sections behind the object are
+    /// Reports the texts in an object while there is no section. Sections after the object are
     /// another answer; only the final result reports it.
     fn push_member_texts(&mut self, events: &mut Vec<AnswerEvent>) {
         let Some(start) = self.scanner.lead_start() else { return };

@@ -51,7 +51,7 @@ impl ReasoningTag {
 }
 
 /// The tags that no output owns.
-pub(super) fn tags_beside<'n>(
+pub(super) fn reasoning_tags<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> Vec<&'static ReasoningTag> {
     TAGS.iter().filter(|tag| !names.clone().any(|name| same(name, tag.name))).collect()

@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
-/// The text of a section so far. All positions except `start` are ends: behind the last character
+/// The text of a section so far. All positions except `start` are ends: after the last character
 /// that is not blank.
 #[derive(Debug, Default)]
 pub(super) struct SectionText {
-    /// The start, behind reasoning at the beginning.
+    /// The start, after reasoning at the beginning.
     pub(super) start: usize,
-    /// From the first to behind the last character that is not blank.
+    /// From the first character that is not blank to the end of the last one.
     ink: Option<Range<usize>>,
     /// The number of fence lines.
     fences: usize,
@@ -29,7 +29,7 @@ pub(super) struct SectionEnd {
     pub(super) body: Range<usize>,
     /// A reasoning block at the end.
     pub(super) block: Option<Range<usize>>,
-    /// Whether a fence around sections is open behind it.
+    /// Whether a fence around sections is open after it.
     pub(super) fenced: bool,
 }
 

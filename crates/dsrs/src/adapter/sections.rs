@@ -72,12 +72,12 @@ enum Position {
 /// How reasoning tags are interpreted.
 #[derive(Clone, Copy, Debug)]
 struct ReasoningRules {
-    /// Whether blocks are skipped. Off behind a block that never ends.
+    /// Whether blocks are skipped. Off after a block that never ends.
     blocks: bool,
     /// Whether a closing tag without an opening one makes the text before it reasoning.
     orphans: bool,
     /// Sections were dropped because of such a closing tag, which may have been text.
-    given_up: bool,
+    abandoned: bool,
     /// The start of an unclosed block before the sections.
     unclosed: Option<usize>,
 }
@@ -131,7 +131,7 @@ impl Scanner {
             trust: ReasoningRules {
                 blocks: reads,
                 orphans: reads,
-                given_up: false,
+                abandoned: false,
                 unclosed: None,
             },
             fenced: false,

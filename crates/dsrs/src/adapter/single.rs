@@ -13,7 +13,7 @@ use crate::value::Payload;
 /// Reads a text as one value.
 pub(super) fn parse(ty: &Type, text: &str, allowed: Leniencies) -> Result<ParsedValue, ParseError> {
     let mut report = ParseReport::default();
-    let text = behind_reasoning(ty, text, allowed, &mut report);
+    let text = after_reasoning(ty, text, allowed, &mut report);
     let value = match coerce::coerce(text, ty, allowed, &mut report) {
         Ok(value) => value,
         Err(error) => {
@@ -31,7 +31,7 @@ pub(super) fn parse(ty: &Type, text: &str, allowed: Leniencies) -> Result<Parsed
 }
 
 /// The text after blocks of reasoning. A tag with the name of a class member is not reasoning.
-fn behind_reasoning<'t>(
+fn after_reasoning<'t>(
     ty: &Type,
     text: &'t str,
     allowed: Leniencies,
@@ -42,7 +42,7 @@ fn behind_reasoning<'t>(
         return rest;
     }
     let names = members(ty);
-    let tags = reasoning::tags_beside(names.iter().copied());
+    let tags = reasoning::reasoning_tags(names.iter().copied());
     while let ScanResult::Match((tag, opened)) = reasoning::opening(rest.trim_start(), &tags, true)
     {
         let block = rest.trim_start();

@@ -32,6 +32,9 @@ const DEPTH_LIMIT: usize = 160;
 const STEPS: usize = 250_000;
 const STEPS_A_BYTE: usize = 8;
 
+/// How many names the inexact texts of a search may be compared with, in all.
+const NAMES: usize = 2_000_000;
+
 type FitResult = Result<Payload, FitError>;
 
 /// A value read from a leaf with the leniencies it needed, or a remark about the text.
@@ -76,6 +79,7 @@ struct Fitter<'t> {
     /// The results of containers in unions, by address, type and context.
     known: HashMap<(usize, usize, FitContext), Result<Interpretation, FitError>>,
     steps: usize,
+    names: usize,
     depth: usize,
 }
 
@@ -113,6 +117,7 @@ impl<'t> Fitter<'t> {
             looked: HashMap::new(),
             known: HashMap::new(),
             steps: STEPS + length.saturating_mul(STEPS_A_BYTE),
+            names: NAMES,
             depth: 0,
         }
     }
@@ -224,6 +229,13 @@ impl<'t> Fitter<'t> {
             return Err(FitError::new("can be read in too many ways"));
         }
         Ok(())
+    }
+
+    /// Counts names that an inexact text is compared with.
+    fn spend_names(&mut self, count: usize) -> Result<(), FitError> {
+        let left = self.names.checked_sub(count);
+        self.names = left.unwrap_or(0);
+        left.map(drop).ok_or_else(|| FitError::new("is not exactly one of too many names"))
     }
 }
 

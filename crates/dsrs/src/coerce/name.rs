@@ -99,7 +99,7 @@ fn at_opening<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
 }
 
 fn mentioned_as_spelled<'n>(text: &str, names: &[Name<'n>]) -> Vec<Name<'n>> {
-    let apart = |name: &str| spelling::apart(&spelling::camel_apart(name));
+    let apart = |name: &str| spelling::apart(&spelling::split_camel_case(name));
     let spelled = names.iter().map(|name| spelling::apart(name.spelling));
     let camels = names.iter().map(|name| apart(name.spelling));
     mentioned(&spelling::apart(text), names, &spelled.chain(camels).collect::<Vec<_>>())
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_is_told_in_the_order_of_the_names() {
+    fn ties_are_reported_in_the_order_of_the_names() {
         assert_eq!(read("b or a", &["a", "b"]), "a or b");
         assert_eq!(read("c# or c++", &["c++", "c#", "c"]), "c++ or c#");
         assert_eq!(read("i use c++ daily", &["c++", "c#"]), "c++ prose");

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_short_is_told_as_it_is_and_what_is_long_by_its_beginning() {
+    fn only_long_texts_are_truncated() {
         let list = |length| Payload::list(vec![Payload::Int(7); length]);
         assert_eq!(brief(&list(400)), list(400));
         assert_eq!(brief(&list(600)), Payload::str(format!("[{}7…", "7,".repeat(59))));

@@ -1,8 +1,15 @@
 //! Arithmetic with the operators and the precedence of Python. Integers stay exact; time and memory
 //! are bounded. The crates for this only compute with floats, lack `//` or `**`, or are unmaintained.
 
+mod function;
+mod number;
+mod token;
+
 use super::ExprError;
 use crate::value::Payload;
+use function::apply;
+use number::ArithmeticNumber;
+use token::{ArithmeticToken, tokens};
 
 /// The longest expression.
 const LENGTH: usize = 2_000;
@@ -34,96 +41,6 @@ pub fn calculate(source: &str) -> Result<Payload, ExprError> {
 
 fn fault(reason: impl Into<String>) -> ExprError {
     ExprError { reason: reason.into() }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum ArithmeticNumber {
-    Whole(i128),
-    Float(f64),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum ArithmeticToken {
-    Number(String),
-    Name(String),
-    Sign(&'static str),
-}
-
-impl ArithmeticToken {
-    fn text(&self) -> &str {
-        match self {
-            Self::Number(text) | Self::Name(text) => text,
-            Self::Sign(sign) => sign,
-        }
-    }
-}
-
-/// The operators, longer ones first, with their alternative spellings.
-const SIGNS: [(&str, &str); 14] = [
-    ("**", "**"),
-    ("//", "//"),
-    ("^", "**"),
-    ("+", "+"),
-    ("-", "-"),
-    ("−", "-"),
-    ("*", "*"),
-    ("×", "*"),
-    ("·", "*"),
-    ("/", "/"),
-    ("÷", "/"),
-    ("%", "%"),
-    ("(", "("),
-    (")", ")"),
-];
-
-fn tokens(source: &str) -> Result<Vec<ArithmeticToken>, ExprError> {
-    let mut tokens = Vec::new();
-    let mut rest = source.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let length = if first.is_ascii_digit() || first == '.' {
-            let length = numeral(rest);
-            tokens.push(ArithmeticToken::Number(
-                rest.get(..length).unwrap_or_default().replace('_', ""),
-            ));
-            length
-        } else if first.is_alphabetic() {
-            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            tokens.push(ArithmeticToken::Name(rest.get(..end).unwrap_or_default().to_lowercase()));
-            end
-        } else if first == ',' {
-            tokens.push(ArithmeticToken::Sign(","));
-            1
-        } else if let Some((written, sign)) = SIGNS.iter().find(|(sign, _)| rest.starts_with(sign))
-        {
-            tokens.push(ArithmeticToken::Sign(sign));
-            written.len()
-        } else {
-            return Err(fault(format!("`{first}` is not allowed in arithmetic")));
-        };
-        rest = rest.get(length..).unwrap_or_default().trim_start();
-    }
-    Ok(tokens)
-}
-
-/// The length of the number at the start of a text: `12`, `1_000`, `1.5`, `.5`, `2e-3`.
-fn numeral(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let digits = |from: usize| {
-        let sign = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
-        from + bytes.iter().skip(from).take_while(|byte| sign(byte)).count()
-    };
-    let mut end = digits(0);
-    if bytes.get(end) == Some(&b'.') {
-        end = digits(end + 1);
-    }
-    if matches!(bytes.get(end), Some(b'e' | b'E')) {
-        let signed = matches!(bytes.get(end + 1), Some(b'+' | b'-'));
-        let from = end + 1 + usize::from(signed);
-        if bytes.get(from).is_some_and(u8::is_ascii_digit) {
-            end = digits(from);
-        }
-    }
-    end
 }
 
 struct ArithmeticParser {
@@ -195,7 +112,7 @@ impl ArithmeticParser {
         let token = self.peek().cloned().ok_or_else(|| fault("the expression is incomplete"))?;
         self.next += 1;
         match token {
-            ArithmeticToken::Number(text) => number(&text),
+            ArithmeticToken::Number(text) => ArithmeticNumber::parse(&text),
             ArithmeticToken::Name(name) => match (name.as_str(), self.peek()) {
                 (_, Some(ArithmeticToken::Sign("("))) => self.function(&name),
                 ("pi" | "π", _) => Ok(ArithmeticNumber::Float(std::f64::consts::PI)),
@@ -226,164 +143,6 @@ impl ArithmeticParser {
         }
         apply(name, &arguments)
     }
-}
-
-fn number(text: &str) -> Result<ArithmeticNumber, ExprError> {
-    if let Ok(whole) = text.parse() {
-        return Ok(ArithmeticNumber::Whole(whole));
-    }
-    let float = text.parse().map_err(|_| fault(format!("`{text}` is not a number")))?;
-    ArithmeticNumber::finite(float)
-}
-
-fn apply(name: &str, arguments: &[ArithmeticNumber]) -> Result<ArithmeticNumber, ExprError> {
-    let float = |f: fn(f64) -> f64| match arguments {
-        [one] => ArithmeticNumber::finite(f(one.float())),
-        _ => Err(fault(format!("`{name}` accepts one number"))),
-    };
-    let whole = |f: fn(f64) -> f64| match arguments {
-        [ArithmeticNumber::Whole(whole)] => Ok(ArithmeticNumber::Whole(*whole)),
-        [ArithmeticNumber::Float(float)] => Ok(ArithmeticNumber::rounded(f(*float))),
-        _ => Err(fault(format!("`{name}` accepts one number"))),
-    };
-    let pick = |better: fn(f64, f64) -> bool| {
-        let picked = arguments.iter().copied().reduce(|best, next| match (best, next) {
-            (ArithmeticNumber::Whole(a), ArithmeticNumber::Whole(b))
-                if (a < b) == better(0.0, 1.0) =>
-            {
-                best
-            }
-            (ArithmeticNumber::Whole(_), ArithmeticNumber::Whole(_)) => next,
-            _ if better(next.float(), best.float()) => next,
-            _ => best,
-        });
-        picked.ok_or_else(|| fault(format!("`{name}` accepts one or more numbers")))
-    };
-    match (name, arguments) {
-        ("abs", [ArithmeticNumber::Whole(whole)]) => {
-            whole.checked_abs().map(ArithmeticNumber::Whole).ok_or_else(too_large)
-        }
-        ("abs", _) => float(f64::abs),
-        ("sqrt", _) => float(f64::sqrt),
-        ("exp", _) => float(f64::exp),
-        ("log", [value, base]) => ArithmeticNumber::finite(value.float().ln() / base.float().ln()),
-        ("log" | "ln", _) => float(f64::ln),
-        ("log2", _) => float(f64::log2),
-        ("log10", _) => float(f64::log10),
-        ("sin", _) => float(f64::sin),
-        ("cos", _) => float(f64::cos),
-        ("tan", _) => float(f64::tan),
-        ("asin", _) => float(f64::asin),
-        ("acos", _) => float(f64::acos),
-        ("atan", _) => float(f64::atan),
-        ("floor", _) => whole(f64::floor),
-        ("ceil", _) => whole(f64::ceil),
-        ("round", [value, places]) => value.round(*places),
-        ("round", _) => whole(f64::round_ties_even),
-        ("pow", [base, exponent]) => base.power(*exponent),
-        ("min", _) => pick(|a, b| a < b),
-        ("max", _) => pick(|a, b| a > b),
-        _ => Err(fault(format!("there is no function `{name}`"))),
-    }
-}
-
-impl ArithmeticNumber {
-    fn float(self) -> f64 {
-        match self {
-            Self::Whole(whole) => whole as f64,
-            Self::Float(float) => float,
-        }
-    }
-
-    fn finite(float: f64) -> Result<Self, ExprError> {
-        if float.is_nan() {
-            return Err(fault("the result is not a real number"));
-        }
-        if float.is_infinite() {
-            return Err(fault("the result is too large, or infinite"));
-        }
-        Ok(Self::Float(float))
-    }
-
-    /// An integral float as an integer if that is exact.
-    fn rounded(float: f64) -> Self {
-        if float.abs() < 9e15 { Self::Whole(float as i128) } else { Self::Float(float) }
-    }
-
-    fn by(self, sign: &str, other: Self) -> Result<Self, ExprError> {
-        if matches!(sign, "/" | "//" | "%") && other.float() == 0.0 {
-            return Err(fault("division by zero"));
-        }
-        match (self, other) {
-            (Self::Whole(a), Self::Whole(b)) => whole(a, sign, b),
-            _ => {
-                let (a, b) = (self.float(), other.float());
-                Self::finite(match sign {
-                    "+" => a + b,
-                    "-" => a - b,
-                    "*" => a * b,
-                    "/" => a / b,
-                    "//" => (a / b).floor(),
-                    _ => a - b * (a / b).floor(),
-                })
-            }
-        }
-    }
-
-    fn power(self, exponent: Self) -> Result<Self, ExprError> {
-        if let (Self::Whole(base), Self::Whole(exponent @ 0..)) = (self, exponent) {
-            let exponent = u32::try_from(exponent).ok();
-            let power = match base {
-                0 | 1 => exponent.map(|exponent| base.pow(exponent.min(1))),
-                _ => exponent.and_then(|exponent| base.checked_pow(exponent)),
-            };
-            return power.map(Self::Whole).ok_or_else(too_large);
-        }
-        if self.float() == 0.0 && exponent.float() < 0.0 {
-            return Err(fault("division by zero"));
-        }
-        Self::finite(self.float().powf(exponent.float()))
-    }
-
-    fn round(self, places: Self) -> Result<Self, ExprError> {
-        let Self::Whole(places @ -15..=15) = places else {
-            return Err(fault("`round` accepts a number and a number of decimal places, up to 15"));
-        };
-        let scale = 10_f64.powi(places as i32);
-        Self::finite((self.float() * scale).round_ties_even() / scale)
-    }
-
-    fn to_payload(self) -> Result<Payload, ExprError> {
-        match self {
-            Self::Whole(whole) => Ok(i64::try_from(whole)
-                .map_or_else(|_| Payload::from(whole.to_string()), Payload::Int)),
-            Self::Float(float) => Ok(Payload::Float(float)),
-        }
-    }
-}
-
-fn too_large() -> ExprError {
-    fault(
-        "the result is too large for exact arithmetic; write a decimal point to calculate with floats",
-    )
-}
-
-fn whole(a: i128, sign: &str, b: i128) -> Result<ArithmeticNumber, ExprError> {
-    let floored = |a: i128, b: i128| {
-        let quotient = a.checked_div(b)?;
-        let inexact = a.checked_rem(b)? != 0 && (a < 0) != (b < 0);
-        Some(quotient - i128::from(inexact))
-    };
-    let result = match sign {
-        "+" => a.checked_add(b),
-        "-" => a.checked_sub(b),
-        "*" => a.checked_mul(b),
-        "/" if a.checked_rem(b) != Some(0) => return ArithmeticNumber::finite(a as f64 / b as f64),
-        "/" => a.checked_div(b),
-        "//" => floored(a, b),
-        _ => floored(a, b).and_then(|quotient| a.checked_sub(quotient.checked_mul(b)?)),
-    };
-    result.map(ArithmeticNumber::Whole).ok_or_else(too_large)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use std::sync::{Arc, LazyLock};
 use minijinja::{AutoEscape, Environment};
 
 use super::bounded::bound;
-use super::{ExprError, FUEL, NESTING_LIMIT, add_matching_test, explain, named_values, nesting};
+use super::depth::BlockDepth;
+use super::{ExprError, FUEL, add_matching_test, explain, named_values};
 use crate::value::Payload;
 
 /// The longest template, in bytes.
@@ -120,23 +121,33 @@ fn refuse<T>(reason: String) -> Result<T, ExprError> {
 
 /// Checks every tag and expression before the engine compiles them without bounds.
 fn check(source: &str) -> Result<(), ExprError> {
-    let (mut loops, mut joins) = (0_usize, 0);
-    for (position, opening) in source.match_indices('{') {
-        let rest = source.get(position + opening.len()..).unwrap_or_default();
-        let Some(kind @ ('{' | '%')) = rest.chars().next() else { continue };
-        let inner = rest.get(1..).unwrap_or_default();
-        let end = inner.find(if kind == '%' { "%}" } else { "}}" }).unwrap_or(inner.len());
-        let inner = inner.get(..end).unwrap_or_default();
-        if nesting(inner) > NESTING_LIMIT {
-            return refuse(format!("an expression nests deeper than {NESTING_LIMIT} brackets"));
-        }
+    let (mut loops, mut joins, mut blocks) = (0_usize, 0, BlockDepth::default());
+    let mut rest = source;
+    while let Some(at) = rest.find(['{']) {
+        let (opening, after) =
+            rest.get(at..).unwrap_or_default().split_at_checked(2).unwrap_or_default();
+        let end = match opening {
+            "{{" => "}}",
+            "{%" => "%}",
+            "{#" => {
+                rest = after.split_once("#}").map_or("", |(_, behind)| behind);
+                continue;
+            }
+            _ => {
+                rest = rest.get(at + 1..).unwrap_or_default();
+                continue;
+            }
+        };
+        let (inner, behind) = after.split_at(blocks.expression(after, end)?);
         let concatenations = inner.matches(['~', '+', '*']).count();
         joins += concatenations;
-        if kind == '%' {
+        if opening == "{%" {
             let word = inner.trim_start_matches(['-', '+', ' ', '\t', '\n', '\r']);
             let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
             check_tag(word, concatenations, &mut loops)?;
+            blocks.tag(word);
         }
+        rest = behind.get(end.len()..).unwrap_or_default();
     }
     if joins > JOIN_LIMIT {
         return refuse(format!("a template has at most {JOIN_LIMIT} of `~`, `+` and `*`"));

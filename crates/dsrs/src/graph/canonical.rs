@@ -1,5 +1,5 @@
-//! The canonical document of a graph: everything resolved, one spelling, written order. Its text
-//! is what is stored and hashed.
+//! The canonical document of a graph: everything resolved, in one notation and in document order.
+//! Its text is stored and hashed.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl ProgramGraph {
     }
 }
 
-/// An input as its type alone where nothing else is said of it.
+/// An input, as its type alone if it has nothing else.
 fn input(field: &FieldSchema) -> Payload {
     let full = field_to_payload(field, false);
     match full.as_map() {

@@ -50,7 +50,7 @@ impl ProgramGraph {
         at: &At<'_>,
     ) -> Result<(&FieldSchema, Type), Problem> {
         if target.node.as_ref() == INPUT {
-            let detail = "`input` gives the graph's inputs and takes none".to_owned();
+            let detail = "`input` provides the graph's inputs and accepts none".to_owned();
             return Err(Problem { pointer: at.pointer(), code: Code::UnknownNode, detail });
         }
         let node = self.nodes.get(&target.node).map(AsRef::as_ref);
@@ -60,7 +60,7 @@ impl ProgramGraph {
             Some(field) => Ok((field, schema.type_of(field))),
             None => {
                 let detail = format!(
-                    "node `{}` has no input `{}`; it takes: {}",
+                    "node `{}` has no input `{}`; its inputs: {}",
                     target.node,
                     target.field,
                     listed(schema.inputs.iter().map(|field| field.name.as_ref()))
@@ -106,7 +106,7 @@ impl ProgramGraph {
     fn describe_unconnected(&self, target: &Target, field: &FieldSchema) -> String {
         match self.inputs.get(&target.field) {
             Some(input) => format!(
-                "nothing feeds `{target}`; the graph input `{}` is `{}`, which `{}` does not take",
+                "nothing feeds `{target}`; the graph input `{}` is `{}`, which `{}` does not accept",
                 input.name,
                 brief(&input.ty),
                 brief(&field.ty)
@@ -144,12 +144,12 @@ pub(super) fn cycles_among<'e>(
 
 fn describe_cycle(names: &IndexSet<&Arc<str>>, nodes: &[usize]) -> String {
     let name = |index: &usize| names.get_index(*index).map_or("", |name| name.as_ref());
-    let mut told: Vec<&str> = nodes.iter().take(CYCLE_NAMES).map(name).collect();
+    let mut cycle: Vec<&str> = nodes.iter().take(CYCLE_NAMES).map(name).collect();
     if nodes.len() > CYCLE_NAMES {
-        told.extend(["...", nodes.last().map_or("", name)]);
+        cycle.extend(["...", nodes.last().map_or("", name)]);
     }
-    told.extend(nodes.first().map(name));
-    format!("closes the cycle {}", told.join(" -> "))
+    cycle.extend(nodes.first().map(name));
+    format!("closes the cycle {}", cycle.join(" -> "))
 }
 
 /// The problem of a duplicate edge.
@@ -171,14 +171,14 @@ fn misfit(
     }
     let (source, target) = (&edge.from, &edge.to);
     let (from, to) = (brief(&from.ir), brief(&to.ir));
-    let detail = format!("`{source}` is `{from}`, `{target}` takes `{to}`: {mismatch}");
+    let detail = format!("`{source}` is `{from}`, `{target}` accepts `{to}`: {mismatch}");
     Some(Problem { pointer: at.pointer(), code: Code::TypeMismatch, detail })
 }
 
-/// That no more types of a document are compared.
+/// The problem of a document whose types are too costly to compare.
 pub(super) fn too_costly(at: &At<'_>) -> Problem {
-    let detail = "from here on the types of this graph take too much work to compare; make them \
-                  smaller, or alike at both ends of an edge";
+    let detail = "the types of this graph are too costly to compare; make them smaller, or use the \
+                  same type at both ends of an edge";
     Problem { pointer: at.pointer(), code: Code::TooLarge, detail: detail.to_owned() }
 }
 

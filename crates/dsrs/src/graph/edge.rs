@@ -13,7 +13,7 @@ const LONGEST_SOURCE: usize = 2_000;
 /// The name of the pseudo-node whose outputs are the graph's inputs.
 pub const INPUT: &str = "input";
 
-/// Where a value comes from: a node (or `input`) and a selection into its outputs.
+/// The source of a value: a node (or `input`) and a selection into its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The node's name, or [`INPUT`].
@@ -22,7 +22,7 @@ pub struct Source {
     pub selection: Selection,
 }
 
-/// Where a value goes: an input field of a node.
+/// The target of a value: an input field of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The node's name.
@@ -34,9 +34,9 @@ pub struct Target {
 /// A connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// Where the value comes from.
+    /// The source of the value.
     pub from: Source,
-    /// Where it goes.
+    /// The target of the value.
     pub to: Target,
 }
 

@@ -45,7 +45,7 @@ impl GraphModule {
         for (path, predictor) in module.predictors_mut() {
             if let Some(wanted) = state.0.get(path) {
                 let loaded = predictor.load_state(wanted.clone(), &At::Root.key(path));
-                problems.extend(loaded.err().unwrap_or_default());
+                problems.append(loaded.err().unwrap_or_default());
             }
         }
         problems.or(module)

@@ -74,7 +74,7 @@ impl Node {
             }
             Ok(_) => Err(problems),
             Err(found) => {
-                problems.extend(found);
+                problems.append(found);
                 Err(problems)
             }
         }
@@ -104,7 +104,7 @@ impl Node {
         let mut problems = Problems::new();
         check_model(env, &settings.lm, &at.key("lm"), &mut problems);
         if let Some(strategy) = strategy {
-            problems.extend(registry::check(strategy, config, at).err().unwrap_or_default());
+            problems.append(registry::check(strategy, config, at).err().unwrap_or_default());
         }
         problems
     }

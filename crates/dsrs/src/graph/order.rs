@@ -10,7 +10,7 @@ pub(super) struct Precedence<'e> {
 }
 
 /// An edge that closes a cycle: its position among the edges, and the nodes on the cycle in order,
-/// starting where the edge goes to.
+/// starting at the target of the edge.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Cycle {
     pub(super) edge: usize,
@@ -23,7 +23,7 @@ impl Precedence<'_> {
         Some(self.sound_order()).filter(|order| order.len() == self.nodes)
     }
 
-    /// The nodes that are neither on a cycle nor behind one, in an order that respects every edge.
+    /// The nodes that are neither on a cycle nor after one, in an order that respects every edge.
     pub(super) fn sound_order(&self) -> Vec<usize> {
         let mut waiting = vec![0_usize; self.nodes];
         let mut followers = vec![Vec::new(); self.nodes];
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_found_in_written_order_and_edges_off_them_are_not_named() {
+    fn cycles_are_found_in_document_order_without_other_edges() {
         let edges = [(0, 1), (1, 0), (1, 2), (2, 3), (3, 2), (0, 3), (3, 1)];
         let cycles = Precedence { nodes: 4, edges: &edges }.cycles();
         let closing: Vec<_> = cycles.iter().map(|cycle| cycle.edge).collect();

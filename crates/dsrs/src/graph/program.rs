@@ -67,7 +67,7 @@ impl Program {
         &self.document
     }
 
-    /// The document as canonical JSON text; what is stored.
+    /// The document as canonical JSON text, as it is stored.
     #[must_use]
     pub fn canonical_text(&self) -> &Arc<str> {
         &self.text
@@ -119,7 +119,7 @@ impl Program {
             }
             match tune(name, node, env, state, at) {
                 Ok(tuned) => *node = Arc::new(tuned),
-                Err(found) => problems.extend(found),
+                Err(found) => problems.append(found),
             }
         }
         problems.or(())?;
@@ -190,7 +190,7 @@ fn tune(
         let at = at.key(&path);
         check_model(env, &wanted.lm, &at.key("lm"), &mut problems);
         check_embedder(env, wanted, &at.key("nearest"), &mut problems);
-        problems.extend(predictor.load_state(wanted.clone(), &at).err().unwrap_or_default());
+        problems.append(predictor.load_state(wanted.clone(), &at).err().unwrap_or_default());
     }
     problems.or(tuned)
 }
@@ -200,7 +200,7 @@ fn check_embedder(env: &dyn BuildEnv, state: &PredictState, at: &At<'_>, problem
     let alias = state.nearest.as_ref().map(|nearest| &nearest.model);
     let Some(alias) = alias.filter(|alias| !env.knows_embedder(alias)) else { return };
     let why =
-        if env.knows_model(alias) { "makes no vectors of texts" } else { "is not configured" };
+        if env.knows_model(alias) { "is not an embedding model" } else { "is not configured" };
     let detail = format!(
         "the model alias `{alias}` {why}; GET /v1/models lists those that can, with the capability \
          `embeddings`"

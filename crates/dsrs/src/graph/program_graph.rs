@@ -1,6 +1,5 @@
-//! `ProgramGraph`: named nodes, typed inputs, edges, outputs. What is in it has been checked; what
-//! may still be missing is a source for some input, which only compiling asks for. Knows nothing of
-//! documents or execution.
+//! `ProgramGraph`: named nodes, typed inputs, edges, outputs. Its content is checked. Inputs may
+//! still lack a source; only compiling requires one. Knows nothing of documents or execution.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::value::is_identifier;
 /// An output of a graph.
 #[derive(Clone, Debug)]
 pub struct GraphOutput {
-    /// Where its value comes from.
+    /// The source of its value.
     pub source: Source,
     /// Its type.
     pub ty: Type,
@@ -62,7 +61,7 @@ impl ProgramGraph {
         &self.name
     }
 
-    /// What it is for.
+    /// Its description.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
@@ -107,7 +106,7 @@ impl ProgramGraph {
         self.nodes.iter().flat_map(|(name, node)| node.predictors(name)).collect()
     }
 
-    /// Takes definitions that it does not have; a name that is taken stays as it is.
+    /// Adds missing definitions; existing names stay unchanged.
     pub(super) fn adopt(&mut self, defs: &TypeDefs) {
         let mut merged = (*self.defs).clone();
         for (name, def) in &defs.0 {
@@ -116,8 +115,8 @@ impl ProgramGraph {
         self.defs = Arc::new(merged);
     }
 
-    /// The input that a source names, as a class of it alone: what the selection starts from. Not
-    /// of all inputs, which every edge would then build anew.
+    /// The input that a source names, as a class with this one field, from which the selection
+    /// starts. A class of all inputs would be built again for every edge.
     fn input_class(&self, source: &Source, at: &At<'_>) -> Result<Type, Problem> {
         let name = source.field();
         let field = self.inputs.get(name).ok_or_else(|| {
@@ -130,7 +129,7 @@ impl ProgramGraph {
         Ok(class_of(std::slice::from_ref(field), &self.defs))
     }
 
-    /// The type of what a source selects, or what is wrong with it, at the source's place.
+    /// The type of the selection of a source, or its problems at the source's place.
     pub(super) fn type_of(&self, source: &Source, at: &At<'_>) -> Result<Type, Problem> {
         let outputs = if source.node.as_ref() == INPUT {
             self.input_class(source, at)?

@@ -1,6 +1,6 @@
 //! Tracing: a function written over values becomes a graph. Inputs are bound to references, every
-//! call records a node whose dependencies are the references in its arguments, and what comes out is
-//! read, resolved and checked like any posted document. Knows documents; asks no LM.
+//! call records a node whose dependencies are the references in its arguments, and the result is
+//! read, resolved and checked like any posted document. Knows documents; calls no LM.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub struct Tracer {
     problems: Problems,
 }
 
-/// A node as it is called: a strategy with its settings, before anything feeds it.
+/// A node before it is connected: a strategy with its settings.
 #[derive(Clone, Debug)]
 pub struct TracedNode(Map);
 
@@ -115,8 +115,8 @@ impl Tracer {
         Self { types, ..self }
     }
 
-    /// Declares the inputs, each a type or a field as in a document, and gives them as values: a
-    /// part of what comes back for each, with the reference `input:name`.
+    /// Declares the inputs, each a type or a field as in a document, and returns them as one value
+    /// with a part for each input, which has the reference `input:name`.
     pub fn bind_inputs<N: Into<Arc<str>>, T: Into<Payload>>(
         &mut self,
         inputs: impl IntoIterator<Item = (N, T)>,
@@ -130,8 +130,8 @@ impl Tracer {
         valueify(bound)
     }
 
-    /// Calls a strategy: records a node that depends on what its arguments refer to, and gives what
-    /// it will answer, whose fields are parts of that. What is wrong is told at the end.
+    /// Calls a strategy: records a node that depends on the references in its arguments, and returns
+    /// its pending answer, whose parts are the outputs. `finish` reports problems.
     pub fn call<N: AsRef<str>>(
         &mut self,
         name: &str,
@@ -254,7 +254,7 @@ impl Tracer {
         }
         let mut arguments = Vec::with_capacity(parts.len());
         for (name, part) in parts {
-            // Whatever has to be recorded for a part stands before the node that takes it.
+            // Nodes that are recorded for a part precede the node that reads it.
             let Source { node, selection } = self.source(part, target)?;
             arguments.push((name, referred(node, &selection)));
         }
@@ -290,7 +290,7 @@ impl Tracer {
     }
 
     fn refuse(&mut self, target: &str, what: &str) -> Option<Source> {
-        let detail = format!("`{target}` is given {what}");
+        let detail = format!("`{target}` receives {what}");
         self.problems.add(&At::Root.key("edges"), Code::InvalidValue, detail);
         None
     }
@@ -300,9 +300,9 @@ impl Tracer {
 const SELECT: &str = "select";
 /// The op that makes one value of several.
 const COLLECT: &str = "collect";
-const CONSTANT: &str = "a constant, which no edge carries: give the field a default, or the op a \
-                        config";
-const DEFAULT: &str = "a value with a default that `select` cannot give: the default must be plain, \
+const CONSTANT: &str = "a constant, which no edge can carry; set a default of the field or a \
+                        config of the op";
+const DEFAULT: &str = "a value with a default that `select` cannot return: the default must be plain, \
                        and the value a part of an output or an input; call `unwrap_or` for others";
 
 /// What an edge reads, as a value.

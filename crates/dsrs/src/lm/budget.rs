@@ -1,6 +1,6 @@
-//! A budget of requests, tokens and money, kept to the last one: what the next request may cost at
-//! worst is set aside before it is sent, and what it did cost is counted after. Knows usage and
-//! prices, and nothing of the content of requests.
+//! An exact budget of requests, tokens and money: the worst-case cost of a request is reserved before
+//! it is sent, and its real cost is counted afterwards. Knows usage and prices, and nothing of the
+//! content of requests.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

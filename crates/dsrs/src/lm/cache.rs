@@ -89,7 +89,7 @@ pub struct CacheSlot<'c> {
 }
 
 impl ReplyCache {
-    /// A cache of about so many bytes. Each reply expires after `ttl`.
+    /// A cache of about this many bytes. Each reply expires after `ttl`.
     #[must_use]
     pub fn of(bytes: u64, ttl: Duration) -> Self {
         let replies =

@@ -1,4 +1,4 @@
-//! An LM behind a reply cache: a cached reply is returned, a request that is already in flight is
+//! An LM with a reply cache: a cached reply is returned, a request that is already in flight is
 //! awaited, anything else is sent. It knows no gates: its caller already has a permit, so that no
 //! request waits for another one that is itself waiting for a permit.
 

@@ -60,7 +60,7 @@ impl GateQueue {
 pub struct Permit(Gate);
 
 impl Gate {
-    /// A gate for so many requests at a time, at least one.
+    /// A gate for this many concurrent requests, at least one.
     #[must_use]
     pub fn of(limit: u32) -> Self {
         let limit = limit.max(1);

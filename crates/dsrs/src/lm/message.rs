@@ -146,15 +146,15 @@ pub struct LmParams {
 }
 
 impl LmParams {
-    /// These settings, with missing ones from `behind`.
+    /// These settings, with missing ones from `defaults`.
     #[must_use]
-    pub fn over(&self, behind: &Self) -> Self {
+    pub fn over(&self, defaults: &Self) -> Self {
         Self {
-            temperature: self.temperature.or(behind.temperature),
-            max_tokens: self.max_tokens.or(behind.max_tokens),
-            top_p: self.top_p.or(behind.top_p),
-            seed: self.seed.or(behind.seed),
-            stop: self.stop.clone().or_else(|| behind.stop.clone()),
+            temperature: self.temperature.or(defaults.temperature),
+            max_tokens: self.max_tokens.or(defaults.max_tokens),
+            top_p: self.top_p.or(defaults.top_p),
+            seed: self.seed.or(defaults.seed),
+            stop: self.stop.clone().or_else(|| defaults.stop.clone()),
         }
     }
 }

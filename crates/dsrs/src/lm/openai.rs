@@ -5,8 +5,9 @@
 mod chunks;
 mod embed;
 mod endpoint;
+mod reply;
+mod request;
 mod stream;
-mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use hyper::header::HeaderMap;
 
 pub use self::embed::OpenAiEmbedder;
 use self::endpoint::Endpoint;
+use self::reply::NoReply;
+use self::request::{Dialect, ResponseMode};
 use self::stream::StreamSupport;
-use self::wire::{Dialect, NoReply, ResponseMode};
 use super::failure;
 use super::http::{HttpAnswer, HttpError, HttpLimits};
 use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest};
@@ -137,7 +139,7 @@ impl OpenAi {
     }
 
     fn body(&self, request: &LmRequest, mode: ResponseMode) -> Result<Vec<u8>, LmError> {
-        wire::body(&self.endpoint.model, request, self.dialect, mode).map_err(|error| {
+        request::body(&self.endpoint.model, request, self.dialect, mode).map_err(|error| {
             self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
         })
     }
@@ -156,7 +158,7 @@ impl OpenAi {
             };
             return Err(self.endpoint.failed(answer, kind));
         }
-        wire::reply(&answer.body, &self.endpoint.model).map_err(|why| match why {
+        reply::reply(&answer.body, &self.endpoint.model).map_err(|why| match why {
             NoReply::Error => self.endpoint.failed(answer, LmErrorKind::Provider),
             why => self.no_reply(why, answer.status, ""),
         })

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_wait_that_the_provider_asks_for_is_exact() {
+    async fn the_retry_after_of_the_provider_is_exact() {
         let lm = ScriptedLm::answering([busy(30), busy(0), "done".into()]);
         let (outcome, took, _) = run(&lm, 2, MINUTE).await;
         assert_eq!((outcome.as_str(), took.as_secs()), ("done", 30));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_permit_that_comes_too_late_is_a_timeout_that_says_so() {
+    async fn a_permit_after_the_deadline_is_a_timeout() {
         let (gate, lane, token) = (Gate::of(1), Lane::default(), CancellationToken::new());
         let gates = Gates { lane: &lane, model: None, all: Some(&gate) };
         let _held = gates.pass().await;

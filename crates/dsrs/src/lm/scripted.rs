@@ -2,132 +2,20 @@
 //! requests, and can fail, delay and hang. Delays use tokio time, so that a paused clock skips them.
 //! Knows nothing of signatures: it finds sections by their headers.
 
+mod answer;
 pub mod sections;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 
+pub use self::answer::ScriptedAnswer;
+use self::answer::ScriptedOutcome;
 use self::sections::{layout, open_sections};
 use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest, Usage};
 
-/// Bytes of a delta.
-const DELTA: usize = 5;
-
 type Script = Box<dyn Fn(&LmRequest) -> ScriptedAnswer + Send + Sync>;
-
-/// One answer of a script: a text, a reply, a failure or silence, at once or after a delay.
-///
-/// ```
-/// use std::time::Duration;
-/// use dsrs::lm::{ScriptedAnswer, LmErrorKind};
-///
-/// let slow = ScriptedAnswer::from("hello").after(Duration::from_millis(200));
-/// let busy = ScriptedAnswer::fail(LmErrorKind::RateLimited, "too many requests").status(429);
-/// # let _ = (slow, busy, ScriptedAnswer::hang());
-/// ```
-#[derive(Clone, Debug)]
-pub struct ScriptedAnswer {
-    outcome: ScriptedOutcome,
-    delay: Duration,
-    pause: Duration,
-}
-
-#[derive(Clone, Debug)]
-enum ScriptedOutcome {
-    Text(Arc<str>),
-    Reply(LmReply),
-    Failure(LmError),
-    Broken(Arc<str>, LmError),
-    Silence,
-}
-
-impl ScriptedAnswer {
-    /// A failure of a kind.
-    #[must_use]
-    pub fn fail(kind: LmErrorKind, message: impl Into<String>) -> Self {
-        LmError { kind, message: message.into(), status: None, retry_after: None }.into()
-    }
-
-    /// No answer at all.
-    #[must_use]
-    pub const fn hang() -> Self {
-        Self::now(ScriptedOutcome::Silence)
-    }
-
-    /// A failure after the first part of an answer.
-    #[must_use]
-    pub fn broken(
-        text: impl Into<Arc<str>>,
-        kind: LmErrorKind,
-        message: impl Into<String>,
-    ) -> Self {
-        let error = LmError { kind, message: message.into(), status: None, retry_after: None };
-        Self::now(ScriptedOutcome::Broken(text.into(), error))
-    }
-
-    /// The same answer with a pause before each of its deltas, if it is streamed.
-    #[must_use]
-    pub const fn pausing(mut self, pause: Duration) -> Self {
-        self.pause = pause;
-        self
-    }
-
-    /// The same answer after a delay.
-    #[must_use]
-    pub const fn after(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
-    }
-
-    /// The same failure with an HTTP status. Other answers do not change.
-    #[must_use]
-    pub const fn status(mut self, status: u16) -> Self {
-        if let ScriptedOutcome::Failure(error) = &mut self.outcome {
-            error.status = Some(status);
-        }
-        self
-    }
-
-    /// The same failure with a time to wait. Other answers do not change.
-    #[must_use]
-    pub const fn retry_after(mut self, wait: Duration) -> Self {
-        if let ScriptedOutcome::Failure(error) = &mut self.outcome {
-            error.retry_after = Some(wait);
-        }
-        self
-    }
-
-    const fn now(outcome: ScriptedOutcome) -> Self {
-        Self { outcome, delay: Duration::ZERO, pause: Duration::ZERO }
-    }
-}
-
-impl From<&str> for ScriptedAnswer {
-    fn from(text: &str) -> Self {
-        Self::now(ScriptedOutcome::Text(text.into()))
-    }
-}
-
-impl From<String> for ScriptedAnswer {
-    fn from(text: String) -> Self {
-        Self::now(ScriptedOutcome::Text(text.into()))
-    }
-}
-
-impl From<LmReply> for ScriptedAnswer {
-    fn from(reply: LmReply) -> Self {
-        Self::now(ScriptedOutcome::Reply(reply))
-    }
-}
-
-impl From<LmError> for ScriptedAnswer {
-    fn from(error: LmError) -> Self {
-        Self::now(ScriptedOutcome::Failure(error))
-    }
-}
 
 /// An LM that answers from a script. Each word counts as a token.
 ///
@@ -297,35 +185,12 @@ impl Lm for ScriptedLm {
         async move {
             let answer = self.answer(request).await;
             if deltas.is_open() {
-                send_text(&answer, &mut deltas).await;
+                answer.send(&mut deltas).await;
             }
             self.conclude(request, answer.outcome).await
         }
         .boxed()
     }
-}
-
-async fn send_text(answer: &ScriptedAnswer, deltas: &mut DeltaSink<'_>) {
-    let text: &str = match &answer.outcome {
-        ScriptedOutcome::Text(text) | ScriptedOutcome::Broken(text, _) => text,
-        ScriptedOutcome::Reply(reply) => &reply.text,
-        ScriptedOutcome::Failure(_) | ScriptedOutcome::Silence => "",
-    };
-    for delta in deltas_of(text) {
-        if !answer.pause.is_zero() {
-            tokio::time::sleep(answer.pause).await;
-        }
-        deltas.send(delta);
-    }
-}
-
-/// Splits a text into deltas.
-fn deltas_of(mut text: &str) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        let (piece, rest) = text.split_at(text.ceil_char_boundary(DELTA.min(text.len())));
-        text = rest;
-        Some(piece).filter(|piece| !piece.is_empty())
-    })
 }
 
 fn unscripted(what: &str) -> ScriptedAnswer {
@@ -353,6 +218,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::time::Instant;
 
     use super::*;
@@ -396,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sections_are_those_that_the_request_names_and_leaves_open() {
+    async fn sections_are_written_for_the_requested_fields() {
         let lm = ScriptedLm::sections([("reply", "fine"), ("draft", "so so"), ("unasked", "no")]);
         let system = Message::system("in: [[ ## draft ## ]]. out: [[ ## reply ## ]]");
         let demo = [

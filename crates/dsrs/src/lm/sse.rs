@@ -211,7 +211,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_of_a_stream_do_not_change_its_events(
+        fn events_are_independent_of_chunks(
             parts in prop::collection::vec(prop::sample::select(vec![
                 "data: a", "data:", "event: e", ": c", "\n", "\r", "\r\n", "\n\n", "é", "\u{FEFF}",
             ]), 0..30),

@@ -40,7 +40,7 @@ pub struct Evaluator {
     pub models: Arc<Models>,
     /// The metric.
     pub metric: Arc<Metric>,
-    /// What requests are paid from; without one, nobody counts.
+    /// The budget of requests; without one they are not counted.
     pub budgeted: Option<Arc<BudgetedReplies>>,
     /// The timeout of a program on one example, and then of the metric.
     pub timeout: Duration,
@@ -58,9 +58,9 @@ pub struct ExampleRun {
 }
 
 impl Evaluator {
-    /// Runs a program on an example and scores the outputs. A failed run is a rollout with score 0. A
-    /// run whose time ran out while it waited for its turn or for the budget is repeated, with the
-    /// recorded replies of the first try.
+    /// Runs a program on an example and scores the outputs. A failed run is a rollout with score 0.
+    /// A run whose time ran out while it waited for a permit or for the budget is repeated, with
+    /// the recorded replies of the first try.
     ///
     /// # Errors
     /// If it was stopped for a reason that says nothing about the program.

@@ -1,9 +1,9 @@
-//! How sure a mean of scores is, and the gain of one evaluation over another on the same examples:
-//! confidence intervals by the bootstrap. Knows numbers, and nothing of what they are scores of.
+//! The certainty of a mean score, and of the gain of one evaluation over another on the same
+//! examples: confidence intervals by the bootstrap. Knows numbers only.
 //!
 //! The percentile interval of B. Efron and R. J. Tibshirani, *An Introduction to the Bootstrap*
-//! (1993), chapter 13; for pairs as P. Koehn has it, *Statistical Significance Tests for Machine
-//! Translation Evaluation* (EMNLP 2004): what is drawn is examples, each with both of its scores.
+//! (1993), chapter 13; for pairs after P. Koehn, *Statistical Significance Tests for Machine
+//! Translation Evaluation* (EMNLP 2004): it draws examples, each with both of its scores.
 
 use fastrand::Rng;
 
@@ -13,7 +13,7 @@ const RESAMPLES: usize = 10_000;
 /// How many means are left out at each end: 2.5 %.
 const LEFT_OUT: usize = RESAMPLES / 40;
 
-/// Two evaluations of the same examples, beside each other.
+/// The comparison of two evaluations of the same examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// How many examples.
@@ -50,14 +50,14 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Compares the scores of the same examples, in the same order, before and after; where one has more,
-/// the rest is left out. Scores are from 0 to 1. The same seed gives the same interval.
+/// Compares the scores of the same examples, in the same order, before and after; surplus scores of
+/// one side are ignored. Scores are from 0 to 1. Deterministic for a seed.
 ///
-/// One example says nothing of how examples differ: the interval of fewer than two is all that a gain
-/// may be, -1 to 1. Two that gained the same have an interval without width, so that few examples
-/// look surer than they are: take 30 at least.
+/// With fewer than two examples the variance is unknown, and the interval is that of all possible
+/// gains, -1 to 1. Two equal gains have an interval of width 0, so few examples look more certain
+/// than they are: use at least 30.
 ///
-/// Draws each example 10,000 times: a thousand take some hundredths of a second.
+/// Draws 10,000 resamples, which takes some hundredths of a second for a thousand examples.
 ///
 /// ```
 /// use dsrs::optimize::paired_bootstrap;
@@ -90,7 +90,7 @@ pub fn paired_bootstrap(before: &[f64], after: &[f64], seed: u64) -> Comparison 
     }
 }
 
-/// The mean of scores from 0 to 1 and how sure it is. The same seed gives the same interval; that of
+/// The mean of scores from 0 to 1 with its interval. Deterministic for a seed. The interval of
 /// fewer than two scores is 0 to 1.
 #[must_use]
 pub fn mean_interval(scores: &[f64], seed: u64) -> Interval {

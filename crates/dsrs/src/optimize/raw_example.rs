@@ -24,9 +24,9 @@ pub struct RawExample<'e> {
 impl RawExample<'_> {
     /// Converts the example for a graph; adds problems below `at` if it does not fit.
     ///
-    /// Inputs are checked like those of a run. Expected outputs may be incomplete, but have to fit the
-    /// types of the outputs. Expected members that are no outputs stay as they are, for metrics that
-    /// read them (see [`unmatched_expectations`]).
+    /// Inputs are checked like those of a run. Expected outputs may be incomplete, but have to fit
+    /// the types of the outputs. Expected members that are no outputs are unchanged, for metrics
+    /// that read them (see [`unmatched_expectations`]).
     pub fn fit(&self, program: &Program, at: &At<'_>, problems: &mut Problems) -> Option<Example> {
         let graph = program.graph();
         let input_type = |name: &str| {

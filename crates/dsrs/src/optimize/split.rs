@@ -1,5 +1,5 @@
-//! Splits by seed: which part of a dataset an example belongs to. Decided for each example by
-//! itself, so that neither the order nor what comes later moves any. Knows ids, not examples.
+//! Splits by seed: the part of a dataset that an example belongs to. It depends on the example
+//! alone, not on the order or on later examples. Knows ids, not examples.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::problem::{At, Code, Problems};
 use crate::read::{members, number};
 use crate::value::Payload;
 
-/// How far the parts' sum may be from one.
+/// The tolerance for the sum of the fractions.
 const TOLERANCE: f64 = 1e-6;
 
-/// Named parts, and how much of the whole each takes.
+/// Named parts with their fractions.
 ///
-/// An example's place in `[0, 1)` is made of the seed and its id alone, by a hash, and the parts lie
-/// there side by side in their order: each example is in one part, and stays there whatever else
-/// becomes of the dataset (the way in which traffic is split for experiments by hashing ids; Kohavi et
-/// al., "Controlled experiments on the web", 2009).
+/// A hash of the seed and the id of an example is its place in `[0, 1)`, which the parts divide in
+/// their order. Each example is in one part and stays there, whatever changes in the dataset (the
+/// method that splits traffic for experiments; Kohavi et al., "Controlled experiments on the web",
+/// 2009).
 ///
 /// ```
 /// use dsrs::optimize::Split;
@@ -40,7 +40,7 @@ pub enum SplitError {
     /// There is none.
     #[error("a split has one part at least")]
     NoParts,
-    /// A part takes nothing, or is no number.
+    /// A fraction is not a number above 0.
     #[error("`{0}` must be more than 0 and at most 1")]
     OutOfRange(String),
     /// Together they are not one.
@@ -122,7 +122,7 @@ impl Split {
 fn place(seed: u64, id: &str) -> f64 {
     let hash = Sha256::new().chain_update(seed.to_le_bytes()).chain_update(id).finalize();
     let bits = hash.iter().take(8).fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
-    // As many bits as a float tells apart, so that nothing is rounded up to 1.
+    // As many bits as a float distinguishes, so that nothing is rounded up to 1.
     (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_those_of_the_version_that_first_split_so() {
+    fn splits_are_stable_across_releases() {
         // Evaluations are compared over years: these places may never move.
         let split = Split::of(0, [("train", 0.5), ("val", 0.5)]).unwrap();
         let found = ["a", "b", "c", "d", "e", "f"].map(|id| split.part(id)).join(" ");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_is_refused() {
+    fn fractions_that_do_not_sum_to_one_are_refused() {
         let of =
             |parts: &[(&str, f64)]| Split::of(0, parts.iter().copied()).unwrap_err().to_string();
         assert_eq!(of(&[]), "a split has one part at least");
@@ -162,7 +162,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn every_part_gets_its_fraction_whatever_the_seed(seed: u64, fraction in 0.05..0.95f64) {
+        fn every_part_gets_its_fraction_for_any_seed(seed: u64, fraction in 0.05..0.95f64) {
             let split = Split::of(seed, [("one", fraction), ("other", 1.0 - fraction)]).unwrap();
             let ids = ids(4000);
             let one = ids.iter().filter(|id| split.part(id) == "one").count() as f64;
@@ -172,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn order_and_what_is_appended_move_nothing(seed: u64, ids in proptest::collection::vec(".{0,12}", 1..50)) {
+        fn order_and_additions_do_not_change_splits(seed: u64, ids in proptest::collection::vec(".{0,12}", 1..50)) {
             let split = Split::of(seed, [("a", 0.5), ("b", 0.3), ("c", 0.2)]).unwrap();
             let parts = |ids: &[String]| -> HashSet<(String, String)> {
                 ids.iter().map(|id| (id.clone(), split.part(id).to_owned())).collect()

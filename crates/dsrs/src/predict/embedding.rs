@@ -55,7 +55,7 @@ fn embedding_model<'c>(ctx: &'c Ctx, alias: &str) -> Result<&'c Arc<EmbeddingMod
             models.embedding_models().map(|model| format!("`{}`", model.alias)).collect();
         let known = if able.is_empty() { "none".to_owned() } else { able.join(", ") };
         let is_known = models.get(alias).is_some();
-        let why = if is_known { "is no embedding model" } else { "is not configured" };
+        let why = if is_known { "is not an embedding model" } else { "is not configured" };
         let message = format!("the model `{alias}` {why}; configured embedding models: {known}");
         PredictError::new(PredictErrorKind::UnknownModel { alias: alias.into() }, message)
     })

@@ -21,7 +21,7 @@ pub enum RunEvent<'e> {
     /// value is parsed from.
     NodeDelta {
         /// The call of the predictor.
-        call: PredictorCall<'e>,
+        call: PredictorCallId<'e>,
         /// The output.
         field: &'e Arc<str>,
         /// The new text.
@@ -31,7 +31,7 @@ pub enum RunEvent<'e> {
     /// under this span are void.
     NodeRetry {
         /// The call of the predictor.
-        call: PredictorCall<'e>,
+        call: PredictorCallId<'e>,
         /// The number of the request, from 1.
         attempt: u32,
         /// Why.
@@ -59,9 +59,9 @@ pub enum RunEvent<'e> {
     },
 }
 
-/// One call of a predictor. Concurrent calls of the same predictor differ by span.
+/// Identifies a call of a predictor. Concurrent calls of the same predictor differ by span.
 #[derive(Clone, Copy, Debug)]
-pub struct PredictorCall<'e> {
+pub struct PredictorCallId<'e> {
     /// The node.
     pub node: &'e Arc<str>,
     /// The predictor's path within it.

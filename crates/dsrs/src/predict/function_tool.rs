@@ -53,7 +53,7 @@ impl<T: Data> ToolOutput for T {
 /// ```
 ///
 /// # Errors
-/// When the argument is no struct with named fields, or a field has no representation as data.
+/// When the argument is not a struct with named fields, or a field has no representation as data.
 pub fn function_tool<A, R, E, Running>(
     name: impl Into<Arc<str>>,
     description: impl Into<Arc<str>>,
@@ -106,7 +106,7 @@ async fn ended<R: ToolOutput, E: Display>(
     let result = running.await.map_err(|error| ToolError::reported(error.to_string()))?;
     result
         .into_data()
-        .map_err(|error| ToolError::reported(format!("the result is no data: {error}")))
+        .map_err(|error| ToolError::reported(format!("the result is not data: {error}")))
 }
 
 /// The JSON Schema of a struct as arguments. Fields that a call may leave out are not required.

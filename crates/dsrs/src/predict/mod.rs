@@ -34,7 +34,7 @@ pub use ctx::{Ctx, NodeScope, RunScope, Variation};
 pub use document::{lm_to_payload, read_lm, read_state, state_to_payload};
 pub(crate) use embedding::embed;
 pub use error::{PredictError, PredictErrorKind, RejectedAnswer};
-pub use event::{PredictorCall, RunEvent, RunListener};
+pub use event::{PredictorCallId, RunEvent, RunListener};
 pub use function_tool::{ToolOutput, function_tool};
 pub use hints::Hints;
 pub use parameter::{lift, param_id};

@@ -17,7 +17,7 @@ use crate::value::Fields;
 /// use dsrs::predict::{DynPredictor, PredictState};
 /// use dsrs::problem::At;
 ///
-/// /// Tells a predictor, whatever its types, to be brief as well.
+/// /// Adds "Be brief." to the instruction of any predictor.
 /// fn shorten(predictor: &mut dyn DynPredictor) {
 ///     let instruction = format!("{} Be brief.", predictor.instruction());
 ///     let state =

@@ -46,7 +46,7 @@ impl PredictorTools {
         };
         match args {
             Ok(args) => self.toolbox.call(ctx, &call.name, &args).await,
-            Err(error) => Ok(format!("Error: the arguments are no JSON: {error}")),
+            Err(error) => Ok(format!("Error: the arguments are not JSON: {error}")),
         }
     }
 }

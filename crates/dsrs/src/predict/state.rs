@@ -24,11 +24,11 @@ pub struct LmOverrides {
 }
 
 impl LmOverrides {
-    /// These settings, with unset ones from `behind`.
+    /// These settings, with unset ones from `defaults`.
     #[must_use]
-    pub fn over(&self, behind: &Self) -> Self {
-        let model = self.model.clone().or_else(|| behind.model.clone());
-        Self { model, params: self.params.over(&behind.params) }
+    pub fn over(&self, defaults: &Self) -> Self {
+        let model = self.model.clone().or_else(|| defaults.model.clone());
+        Self { model, params: self.params.over(&defaults.params) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::event::{PredictorCall, RunEvent};
+use super::event::{PredictorCallId, RunEvent};
 use super::{Ctx, SpanId};
 use crate::adapter::{AnswerEvent, ChatPlan, ParseError, ParsedOutput, PartialAnswer};
 use crate::lm::LmReply;
@@ -127,8 +127,8 @@ impl<'c> StreamReporter<'c> {
         self.ctx.emit(RunEvent::NodeRetry { call, attempt, reason });
     }
 
-    fn call(&self) -> PredictorCall<'c> {
-        PredictorCall { node: &self.ctx.node.node, predictor: self.predictor, span: self.span }
+    fn call(&self) -> PredictorCallId<'c> {
+        PredictorCallId { node: &self.ctx.node.node, predictor: self.predictor, span: self.span }
     }
 }
 

@@ -63,7 +63,7 @@ impl ToolDispatcher {
         let name = spec.name.clone();
         if !is_tool_name(&name) {
             return Err(format!(
-                "`{name}` is no valid tool name: use 1 to 64 letters, digits, `_` or `-`"
+                "`{name}` is not a valid tool name: use 1 to 64 letters, digits, `_` or `-`"
             ));
         }
         if self.reserved.is_some_and(|reserved| reserved.eq_ignore_ascii_case(&name)) {
@@ -75,7 +75,7 @@ impl ToolDispatcher {
         let schema: serde_json::Value =
             serde_json::from_str(spec.parameters.get()).unwrap_or_default();
         let arguments = jsonschema::validator_for(&schema)
-            .map_err(|error| format!("the arguments of `{name}` are no JSON Schema: {error}"))?;
+            .map_err(|error| format!("the arguments of `{name}` are not a JSON Schema: {error}"))?;
         let arguments = Arc::new(arguments);
         self.tools.insert(name, RegisteredTool { tool, arguments });
         Ok(())

@@ -43,7 +43,7 @@ fn side<T: Data>(value: &T, at: &At<'_>, problems: &mut Problems) -> Fields {
 pub(crate) fn fields<T: Data>(value: &T) -> Result<Fields, ReflectError> {
     match to_payload(value)? {
         Payload::Map(members) => Ok(Arc::unwrap_or_clone(members)),
-        _ => Err(ReflectError::new("is no struct with named fields")),
+        _ => Err(ReflectError::new("is not a struct with named fields")),
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) fn read_search(
         }
         (module, reward) => {
             let mut problems = module.err().unwrap_or_default();
-            problems.extend(reward.err().unwrap_or_default());
+            problems.append(reward.err().unwrap_or_default());
             Err(problems)
         }
     }

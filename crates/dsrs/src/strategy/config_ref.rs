@@ -16,7 +16,7 @@ pub enum ConfigRef {
     /// The member of this name is a strategy with its config: `{strategy, config?}`.
     Strategy(&'static str),
     /// As [`Self::Strategy`]. The member also has a `signature`, which is filled in for a strategy
-    /// that brings its own, so that the definition still loads when the graph behind it is gone.
+    /// that brings its own, so that the definition still loads after the graph is deleted.
     SignedStrategy(&'static str),
     /// The member of this name is an object with references of its own.
     Within(&'static str, &'static [ConfigRef]),

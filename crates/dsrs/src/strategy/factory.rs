@@ -215,8 +215,8 @@ pub trait StrategyFactory: Send + Sync {
     /// The paths of its predictors with a default config.
     fn predictors(&self) -> &[&'static str];
 
-    /// The op behind it, for a strategy without a posted signature: its types follow from its config
-    /// and from what is connected.
+    /// The op, for a strategy without a posted signature: its types follow from its config and from
+    /// what is connected.
     fn op(&self) -> Option<&'static dyn OpFactory> {
         None
     }

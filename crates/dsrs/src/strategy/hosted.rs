@@ -1,4 +1,4 @@
-//! A typed module behind `DynModule`: its input and output structs become a schema, and the walker
+//! A typed module as a `DynModule`: its input and output structs become a schema, and the walker
 //! finds its predictors. `register_module!` puts one into the registry.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::reflect::{ReflectError, from_payload, to_payload};
 use crate::signature::{SignatureSchema, from_types};
 use crate::value::{Fields, Payload};
 
-/// A typed module behind the untyped interface.
+/// A typed module with the untyped interface.
 pub struct HostedModule<M> {
     module: M,
     schema: Arc<SignatureSchema>,

@@ -127,12 +127,10 @@ pub(super) fn attempts(
 /// Moves problems that the inner strategy found in the signature to where the signature is written.
 fn moved(problems: Problems, from: &At<'_>, to: &At<'_>) -> Problems {
     let (from, to) = (from.pointer(), to.pointer());
-    let mut all = Problems::new();
-    for mut problem in problems {
+    problems.map(|mut problem| {
         if let Some(rest) = problem.pointer.strip_prefix(&from) {
             problem.pointer = format!("{to}{rest}");
         }
-        all.push(problem);
-    }
-    all
+        problem
+    })
 }

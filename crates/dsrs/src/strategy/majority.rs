@@ -69,7 +69,7 @@ fn create(
         }
         (field, count) => {
             let mut problems = field.err().map_or_else(Problems::new, Problems::from);
-            problems.extend(count.err().unwrap_or_default());
+            problems.append(count.err().unwrap_or_default());
             Err(problems)
         }
     }

@@ -132,12 +132,12 @@ fn create(
             None
         }
         false => InnerModule::read(env, base, config, "chain_of_thought", at)
-            .map_err(|found| problems.extend(found))
+            .map_err(|found| problems.append(found))
             .ok(),
     };
     let within = module.as_ref().map_or(1, InnerModule::attempts);
     let m = attempts(config, ("m", DEFAULT_M), within, at)
-        .map_err(|found| problems.extend(found))
+        .map_err(|found| problems.append(found))
         .unwrap_or(DEFAULT_M);
     let compared = Arc::new(comparison(base, m));
     check_names(base, &compared, &at.key("signature"), &mut problems);

@@ -238,7 +238,7 @@ impl StrategyFactory for OpStrategy {
         if alike(&types.inputs, &base.inputs) && alike(&types.outputs, &base.outputs) {
             return Ok(op.module(base.clone()));
         }
-        let detail = "the types of an op follow from what is connected, and these differ";
+        let detail = "the types of an op are inferred from its connections, and these differ";
         let pointer = at.key("signature").pointer();
         Err(Problem { pointer, code: Code::InvalidSignature, detail: detail.to_owned() }.into())
     }

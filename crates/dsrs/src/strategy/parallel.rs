@@ -36,7 +36,7 @@ fn config() -> Payload {
             (
                 "fail_count",
                 schema(
-                    r#"{"type": "integer", "minimum": 0, "default": 0, "description": "how many failed attempts are left out before the node fails"}"#,
+                    r#"{"type": "integer", "minimum": 0, "default": 0, "description": "how many attempts may fail before the node fails"}"#,
                 ),
             ),
             (

@@ -71,7 +71,7 @@ impl StrategyFactory for Factory {
         }
         let max_iters = max_iters(config, &at.key("config"), &mut problems);
         let schemas = Schemas::of(base, &at.key("signature"));
-        let schemas = schemas.map_err(|found| problems.extend(found)).ok();
+        let schemas = schemas.map_err(|found| problems.append(found)).ok();
         match schemas.filter(|_| problems.is_empty()) {
             Some(schemas) => Ok(Box::new(ProgramOfThoughtModule {
                 schema: base.clone(),

@@ -78,10 +78,10 @@ impl StrategyFactory for Factory {
         let mut problems = Problems::new();
         let config = ReactConfig::read(env, config, &at.key("config"), &mut problems);
         let signature = at.key("signature");
-        problems.extend(prompt::check_names(base, &signature).err().into_iter().flatten());
+        problems.append(prompt::check_names(base, &signature).err().unwrap_or_default());
         let extract = with_reasoning(&prompt::extract(base), &signature);
         let (Some(config), Ok(extract), true) = (config, &extract, problems.is_empty()) else {
-            problems.extend(extract.err().into_iter().flatten());
+            problems.append(extract.err().unwrap_or_default());
             return Err(problems);
         };
         let action = prompt::action(base, config.toolbox.specs());

@@ -29,7 +29,7 @@ impl Reward {
         let fed =
             "inputs are filled by name from those of the node and from the outputs of the attempt";
         let judge = judge_schema(fed, []);
-        let expression = r#"{"type": "string", "description": "a Jinja expression over `inputs` and `outputs` that gives a number, or true or false for 1 and 0"}"#;
+        let expression = r#"{"type": "string", "description": "a Jinja expression over `inputs` and `outputs` that evaluates to a number, or true or false for 1 and 0"}"#;
         let pin = schema(&format!("{{{}}}", StoredGraphRef::SCHEMA_MEMBERS));
         let pin = pin.as_map().cloned().unwrap_or_default();
         let pin = pin.iter().map(|(name, member)| (name.as_ref(), member.clone()));

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use minijinja::Environment;
-
+use super::names::shorten;
 use super::{Constraint, ConstraintKind};
+use crate::expr::Expression;
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, list, shared_text};
 use crate::value::{Map, Payload};
@@ -50,19 +50,15 @@ fn read_expression(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
 
 /// The problem of a constraint's expression, if it has one.
 pub(super) fn explain_expression(text: &str) -> Option<String> {
-    let mut environment = Environment::new();
-    crate::expr::add_matching_test(&mut environment);
-    let expression = match environment.compile_expression(text) {
-        Ok(expression) => expression,
-        Err(error) => {
-            let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            return Some(format!("`{text}` is not a Jinja expression: {reason}"));
+    match Expression::compile(text) {
+        Ok(expression) => {
+            let unknown = expression.names().into_iter().find(|name| &**name != "this")?;
+            Some(format!(
+                "`{unknown}` is not defined; the expression can only use `this`, the value"
+            ))
         }
-    };
-    let is_global = |name: &str| environment.globals().any(|(global, _)| global == name);
-    let unknown = expression.undeclared_variables(false);
-    let unknown = unknown.iter().filter(|name| *name != "this" && !is_global(name)).min()?;
-    Some(format!("`{unknown}` is not defined; the expression can only use `this`, the value"))
+        Err(error) => Some(format!("`{}` is not a Jinja expression: {error}", shorten(text))),
+    }
 }
 
 /// Writes a `constraints` member.
@@ -103,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_constraint_is_said_at_its_place() {
+    fn problems_of_a_constraint_are_reported_at_their_place() {
         for (json, expected) in [
             (
                 r#"[{"label": "x"}]"#,

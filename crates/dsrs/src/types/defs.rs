@@ -10,6 +10,7 @@ use super::field::{check_alias, class_field_to_payload};
 use super::names::{check_name, check_type_name, definition_name};
 use super::read_field::{FieldContext, read_outline};
 use super::schema;
+use super::scope::too_many;
 use super::{Class, ClassField, Enum, TypeDef, TypeDefs, TypeScope};
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, members, shared_text, wrong_type};
@@ -25,6 +26,10 @@ impl TypeScope {
             wrong_type(at, problems, "an object", payload);
             return scope;
         };
+        if let Some(name) = scope.excess(members.keys()) {
+            problems.add(&at.key(name), Code::TooLarge, too_many());
+            return scope;
+        }
         for name in members.keys() {
             if check_type_name(name, &at.key(name), problems) {
                 scope.declare(name);

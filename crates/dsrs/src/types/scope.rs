@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::finite::{names_itself, without_value};
 use super::names::{legal_name, unknown_type};
@@ -13,6 +14,10 @@ use crate::value::Payload;
 
 /// How many definitions a graph may have.
 pub const DEFINITION_LIMIT: usize = 1000;
+
+/// How many JSON Schemas may be read for one graph. A definition that only a field supports is read
+/// at each use, so that a short document can ask for very many.
+const SCHEMA_LIMIT: usize = 100_000;
 
 /// The definitions of one graph while the graph is read.
 ///
@@ -35,6 +40,8 @@ pub struct TypeScope {
     fresh: Vec<(Arc<str>, String)>,
     /// Defaults whose types refer to definitions that are not read yet.
     open: Vec<OpenDefault>,
+    /// The JSON Schemas read so far, by this scope and its copies.
+    schemas: Arc<AtomicUsize>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +58,11 @@ pub(super) enum DefaultOwner {
     Definition,
     /// A field of a signature or graph.
     Field,
+}
+
+/// The problem of a graph with more definitions than allowed.
+pub(super) fn too_many() -> String {
+    format!("a graph has at most {DEFINITION_LIMIT} types")
 }
 
 impl From<Arc<TypeDefs>> for TypeScope {
@@ -118,6 +130,25 @@ impl TypeScope {
         Some(default.clone())
     }
 
+    /// Counts a JSON Schema that is about to be read. Reports the first one too many.
+    pub(super) fn count_schema(&self, at: &At<'_>, problems: &mut Problems) -> bool {
+        let count = self.schemas.fetch_add(1, Ordering::Relaxed);
+        if count == SCHEMA_LIMIT {
+            let detail = format!(
+                "the schemas refer to each other so often that more than {SCHEMA_LIMIT} would have to \
+                 be read; a definition with `default`, `pattern` or bounds is read at each reference"
+            );
+            problems.add_last(at, Code::TooLarge, detail);
+        }
+        count < SCHEMA_LIMIT
+    }
+
+    /// The first of further definitions that is more than a graph may have; asked before any of them
+    /// is read.
+    pub(super) fn excess<T>(&self, mut more: impl Iterator<Item = T>) -> Option<T> {
+        more.nth(DEFINITION_LIMIT.saturating_sub(self.defs.0.len()))
+    }
+
     pub(super) fn is_defined(&self, name: &str) -> bool {
         self.defs.0.contains_key(name)
     }
@@ -150,6 +181,10 @@ impl TypeScope {
 
     /// Adds a definition under the preferred name or one like it, or finds the same definition there.
     pub(super) fn add_definition(&mut self, preferred: &str, def: TypeDef, at: &At<'_>) -> TypeIR {
+        // One more than allowed is enough for `settle` to report it.
+        if self.defs.0.len() > DEFINITION_LIMIT {
+            return TypeIR::Any;
+        }
         let name = self.free_name(preferred, |found| *found == def);
         if !self.is_defined(&name) {
             self.define(name.clone(), def, at);
@@ -181,9 +216,8 @@ impl TypeScope {
         if self.defs.0.len() > DEFINITION_LIMIT
             && let Some((_, pointer)) = fresh.last()
         {
-            let detail = format!("a graph has at most {DEFINITION_LIMIT} types");
             let pointer = pointer.clone();
-            problems.push(Problem { pointer, code: Code::TooLarge, detail });
+            problems.push(Problem { pointer, code: Code::TooLarge, detail: too_many() });
             return;
         }
         let broken = self.broken(&fresh);
@@ -200,7 +234,7 @@ impl TypeScope {
             let mut found = Problems::new();
             let ty = Type::new(ty, self.defs.clone());
             admit_default(&default, &ty, &At::Root, &mut found);
-            problems.extend(found.into_iter().map(|problem| Problem {
+            problems.append(found.map(|problem| Problem {
                 pointer: format!("{pointer}{}", problem.pointer),
                 ..problem
             }));

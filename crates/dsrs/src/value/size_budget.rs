@@ -49,7 +49,7 @@ impl SizeBudget {
         self.take_within(value, DEPTH_LIMIT)
     }
 
-    /// Charges the minimum size of so many parts.
+    /// Charges the minimum size of this many parts.
     pub(crate) fn take_parts(&mut self, parts: usize) -> Result<(), SizeExcess> {
         self.take_bytes(parts.saturating_mul(PART))
     }

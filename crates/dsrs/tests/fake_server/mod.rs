@@ -42,7 +42,7 @@ pub(crate) async fn server(does: Reaction) -> (String, Arc<ServerRecord>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let seen = Arc::new(ServerRecord::default());
-    let kept = seen.clone();
+    let record = seen.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             seen.connections.fetch_add(1, Ordering::SeqCst);
@@ -53,7 +53,7 @@ pub(crate) async fn server(does: Reaction) -> (String, Arc<ServerRecord>) {
             });
         }
     });
-    (format!("http://{address}/v1"), kept)
+    (format!("http://{address}/v1"), record)
 }
 
 async fn serve(mut stream: TcpStream, does: &Reaction, seen: &ServerRecord) {

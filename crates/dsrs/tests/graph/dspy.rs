@@ -1,5 +1,5 @@
-//! Files of DSPy: read into a tuned state, and written so that DSPy loads them. What DSPy itself says
-//! of them is tested in the server's `tests/it/shows/dspy.rs`.
+//! Files of DSPy: read into a tuned state, and written so that DSPy loads them.
+//! `tests/it/shows/dspy.rs` of the server tests them with DSPy itself.
 
 use crate::support::{Env, build};
 use dsrs::graph::{DspyImport, GraphState, Program, from_dspy, to_dspy};
@@ -118,7 +118,7 @@ fn the_instruction_that_the_signature_has_anyway_is_no_override() {
 }
 
 #[test]
-fn a_lone_predict_has_no_path_and_fits_the_only_node_that_asks() {
+fn a_lone_predict_has_no_path_and_fits_the_only_lm_node() {
     let file = r#"{"traces": [], "train": [], "demos": [{"question": "a", "hint": null, "answer": "b"}],
         "signature": {"instructions": "Answer.", "fields": [
             {"prefix": "Question:", "description": "${question}"},
@@ -226,7 +226,7 @@ fn an_export_reads_back_without_settings() {
 }
 
 #[test]
-fn a_node_that_alone_asks_is_written_as_a_lone_module_too() {
+fn the_only_lm_node_is_also_written_as_a_lone_module() {
     let members = |document: &str| {
         let written = to_dspy(&graph(document)).unwrap();
         let members = written.as_map().unwrap().keys().map(ToString::to_string);
@@ -272,7 +272,7 @@ fn an_export_has_dspys_shape_and_lists_losses() {
 }
 
 #[test]
-fn demos_that_are_chosen_for_each_call_are_written_and_how_is_lost() {
+fn all_demos_are_exported_without_the_vectors() {
     let text = r#"{"ask.predict": {
         "demos": [{"input": {"question": "?"}, "output": {"answer": "!"}}],
         "nearest": {"model": "vectors", "k": 1, "dimensions": 1, "vectors": "AACAPw=="}}}"#;
@@ -295,9 +295,9 @@ fn two_spellings_of_a_predictor_must_agree() {
 
 #[test]
 fn a_graph_that_dspy_has_no_file_for_is_refused() {
-    let told = |document: &str| {
+    let codes = |document: &str| {
         let problems = to_dspy(&graph(document)).err().unwrap();
         problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect::<Vec<_>>()
     };
-    assert_eq!(told(&GRAPH.replace("triage", "metadata")), ["/metadata reserved_name"]);
+    assert_eq!(codes(&GRAPH.replace("triage", "metadata")), ["/metadata reserved_name"]);
 }

@@ -1,5 +1,5 @@
-//! Lists of edits, as PATCH takes them: what becomes of a graph, at which edit a mistake is told,
-//! and that the difference of two graphs is a list that makes one of the other.
+//! Lists of edits, as in PATCH: their effect on a graph, the edit at which a problem is reported, and
+//! the difference of two graphs as a list that turns one into the other.
 
 use std::fmt::Write as _;
 
@@ -27,21 +27,21 @@ fn read(edits: &str) -> Result<Edits, String> {
     let body = Payload::from_json(&format!(r#"{{"edits": {edits}}}"#)).unwrap();
     let mut problems = Problems::new();
     let read = Edits::read(&body, &At::Root, &mut problems);
-    if problems.is_empty() { Ok(read.unwrap()) } else { Err(told(&problems)) }
+    if problems.is_empty() { Ok(read.unwrap()) } else { Err(listed(&problems)) }
 }
 
-fn told(problems: &Problems) -> String {
-    let mut told = String::new();
+fn listed(problems: &Problems) -> String {
+    let mut text = String::new();
     for problem in problems.iter() {
-        let _ = writeln!(told, "{} {}: {}", problem.pointer, problem.code, problem.detail);
+        let _ = writeln!(text, "{} {}: {}", problem.pointer, problem.code, problem.detail);
     }
-    told.trim_end().to_owned()
+    text.trim_end().to_owned()
 }
 
 fn edited(text: &str, edits: &str) -> Result<ProgramGraph, String> {
     let before = graph(text);
     let edited =
-        before.graph().apply_edits(&read(edits)?, &Env).map_err(|problems| told(&problems))?;
+        before.graph().apply_edits(&read(edits)?, &Env).map_err(|problems| listed(&problems))?;
     Ok(edited.graph)
 }
 
@@ -70,9 +70,9 @@ fn every_edit_has_its_effect() {
         r#"[{"op": "set_type", "name": "Person", "type": {"class": {"name": "str"}}}]"#,
         r#"[{"op": "set_output", "name": "answer", "from": "triage.mood"}, {"op": "remove_node", "name": "reply"}]"#,
     ];
-    let told: Vec<String> =
+    let texts: Vec<String> =
         cases.iter().map(|case| format!("{case}\n=>\n{}", change(case))).collect();
-    insta::assert_snapshot!(told.join("\n\n"));
+    insta::assert_snapshot!(texts.join("\n\n"));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_problem_is_reported_at_the_responsible_edit() {
     let cases = [
         // shape: all of them at once
         r#"[{"op": "ad_node", "name": "x"}, {"op": "connect", "from": "a", "to": "b.c"}, {"op": "remove_node"}, 7]"#,
-        // names: what builds on a failed edit is not told again
+        // names: consequences of a failed edit are not reported again
         r#"[{"op": "remove_node", "name": "triag"}, {"op": "add_node", "name": "input", "node": {}},
             {"op": "connect", "from": "input.ticket", "to": "input.x"}, {"op": "remove_output", "name": "moo"},
             {"op": "disconnect", "from": "triage.mood", "to": "reply.ticket"}]"#,
@@ -98,9 +98,9 @@ fn a_problem_is_reported_at_the_responsible_edit() {
         r#"[{"op": "set_input", "name": "ticket", "type": "int"}]"#,
         r#"[{"op": "remove_input", "name": "ticket"}]"#,
     ];
-    let told: Vec<String> =
+    let texts: Vec<String> =
         cases.iter().map(|case| format!("{case}\n=>\n{}", change(case))).collect();
-    insta::assert_snapshot!(told.join("\n\n"));
+    insta::assert_snapshot!(texts.join("\n\n"));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_removed_type_in_use_is_reported_at_its_removal() {
 }
 
 #[test]
-fn the_difference_of_two_graphs_makes_one_of_the_other_and_back() {
+fn the_diff_of_two_graphs_turns_one_into_the_other() {
     let grown = edited(
         GRAPH,
         r#"[{"op": "rename_node", "name": "triage", "to": "judge"},
@@ -132,7 +132,7 @@ fn the_difference_of_two_graphs_makes_one_of_the_other_and_back() {
     let small = graph(GRAPH);
     let turned = |from: &Program, to: &Program| {
         let edits = graph_diff(from.graph(), to.graph()).edits;
-        from.graph().apply_edits(&edits, &Env).map_err(|problems| told(&problems)).unwrap().graph
+        from.graph().apply_edits(&edits, &Env).map_err(|problems| listed(&problems)).unwrap().graph
     };
     for (from, to) in [(&small, &grown), (&grown, &small)] {
         let left = graph_diff(&turned(from, to), to.graph());

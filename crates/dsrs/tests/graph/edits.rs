@@ -1,5 +1,5 @@
-//! Building and editing a `ProgramGraph` by hand: every step is checked when it is taken, and a
-//! refused step changes nothing.
+//! Building and editing a `ProgramGraph` in code: every step is checked at once, and a refused step
+//! changes nothing.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ fn replacing_a_node_checks_its_edges_again() {
 }
 
 #[test]
-fn a_node_goes_between_the_ends_of_an_edge() {
+fn a_node_is_inserted_into_an_edge() {
     let mut graph = chain();
     let edge = Edge { from: from("a", "y"), to: to("b", "y") };
     let double = || node("predict", ("n", TypeIR::Int), ("twice", TypeIR::Int));
@@ -136,7 +136,7 @@ fn a_node_goes_between_the_ends_of_an_edge() {
 }
 
 #[test]
-fn inputs_outputs_and_definitions_go_when_nothing_needs_them() {
+fn unused_inputs_outputs_and_definitions_can_be_removed() {
     let mut graph = chain();
     let refused = graph.remove_input("x").unwrap_err().to_string();
     assert_eq!(refused, "/name: `a.x` reads the input `x`; disconnect that first (invalid_value)");

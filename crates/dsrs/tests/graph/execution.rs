@@ -56,7 +56,7 @@ async fn an_edge_delivers_exactly_the_type_of_its_target() {
 }
 
 #[tokio::test]
-async fn an_int_that_no_float_can_hold_fails_the_node_that_would_receive_it() {
+async fn an_int_beyond_float_precision_fails_the_receiving_node() {
     let lm = ScriptedLm::sections([("seed", "9007199254740993"), ("l", "left"), ("r", "right")]);
     let outcome = run(DIAMOND, lm, r#"{"x": "go"}"#).await;
     let failure = outcome.outputs.unwrap_err();
@@ -150,7 +150,7 @@ async fn a_cancelled_run_stops_at_once() {
 }
 
 #[tokio::test]
-async fn the_trace_holds_node_predictor_and_lm_with_the_exact_messages_and_the_raw_answer() {
+async fn the_trace_has_exact_messages_and_raw_answers() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "chain_of_thought", "signature": "x -> y"}}}"#;
     let lm = ScriptedLm::sections([("reasoning", "because"), ("y", "yes")]);

@@ -1,4 +1,4 @@
-//! Graphs from the outside: what documents become, what they are refused for, how programs run.
+//! Graphs through the public API: reading documents, refusals, and running programs.
 
 #![allow(
     clippy::unwrap_used,

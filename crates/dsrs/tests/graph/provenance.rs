@@ -1,4 +1,4 @@
-//! Where outputs came from: graphs, and for each of their outputs what is told of it.
+//! Provenance of outputs: graphs, and the provenance of each of their outputs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use dsrs::signature::SignatureSchema;
 use dsrs::strategy::{BuildEnv, DynModule, GraphUnavailable, StoredGraphRef};
 use dsrs::value::{Fields, Payload};
 
-/// Runs a program on an LM that answers every field, and tells where its outputs came from.
+/// Runs a program with an LM that answers every field; returns the provenance of its outputs.
 async fn provenance(program: &Program, inputs: &str) -> Provenance {
     let person = r#"{"name": "Ada", "age": 36}"#;
     let class = r#"{"n": "1", "m": "2", "o": "3"}"#;
@@ -27,7 +27,7 @@ async fn provenance(program: &Program, inputs: &str) -> Provenance {
     ]);
     let run = run_on(Arc::new(ScriptedLm::sections(answers)));
     let mut outcome = program.execute(&run, fields(inputs)).await;
-    // A record holds errors as data like any other.
+    // A record contains errors as data like any other.
     for span in &mut outcome.spans {
         for data in [&mut span.inputs, &mut span.outputs] {
             let read = |data: &Fields| fields(&Payload::map(data.clone()).to_json());
@@ -36,12 +36,12 @@ async fn provenance(program: &Program, inputs: &str) -> Provenance {
     }
     let outputs = outcome.outputs.unwrap_or_else(|failure| panic!("{failure}"));
     let recording = Recording::of(&outcome.spans);
-    let told = program.provenance(&RunRecord { outputs, recording, ..RunRecord::default() });
-    assert!(told.omitted.is_empty());
-    told
+    let found = program.provenance(&RunRecord { outputs, recording, ..RunRecord::default() });
+    assert!(found.omitted.is_empty());
+    found
 }
 
-async fn told(program: &Program, inputs: &str) -> String {
+async fn provenance_text(program: &Program, inputs: &str) -> String {
     let mut text = String::new();
     for (name, lineage) in &provenance(program, inputs).await.outputs {
         write(&mut text, name, lineage, 0);
@@ -72,7 +72,7 @@ fn write(text: &mut String, name: &str, lineage: &Lineage, depth: usize) {
 
 async fn of(document: &str, inputs: &str) -> String {
     let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
-    told(&program, inputs).await
+    provenance_text(&program, inputs).await
 }
 
 const REVIEW: &str = r#"{"name": "review", "inputs": {"text": "str", "unread": "str?"}, "nodes": {
@@ -126,7 +126,7 @@ impl BuildEnv for WithGraph {
 }
 
 #[tokio::test]
-async fn a_graph_within_is_looked_through() {
+async fn provenance_continues_into_nested_graphs() {
     let inner = r#"{"name": "inner", "nodes": {
         "left":  {"strategy": "predict", "signature": "a -> l"},
         "right": {"strategy": "predict", "signature": "b -> r"}}}"#;
@@ -138,11 +138,12 @@ async fn a_graph_within_is_looked_through() {
     let document = Payload::from_json(outer).unwrap();
     let program = Program::from_document(&document, &WithGraph(inner));
     let program = program.unwrap_or_else(|problems| panic!("{problems}"));
-    insta::assert_snapshot!(told(&program, r#"{"question": "?", "b": "!"}"#).await);
+    insta::assert_snapshot!(provenance_text(&program, r#"{"question": "?", "b": "!"}"#).await);
 }
 
-/// What is shown; nodes and edges beside two LM nodes, `a` from `x` and `b` from `y`; where the
-/// output comes from; then of it and of each of its fields the inputs and the nodes it came from.
+/// The name of the case; nodes and edges in addition to two LM nodes, `a` from `x` and `b` from
+/// `y`; the source of the output; then the inputs and nodes of the output and of each of its
+/// fields.
 const OPS: &[(&str, &str, &str, &str, &str)] = &[
     (
         "field by field, the later of two wins",
@@ -273,8 +274,8 @@ async fn ops_report_the_sources_of_parts() {
                 {nodes}}}, "edges": [{edges}], "outputs": {{"out": "{out}"}}}}"#
         ));
         let program = program.unwrap_or_else(|problems| panic!("{what}: {problems}"));
-        let told = provenance(&program, r#"{"x": "x", "y": "y", "z": 1, "zero": 0}"#).await;
-        let out = &told.outputs["out"];
+        let found = provenance(&program, r#"{"x": "x", "y": "y", "z": 1, "zero": 0}"#).await;
+        let out = &found.outputs["out"];
         let parts = out.fields.iter().map(|(part, lineage)| brief(&part.to_string(), lineage));
         let found: Vec<String> = std::iter::once(brief("out", out)).chain(parts).collect();
         assert_eq!(found.join("; "), *expected, "{what}");
@@ -293,7 +294,7 @@ fn brief(name: &str, lineage: &Lineage) -> String {
 }
 
 #[tokio::test]
-async fn an_error_that_a_value_holds_is_an_error_in_a_record_too() {
+async fn errors_within_values_are_errors_in_records() {
     let document = r#"{"name": "kept", "inputs": {"xs": "list[str]", "d": "int"}, "nodes": {
         "all": {"strategy": "map", "config": {"over": "text", "on_error": "keep",
             "module": {"strategy": "parse_structured", "config": {"type": "int"}}}},
@@ -301,10 +302,10 @@ async fn an_error_that_a_value_holds_is_an_error_in_a_record_too() {
       "edges": [{"from": "input.xs", "to": "all.text"}, {"from": "all.value[0]", "to": "safe.value"},
                 {"from": "input.d", "to": "safe.default"}], "outputs": {"out": "safe.value"}}"#;
     let program = build(document).unwrap_or_else(|problems| panic!("{problems}"));
-    let told = provenance(&program, r#"{"xs": ["no number", "2"], "d": 7}"#).await;
-    assert_eq!(brief("out", &told.outputs["out"]), "out: d | safe");
-    let told = provenance(&program, r#"{"xs": ["1", "2"], "d": 7}"#).await;
-    assert_eq!(brief("out", &told.outputs["out"]), "out: xs[0] | all, safe");
+    let found = provenance(&program, r#"{"xs": ["no number", "2"], "d": 7}"#).await;
+    assert_eq!(brief("out", &found.outputs["out"]), "out: d | safe");
+    let found = provenance(&program, r#"{"xs": ["1", "2"], "d": 7}"#).await;
+    assert_eq!(brief("out", &found.outputs["out"]), "out: xs[0] | all, safe");
 }
 
 #[tokio::test]
@@ -339,8 +340,8 @@ fn lineages_beyond_the_step_limit_are_omitted_by_name() {
         nodes: (0..1_000).map(|n| (format!("n{n}").into(), gave(n))).collect(),
         ..RunRecord::default()
     };
-    let told = program.provenance(&record);
-    assert_eq!(told.outputs.len() + told.omitted.len(), 1_000);
-    assert_eq!(told.outputs["o99"].nodes.len(), 100);
-    assert_eq!(told.omitted.last().map(AsRef::as_ref), Some("o999"));
+    let found = program.provenance(&record);
+    assert_eq!(found.outputs.len() + found.omitted.len(), 1_000);
+    assert_eq!(found.outputs["o99"].nodes.len(), 100);
+    assert_eq!(found.omitted.last().map(AsRef::as_ref), Some("o999"));
 }

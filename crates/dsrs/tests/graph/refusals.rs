@@ -22,7 +22,7 @@ fn a_document_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn all_problems_of_shape_come_at_once() {
+fn all_problems_of_shape_are_reported_at_once() {
     refused(
         r#"{"nmae": "g", "nodes": {"a": {"strategy": 3, "signature": "x -> y", "retires": 1}}}"#,
         &[
@@ -167,7 +167,7 @@ fn inferred_inputs_of_one_name_must_agree() {
 }
 
 #[test]
-fn inferred_outputs_of_one_name_must_be_named_apart() {
+fn inferred_outputs_with_one_name_must_be_renamed() {
     let document = r#"{"name": "g", "nodes": {
         "a": {"strategy": "predict", "signature": "x -> y"},
         "b": {"strategy": "predict", "signature": "x -> y"}}}"#;
@@ -294,7 +294,7 @@ fn a_broken_node_still_accepts_its_sources() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_node_comes_at_once() {
+fn all_problems_of_a_node_are_reported_at_once() {
     refused(
         r#"{"name": "g", "nodes": {
             "a": {"strategy": "nope", "signature": "x y", "lm": {"model": "slow"}},

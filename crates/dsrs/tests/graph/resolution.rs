@@ -1,5 +1,5 @@
-//! What a graph document becomes: nothing implicit is left, order is kept, and the canonical text
-//! reads back as itself.
+//! Canonical documents of graphs: everything is explicit, order is preserved, and the canonical text
+//! parses to itself.
 
 use crate::support::build;
 

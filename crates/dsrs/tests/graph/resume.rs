@@ -1,5 +1,5 @@
-//! Runs that go on: what is kept of a node before others start, what is not run again, and what a
-//! new version of a graph makes of it.
+//! Resumed runs: checkpoints of completed nodes, nodes that do not run again, and resuming with another
+//! version of the graph.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -28,10 +28,10 @@ const LINE: &str = r#"{"name": "line", "inputs": {"x": "str"}, "nodes": {
             {"from": "b.z", "to": "c.z"}, {"from": "input.x", "to": "d.x"}],
   "outputs": {"w": "c.w", "v": "d.v"}}"#;
 
-/// Keeps all it is handed, each after a while; refuses one.
+/// Records every node after a delay; refuses one of them.
 #[derive(Default)]
 struct Book {
-    kept: Mutex<Vec<CompletedNode>>,
+    recorded: Mutex<Vec<CompletedNode>>,
     takes: Duration,
     refuses: Option<&'static str>,
 }
@@ -43,7 +43,7 @@ impl Journal for Book {
             if self.refuses == Some(&*node.name) {
                 return Err(JournalError("the book is full".to_owned()));
             }
-            self.kept.lock().unwrap().push(node);
+            self.recorded.lock().unwrap().push(node);
             Ok(())
         }
         .boxed()
@@ -52,7 +52,7 @@ impl Journal for Book {
 
 impl Book {
     fn names(&self) -> Vec<String> {
-        self.kept.lock().unwrap().iter().map(|node| node.name.to_string()).collect()
+        self.recorded.lock().unwrap().iter().map(|node| node.name.to_string()).collect()
     }
 }
 
@@ -73,7 +73,7 @@ async fn every_node_is_recorded_with_its_trace() {
     let mut names = book.names();
     names.sort();
     assert_eq!(names, ["a", "b", "c", "d"]);
-    for node in book.kept.lock().unwrap().iter() {
+    for node in book.recorded.lock().unwrap().iter() {
         let kinds: Vec<_> = node.spans.iter().map(|span| span.kind).collect();
         assert_eq!(kinds, [SpanKind::Node, SpanKind::Predictor, SpanKind::Lm], "{}", node.name);
         let parents: Vec<_> = node.spans.iter().map(|span| span.parent.map(|p| p.0)).collect();
@@ -131,45 +131,49 @@ async fn a_failed_journal_stops_the_run() {
     assert!(!book.names().contains(&"b".to_owned()));
 }
 
-/// What becomes of the nodes that have ended when a run of `LINE` goes on with another document.
+/// The decisions on completed nodes when a run of `LINE` resumes with another document.
 fn verdicts(new: &Program, inputs: &Fields, ended: &[&str]) -> Vec<String> {
     let old = build(LINE).unwrap();
     let ended: HashSet<Arc<str>> = ended.iter().map(|name| Arc::from(*name)).collect();
     let given = fields(r#"{"x": "go"}"#);
     let verdicts = dsrs::graph::resume_decisions((&old, &given), (new, inputs), &ended);
-    let told = verdicts.into_iter().map(|(name, verdict)| match verdict {
-        ResumeDecision::Reuse => format!("{name}: kept"),
+    let decisions = verdicts.into_iter().map(|(name, verdict)| match verdict {
+        ResumeDecision::Reuse => format!("{name}: reused"),
         ResumeDecision::Rerun(reason) => format!("{name}: {reason}"),
     });
-    told.collect()
+    decisions.collect()
 }
 
 #[test]
 fn an_unchanged_node_is_reused_by_another_version() {
     let all = ["a", "b", "c", "d"];
-    let kept = ["a: kept", "b: kept", "c: kept", "d: kept"];
+    let reused = ["a: reused", "b: reused", "c: reused", "d: reused"];
     let after = |node: &str| format!("`{node}`, which it waits for, runs again");
     let (b, c) = (format!("b: {}", after("a")), format!("c: {}", after("b")));
     let cases: [(&str, &str, [&str; 4]); 7] = [
-        ("", "", kept),
-        (r#""x -> v"}"#, r#""x -> v", "timeout_ms": 5, "retries": 0}"#, kept),
+        ("", "", reused),
+        (r#""x -> v"}"#, r#""x -> v", "timeout_ms": 5, "retries": 0}"#, reused),
         (
             r#""x -> y: int"}"#,
             r#""x -> y: int", "lm": {"temperature": 0.5}}"#,
-            ["a: its LM settings changed", &b, &c, "d: kept"],
+            ["a: its LM settings changed", &b, &c, "d: reused"],
         ),
         (
             r#""predict", "signature": "x -> y: int""#,
             r#""chain_of_thought", "signature": "x -> y: int""#,
-            ["a: its strategy changed", &b, &c, "d: kept"],
+            ["a: its strategy changed", &b, &c, "d: reused"],
         ),
-        ("x -> v", "x -> v: int", ["a: kept", "b: kept", "c: kept", "d: its signature changed"]),
+        (
+            "x -> v",
+            "x -> v: int",
+            ["a: reused", "b: reused", "c: reused", "d: its signature changed"],
+        ),
         (
             r#""angry": null"#,
             r#""angry": "very""#,
-            ["a: kept", "b: its signature changed", "c: its signature changed", "d: kept"],
+            ["a: reused", "b: its signature changed", "c: its signature changed", "d: reused"],
         ),
-        (r#""x": "str"}"#, r#""x": "str", "u": "str?"}"#, kept),
+        (r#""x": "str"}"#, r#""x": "str", "u": "str?"}"#, reused),
     ];
     for (was, is, expected) in cases {
         let document = LINE.replacen(was, is, 1);
@@ -179,10 +183,10 @@ fn an_unchanged_node_is_reused_by_another_version() {
     let rewired =
         LINE.replace(r#""from": "input.x", "to": "d.x""#, r#""from": "c.w", "to": "d.x""#);
     let found = verdicts(&build(&rewired).unwrap(), &fields(r#"{"x": "go"}"#), &all);
-    assert_eq!(found[3], "d: its input `x` comes from elsewhere");
+    assert_eq!(found[3], "d: its input `x` has another source");
     let same = build(LINE).unwrap();
     let found = verdicts(&same, &fields(r#"{"x": "come"}"#), &all);
-    assert_eq!(found[0], "a: the graph's input `x` is read differently");
+    assert_eq!(found[0], "a: the graph's input `x` is converted differently");
     assert_eq!(verdicts(&same, &fields(r#"{"x": "go"}"#), &["a"])[1], "b: it had not completed");
     let state = Payload::from_json(r#"{"d": {"instruction": "Aside.", "demos": []}}"#).unwrap();
     let state = GraphState::read(&state, &At::Root, &mut Problems::new()).unwrap();
@@ -191,7 +195,7 @@ fn an_unchanged_node_is_reused_by_another_version() {
     assert_eq!(found[3], "d: the state of its predictors changed");
 }
 
-/// Ops are computed again by whoever goes on; nodes behind them that ended have ended.
+/// A resumed run computes ops again; completed nodes after them do not run again.
 const OPS: &str = r#"{"name": "ops", "inputs": {"x": "str"}, "nodes": {
     "a": {"strategy": "predict", "signature": "x -> y"},
     "loud": {"strategy": "upper"},
@@ -218,7 +222,7 @@ async fn gone_on(ended: &[(&str, &str)]) -> (Vec<String>, Outcome) {
 }
 
 #[tokio::test]
-async fn completed_nodes_behind_ops_do_not_run_again() {
+async fn completed_nodes_after_ops_do_not_run_again() {
     let (a, b, d) =
         (("a", r#"{"y": "one"}"#), ("b", r#"{"z": "two"}"#), ("d", r#"{"w": "three"}"#));
     for (ended, runs) in [
@@ -271,13 +275,14 @@ async fn an_absorbed_failure_is_recorded_and_restored() {
 
 #[test]
 fn outputs_that_hold_errors_are_read_back() {
-    let kept = r#"{"name": "k", "inputs": {"xs": "list[str]"}, "nodes": {
+    let document = r#"{"name": "k", "inputs": {"xs": "list[str]"}, "nodes": {
         "all": {"strategy": "map", "config": {"over": "text", "on_error": "keep",
             "module": {"strategy": "parse_structured", "config": {"type": "int"}}}}},
       "edges": [{"from": "input.xs", "to": "all.text"}]}"#;
-    let program = build(kept).unwrap();
-    let told = Payload::from_json(r#"{"value": [1, {"code": "parse_error", "message": "no"}]}"#);
-    let restored = program.restore_completed_node("all", &told.unwrap()).unwrap().outputs.unwrap();
+    let program = build(document).unwrap();
+    let stored = Payload::from_json(r#"{"value": [1, {"code": "parse_error", "message": "no"}]}"#);
+    let restored =
+        program.restore_completed_node("all", &stored.unwrap()).unwrap().outputs.unwrap();
     let values = restored.as_map().unwrap()["value"].as_list().unwrap().to_vec();
     assert_eq!(values[0], Payload::Int(1));
     assert!(matches!(&values[1], Payload::Error(failure) if &*failure.code == "parse_error"));

@@ -12,7 +12,7 @@ const GRAPH: &str = r#"{"name": "g", "nodes": {
     "reply": {"strategy": "chain_of_thought", "signature": "ticket, mood: str -> answer"}},
   "edges": [{"from": "triage.mood", "to": "reply.mood"}]}"#;
 
-/// A server from which all models but the default are gone.
+/// A server that has only the default model.
 struct Without;
 
 impl BuildEnv for Without {
@@ -75,7 +75,7 @@ fn a_node_with_a_removed_model_can_be_tuned() {
 }
 
 #[test]
-fn the_untuned_program_is_left_as_it_was_and_untouched_nodes_are_shared() {
+fn the_original_program_is_unchanged_and_unchanged_nodes_are_shared() {
     let program = graph(GRAPH);
     let tuned = state(r#"{"triage": {"instruction": "Judge."}}"#);
     let other = program.with_state(&Env, &tuned, &At::Root).unwrap();
@@ -192,7 +192,7 @@ fn state_carries_over_where_it_fits_and_drops_with_reasons() {
 }
 
 #[test]
-fn a_new_input_is_no_hindrance_when_demos_can_do_without_it() {
+fn demos_are_carried_over_when_a_new_input_is_optional() {
     let tuned =
         state(r#"{"triage": {"demos": [{"input": {"ticket": "x"}, "output": {"mood": "calm"}}]}}"#);
     let carried = |input: &str| {
@@ -230,18 +230,18 @@ fn choosing(model: &str) -> String {
 fn nearest_demos_require_an_embedding_model() {
     let program = graph(GRAPH);
     assert!(program.with_state(&Env, &state(&choosing("vectors")), &At::Root).is_ok());
-    for (model, why) in [("fast", "makes no vectors of texts"), ("slow", "is not configured")] {
+    for (model, why) in [("fast", "is not an embedding model"), ("slow", "is not configured")] {
         let wanted = state(&choosing(model));
         let problems =
             program.with_state(&Env, &wanted, &At::Root.key("predictors")).err().unwrap();
-        let told = problems.to_string();
-        assert!(told.starts_with("/predictors/triage/nearest/model: "), "{told}");
-        assert!(told.contains(&format!("`{model}` {why}")), "{told}");
+        let message = problems.to_string();
+        assert!(message.starts_with("/predictors/triage/nearest/model: "), "{message}");
+        assert!(message.contains(&format!("`{model}` {why}")), "{message}");
     }
 }
 
 #[test]
-fn how_demos_are_chosen_is_carried_over_with_them() {
+fn nearest_is_carried_over_with_its_demos() {
     let old = graph(GRAPH).with_state(&Env, &state(&choosing("vectors")), &At::Root).unwrap();
     let new = graph(&GRAPH.replace("mood: 'calm' | 'angry'", "mood: 'calm' | 'angry', why: str"));
     let carried = carry_over(&state(&choosing("vectors")), &old, &new, &[]);

@@ -1,4 +1,4 @@
-//! Two tuned states side by side: told field by field, and enough to make one of the other.
+//! Differences of two tuned states: listed field by field, and sufficient to turn one into the other.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ fn demos(list: &[String]) -> String {
 }
 
 /// The lines between two states of the graph.
-fn told(old: &str, new: &str) -> String {
+fn diff_text(old: &str, new: &str) -> String {
     let program = graph(GRAPH);
     state_diff(&tuned(&program, old), &tuned(&program, new)).text()
 }
@@ -95,7 +95,9 @@ fn nearest_is_shown_with_a_hash_of_the_vectors() {
     };
     let all = demos(&[demo("a", "calm"), demo("b", "angry")]);
     let (one, other) = (choosing(1, "AACAPwAAgL8="), choosing(2, "AACAPwAAAAA="));
-    insta::assert_snapshot!(told(&all, &one) + &told(&one, &other) + &told(&one, &all));
+    insta::assert_snapshot!(
+        diff_text(&all, &one) + &diff_text(&one, &other) + &diff_text(&one, &all)
+    );
 
     let program = graph(GRAPH);
     let (old, new) = (tuned(&program, &one), tuned(&program, &other));
@@ -112,8 +114,8 @@ fn an_override_equal_to_the_signature_is_a_change() {
     let own = program.predictors()[0].1.instruction().to_owned();
     let own = Payload::from(own.as_str()).to_json();
     let new = tuned(&program, &format!(r#"{{"triage": {{"instruction": {own}}}}}"#));
-    let told = state_diff(&program, &new).text();
-    assert_eq!(told, format!("~ triage instruction: {own} -> {own}\n"));
+    let text = state_diff(&program, &new).text();
+    assert_eq!(text, format!("~ triage instruction: {own} -> {own}\n"));
 }
 
 #[test]
@@ -122,30 +124,30 @@ fn demos_match_by_content_and_changes_are_listed_by_field() {
     let old = demos(&[a.clone(), b.clone(), c.clone()]);
     let same = |demo: &str| demo.replace(": ", ":").replace(", ", ",");
     assert_eq!(
-        told(&old, &demos(&[d.clone(), a.clone(), b.clone(), c.clone()])),
+        diff_text(&old, &demos(&[d.clone(), a.clone(), b.clone(), c.clone()])),
         format!("+ triage demo 0: {}\n", same(&d)),
         "those behind a new one have not moved"
     );
     assert_eq!(
-        told(&old, &demos(&[a.clone(), c.clone()])),
+        diff_text(&old, &demos(&[a.clone(), c.clone()])),
         format!("- triage demo 1: {}\n", same(&b))
     );
     assert_eq!(
-        told(&old, &demos(&[c.clone(), a.clone(), b.clone()])),
+        diff_text(&old, &demos(&[c.clone(), a.clone(), b.clone()])),
         "~ triage demo 2 -> demo 0\n",
         "one moved, not two"
     );
     assert_eq!(
-        told(&old, &demos(&[a.clone(), demo("b", "angry"), c.clone()])),
+        diff_text(&old, &demos(&[a.clone(), demo("b", "angry"), c.clone()])),
         "~ triage demo 1 output.mood: \"calm\" -> \"angry\"\n"
     );
     assert_eq!(
-        told(&old, &demos(&[demo("b", "angry"), a.clone(), c])),
+        diff_text(&old, &demos(&[demo("b", "angry"), a.clone(), c])),
         "~ triage demo 1 -> demo 0 output.mood: \"calm\" -> \"angry\"\n",
         "the same inputs make it the same demo"
     );
     assert_eq!(
-        told(&old, &demos(&[a, b, d])),
+        diff_text(&old, &demos(&[a, b, d])),
         "~ triage demo 2 input.ticket: \"c\" -> \"d\"\n",
         "the same place, too"
     );
@@ -156,7 +158,7 @@ fn null_differs_from_absent() {
     let with = r#"{"triage": {"demos": [{"input": {"ticket": "a"},
                    "output": {"mood": "calm", "urgency": null}}]}}"#;
     let without = demos(&[demo("a", "calm")]);
-    assert_eq!(told(&without, with), "~ triage demo 0 output.urgency: none -> null\n");
+    assert_eq!(diff_text(&without, with), "~ triage demo 0 output.urgency: none -> null\n");
     let program = graph(GRAPH);
     let diff = state_diff(&tuned(&program, with), &tuned(&program, &without)).to_payload();
     assert_eq!(
@@ -166,7 +168,7 @@ fn null_differs_from_absent() {
 }
 
 #[test]
-fn predictors_that_only_one_graph_version_has_are_named() {
+fn predictors_of_only_one_graph_version_are_listed() {
     let old = tuned(&graph(GRAPH), r#"{"reply.predict": {"instruction": "Be kind."}}"#);
     let new = graph(&GRAPH.replace("chain_of_thought", "predict"));
     let own = Payload::from(new.predictors()[1].1.instruction()).to_json();
@@ -218,7 +220,7 @@ fn states() -> impl Strategy<Value = GraphState> {
 
 proptest! {
     #[test]
-    fn a_difference_makes_the_new_state_of_the_old_one(old in states(), new in states()) {
+    fn a_diff_turns_the_old_state_into_the_new_one(old in states(), new in states()) {
         let program = graph(GRAPH);
         let loaded = |state: &GraphState| program.with_state(&Env, state, &At::Root).unwrap();
         let diff = state_diff(&loaded(&old), &loaded(&new));

@@ -25,13 +25,13 @@ fn letter(tracer: &mut Tracer, text: &Value) -> (Value, Value) {
 const TYPES: &str = r#"{"Person": {"class": {"name": "str", "age": "int"}},
                         "Mood": {"enum": {"calm": null, "angry": null}}}"#;
 
-fn told(result: Result<impl Sized, Problems>) -> Vec<String> {
+fn messages(result: Result<impl Sized, Problems>) -> Vec<String> {
     let problems = result.err().map(|problems| problems.iter().map(ToString::to_string).collect());
     problems.unwrap_or_default()
 }
 
 #[test]
-fn a_function_over_values_is_the_graph_that_one_would_post() {
+fn a_traced_function_equals_the_posted_graph() {
     let mut tracer = Tracer::new("letters").with_types(Payload::from_json(TYPES).unwrap());
     let text = tracer.bind_inputs([("text", "str")]).at("text");
     let (letter, mood) = letter(&mut tracer, &text);
@@ -53,7 +53,7 @@ fn a_function_over_values_is_the_graph_that_one_would_post() {
 }
 
 #[test]
-fn dependencies_are_the_references_in_the_arguments_each_once() {
+fn dependencies_are_the_distinct_references_in_the_arguments() {
     let mut tracer = Tracer::new("deps");
     let inputs = tracer.bind_inputs([("a", "str"), ("b", "str")]);
     let first = tracer.call("first", predict("a -> x, y"), [("a", inputs.at("a"))]);
@@ -79,7 +79,7 @@ fn every_connection_is_checked_as_in_a_document() {
     let arguments = [("text", count.at("count")), ("other", elsewhere)];
     let last = tracer.call("last", predict("text, other -> done"), arguments);
     let outputs = [("done", last.at("dune"))];
-    insta::assert_snapshot!(told(tracer.finish(outputs, &Env)).join("\n"));
+    insta::assert_snapshot!(messages(tracer.finish(outputs, &Env)).join("\n"));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn values_that_no_edge_can_carry_are_refused() {
     let signature = "constant, whole, several, parameter, default -> done";
     let two = tracer.call("two", predict(signature), arguments.clone());
     tracer.call("two", predict(signature), arguments[..0].to_vec());
-    insta::assert_snapshot!(told(tracer.finish([("done", two.at("done"))], &Env)).join("\n"));
+    insta::assert_snapshot!(messages(tracer.finish([("done", two.at("done"))], &Env)).join("\n"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! `await`: a run parks until a value comes, whatever else can go on does, and the value has the
-//! type that the node says.
+//! `await`: a run parks until it receives a value, other nodes continue, and the value must have
+//! the type of the node's outputs.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 
 use crate::support::{self, Env, fields, run_on};
 
-/// A draft that somebody approves before it is sent; notes are taken beside it.
+/// A draft that a person approves before it is sent; another node takes notes meanwhile.
 const APPROVAL: &str = r#"{"name": "g", "inputs": {"topic": "str"}, "nodes": {
     "draft":   {"strategy": "predict", "signature": "topic -> text"},
     "approve": {"strategy": "await", "signature": "text -> approved: bool"},
@@ -49,8 +49,8 @@ fn lm() -> Arc<ScriptedLm> {
 }
 
 fn statuses(outcome: &Outcome) -> Vec<String> {
-    let told = outcome.nodes.iter();
-    told.map(|(name, node)| format!("{name} {}", node.status.as_str())).collect()
+    let nodes = outcome.nodes.iter();
+    nodes.map(|(name, node)| format!("{name} {}", node.status.as_str())).collect()
 }
 
 #[tokio::test]
@@ -86,12 +86,12 @@ async fn a_run_that_fails_elsewhere_does_not_wait() {
     let lm = Arc::new(ScriptedLm::sections([("text", "Dear all")]));
     let outcome = build(APPROVAL).execute(&run_on(lm), fields(r#"{"topic": "rain"}"#)).await;
     assert!(!outcome.waits() && outcome.outputs.is_err());
-    let still_waiting = statuses(&outcome).iter().any(|told| told.ends_with("waiting"));
+    let still_waiting = statuses(&outcome).iter().any(|status| status.ends_with("waiting"));
     assert!(!still_waiting, "{:?}", statuses(&outcome));
 }
 
 #[test]
-fn a_value_is_that_of_all_outputs_or_of_the_only_one() {
+fn a_signal_value_covers_all_outputs_or_the_only_one() {
     let two = r#"{"name": "g", "nodes": {
         "one": {"strategy": "await", "signature": "x -> ok: bool"},
         "two": {"strategy": "await", "signature": "x -> ok: bool, note: str?"}},
@@ -101,10 +101,10 @@ fn a_value_is_that_of_all_outputs_or_of_the_only_one() {
         let (mut problems, at) = (Problems::new(), At::Root);
         let node = program.graph().node(node).unwrap();
         let found = program.admit_signal(node, &json(value), &at.key("value"), &mut problems);
-        let told = |found: &dsrs::problem::Problem| format!("{} {}", found.pointer, found.code);
+        let describe = |found: &dsrs::problem::Problem| format!("{} {}", found.pointer, found.code);
         match problems.is_empty() {
             true => found.unwrap().to_json(),
-            false => problems.iter().map(told).collect::<Vec<_>>().join(", "),
+            false => problems.iter().map(describe).collect::<Vec<_>>().join(", "),
         }
     };
     assert_eq!(admit("one", "true"), r#"{"ok":true}"#);
@@ -122,12 +122,16 @@ fn waiting_nodes_cannot_be_nested() {
         json(r#"{"module": {"strategy": "await"}, "n": 2, "reward": {"expression": "1"}}"#);
     let base = build(APPROVAL).graph().node("approve").unwrap().base().clone();
     let refused = registry::create(&Env, "best_of_n", &base, Some(&config), &At::Root);
-    let told = refused.err().unwrap().to_string();
+    let message = refused.err().unwrap().to_string();
     assert!(
-        told.contains("/config/module/strategy") && told.contains("make `await` a node of its own"),
-        "{told}"
+        message.contains("/config/module/strategy")
+            && message.contains("make `await` a node of its own"),
+        "{message}"
     );
     let module = GraphModule::new(&json(APPROVAL), &GraphState::default(), &Env);
-    let told = module.err().unwrap().to_string();
-    assert!(told.contains("/nodes/approve") && told.contains("no part of another"), "{told}");
+    let message = module.err().unwrap().to_string();
+    assert!(
+        message.contains("/nodes/approve") && message.contains("no part of another"),
+        "{message}"
+    );
 }

@@ -1,9 +1,9 @@
-//! Metrics that compare outputs with what is expected under the same names.
+//! Metrics that compare outputs with the expected values of the same names.
 
-use crate::support::{assert_scores, assert_table, told};
+use crate::support::{assert_scores, assert_table, score_text};
 
 #[tokio::test]
-async fn exact_wants_the_same_value_and_puts_aside_only_how_it_is_written() {
+async fn exact_ignores_only_the_notation_of_a_value() {
     let rows = [
         (r#""Paris""#, r#"" Paris\n""#, "1"),
         (r#""Paris""#, r#""paris""#, "0"),
@@ -23,7 +23,7 @@ async fn exact_wants_the_same_value_and_puts_aside_only_how_it_is_written() {
 }
 
 #[tokio::test]
-async fn normalized_exact_puts_aside_case_articles_punctuation_and_space() {
+async fn normalized_exact_ignores_case_articles_punctuation_and_space() {
     let rows = [
         (r#""Eiffel Tower""#, r#""the  EIFFEL-tower.""#, "0"),
         (r#""Eiffel Tower""#, r#""The “Eiffel”  tower!""#, "1"),
@@ -68,7 +68,7 @@ async fn f1_counts_common_words() {
         (r#""the Eiffel Tower""#, r#""Eiffel Tower""#, "1"),
         (r#""Eiffel Tower""#, r#""Eiffel""#, "0.67"),
         (r#""Eiffel Tower""#, r#""the tower of Eiffel in Paris""#, "0.57"),
-        // Words count as often as they stand there.
+        // Words count as often as they occur.
         (r#""b b c""#, r#""b""#, "0.5"),
         (r#""x""#, r#""y""#, "0"),
         (r#""""#, r#""""#, "1"),
@@ -84,7 +84,7 @@ async fn f1_counts_common_words() {
 }
 
 #[tokio::test]
-async fn numeric_reads_numbers_out_of_texts_and_allows_for_a_tolerance() {
+async fn numeric_reads_numbers_in_texts_with_a_tolerance() {
     let rows = [
         ("1234.5", r#""about 1,234.5 km""#, "1"),
         ("1234.5", r#""1 or 2""#, "0"),
@@ -120,12 +120,12 @@ async fn all_expected_outputs_are_compared_by_default() {
 #[tokio::test]
 async fn an_example_without_anything_to_compare_cannot_be_judged() {
     let nothing = "reward_failed: there is nothing to compare: the example expects";
-    let found = told(r#""exact""#, r#"{"source": "atlas"}"#, r#"{"answer": "x"}"#).await;
+    let found = score_text(r#""exact""#, r#"{"source": "atlas"}"#, r#"{"answer": "x"}"#).await;
     assert_eq!(found, format!("{nothing} source, and outputs of the graph are compared"));
-    let found = told(r#"{"f1": {"field": "answer"}}"#, "{}", r#"{"answer": "x"}"#).await;
+    let found = score_text(r#"{"f1": {"field": "answer"}}"#, "{}", r#"{"answer": "x"}"#).await;
     assert_eq!(found, format!("{nothing} nothing, and answer are compared"));
-    let found = told(r#""numeric""#, r#"{"answer": "Paris"}"#, r#"{"answer": "x"}"#).await;
-    let wanted = "reward_failed: the expected `answer` of the example is no number: name the fields that are";
+    let found = score_text(r#""numeric""#, r#"{"answer": "Paris"}"#, r#"{"answer": "x"}"#).await;
+    let wanted = "reward_failed: the expected `answer` of the example is not a number: name the numeric fields";
     assert_eq!(found, wanted);
 }
 
@@ -135,7 +135,7 @@ async fn feedback_shows_expected_and_actual_values() {
     let paris = r#"{"answer": "Paris"}"#;
     let several =
         (r#"{"answer": "Paris", "tags": ["a", "b"]}"#, r#"{"answer": "Rome", "tags": ["a"]}"#);
-    let mut told_all = String::new();
+    let mut all = String::new();
     for (metric, expected, outputs) in [
         (r#""exact""#, paris, r#"{"answer": "paris, France"}"#),
         (r#""contains""#, paris, r#"{"answer": "Rome"}"#),
@@ -154,7 +154,7 @@ async fn feedback_shows_expected_and_actual_values() {
             r#"{"person": {"name": "Bob", "age": null}}"#,
         ),
     ] {
-        told_all += &format!("{metric}\n{}\n\n", told(metric, expected, outputs).await);
+        all += &format!("{metric}\n{}\n\n", score_text(metric, expected, outputs).await);
     }
-    insta::assert_snapshot!(told_all);
+    insta::assert_snapshot!(all);
 }

@@ -1,8 +1,8 @@
-//! Metrics made of metrics.
+//! Metrics that combine metrics.
 
-use crate::support::{assert_table, told};
+use crate::support::{assert_table, score_text};
 
-/// Half of the fields are right: `exact` gives 0.5, `f1` more.
+/// Half of the fields are right: `exact` is 0.5, `f1` is higher.
 const EXPECTED: &str = r#"{"answer": "Eiffel Tower", "count": 2}"#;
 const OUTPUTS: &str = r#"{"answer": "Eiffel", "count": 2}"#;
 
@@ -27,13 +27,13 @@ async fn scores_become_one() {
         (r#"{"min": [{"max": ["exact", {"product": ["f1"]}]}, "f1"]}"#.to_owned(), "0.83"),
     ];
     for (metric, wanted) in rows {
-        let found = told(&metric, EXPECTED, OUTPUTS).await;
+        let found = score_text(&metric, EXPECTED, OUTPUTS).await;
         assert_eq!(found.split(" | ").next(), Some(wanted), "{metric}");
     }
 }
 
 #[tokio::test]
-async fn the_parts_say_why_under_the_names_of_their_metrics() {
+async fn feedback_of_parts_is_listed_by_metric_name() {
     let wrong = "`answer`: expected `Eiffel Tower`, got `Eiffel`";
     let f1 = format!("{wrong} (F1 0.67)");
     let rows = [
@@ -62,6 +62,7 @@ async fn the_parts_say_why_under_the_names_of_their_metrics() {
 
 #[tokio::test]
 async fn a_failed_part_fails_the_whole() {
-    let found = told(r#"{"max": ["exact", {"expression": "1 / 0"}]}"#, EXPECTED, OUTPUTS).await;
+    let found =
+        score_text(r#"{"max": ["exact", {"expression": "1 / 0"}]}"#, EXPECTED, OUTPUTS).await;
     assert!(found.starts_with("reward_failed: the expression `1 / 0` failed"), "{found}");
 }

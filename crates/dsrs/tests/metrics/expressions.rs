@@ -56,7 +56,7 @@ async fn a_failed_expression_reports_its_error() {
 async fn an_expression_does_not_go_on_for_ever() {
     let endless = "('x' * 1000000000000)|length";
     let text = format!(r#"{{"expression": "{endless}"}}"#);
-    let found = crate::support::told(&text, "{}", r#"{"answer": ""}"#).await;
+    let found = crate::support::score_text(&text, "{}", r#"{"answer": ""}"#).await;
     assert!(found.starts_with("reward_failed: the expression"), "{found}");
     assert!(!metric(&text).calls_lm());
 }

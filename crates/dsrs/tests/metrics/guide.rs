@@ -64,7 +64,7 @@ fn rows(chapter: &str) -> Vec<(&str, &str, &str)> {
 }
 
 #[tokio::test]
-async fn the_tables_of_the_guide_are_true() {
+async fn the_tables_of_the_guide_are_correct() {
     for metric in ["exact", "normalized_exact", "contains", "f1", "numeric"] {
         let rows = rows(metric);
         assert!(rows.len() >= 5, "{metric} has a table");

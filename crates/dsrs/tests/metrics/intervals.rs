@@ -1,4 +1,4 @@
-//! Intervals of means and of gains: their laws, and how often they hold the truth.
+//! Intervals of means and of gains: their laws, and how often they contain the true value.
 
 use dsrs::optimize::{Comparison, Interval, mean_interval, paired_bootstrap};
 use proptest::prelude::*;
@@ -94,10 +94,10 @@ fn more_examples_make_surer() {
     assert!((3.5..4.5).contains(&(few / many)), "{few} {many}");
 }
 
-/// Of many sets of examples whose true gain is known, the intervals of so many hold it. Scores of one
-/// example hang together: what is easy before is easy after.
+/// The number of sets of examples whose interval contains the known true gain. Scores of one
+/// example correlate: what is easy before is easy after.
 #[test]
-fn nineteen_of_twenty_intervals_hold_the_truth() {
+fn ninety_five_percent_of_intervals_contain_the_true_gain() {
     const SETS: u64 = 300;
     const EXAMPLES: usize = 30;
     const CHANCE: f64 = 0.5;

@@ -9,7 +9,7 @@ use dsrs::problem::At;
 use dsrs::strategy::StoredEnv;
 use tokio::time::Instant;
 
-use crate::support::{judged, metric, program, told_by, told_of};
+use crate::support::{judged, metric, program, score_text_by, score_text_of};
 
 const EXPECTED: &str = r#"{"answer": "Paris", "tags": ["city"], "note": "be strict"}"#;
 const OUTPUTS: &str = r#"{"answer": "Rome", "tags": ["town"]}"#;
@@ -24,7 +24,7 @@ fn lm(fields: &[(&str, &str)]) -> Arc<ScriptedLm> {
     Arc::new(ScriptedLm::always(answer(fields)))
 }
 
-/// What the user said in the only request.
+/// The user message of the only request.
 fn asked(lm: &ScriptedLm) -> String {
     let requests = lm.requests();
     let [request]: &[LmRequest] = &requests else { panic!("{} requests", requests.len()) };
@@ -37,7 +37,7 @@ async fn inputs_of_a_judge_are_filled_by_name() {
         "question, answer, expected_answer, expected_tags: list[str], expected_note: str, hint: str? -> good: bool",
         "score": "good"}}"#;
     let lm = lm(&[("good", "true")]);
-    assert_eq!(told_by(&lm, judge, EXPECTED, OUTPUTS).await, "1");
+    assert_eq!(score_text_by(&lm, judge, EXPECTED, OUTPUTS).await, "1");
     let asked = asked(&lm);
     for (name, value) in [
         ("question", "Where?"),
@@ -67,31 +67,31 @@ async fn scores_of_a_judge_are_scaled_with_feedback() {
     ];
     for (metric, score, wanted) in rows {
         let lm = lm(&[("score", score), ("why", "Wrong country.")]);
-        assert_eq!(told_by(&lm, &metric, EXPECTED, OUTPUTS).await, wanted, "{metric}");
+        assert_eq!(score_text_by(&lm, &metric, EXPECTED, OUTPUTS).await, wanted, "{metric}");
     }
     let silent = lm(&[("score", "0.4"), ("why", "null")]);
     let metric = judge("float", r#", "feedback": "why""#);
-    assert_eq!(told_by(&silent, &metric, EXPECTED, OUTPUTS).await, "0.4");
+    assert_eq!(score_text_by(&silent, &metric, EXPECTED, OUTPUTS).await, "0.4");
 }
 
 #[tokio::test]
-async fn a_judge_may_think_first() {
+async fn a_judge_may_use_chain_of_thought() {
     let judge = r#"{"judge": {"signature": "answer -> score: float", "score": "score",
         "feedback": "reasoning", "strategy": "chain_of_thought"}}"#;
     let lm = lm(&[("reasoning", "Rome is in Italy."), ("score", "0")]);
-    assert_eq!(told_by(&lm, judge, EXPECTED, OUTPUTS).await, "0 | Rome is in Italy.");
+    assert_eq!(score_text_by(&lm, judge, EXPECTED, OUTPUTS).await, "0 | Rome is in Italy.");
 }
 
 #[tokio::test]
 async fn a_stored_graph_judges_with_one_of_its_outputs() {
     let lm = lm(&[("score", "0.25"), ("why", "Too far south.")]);
-    let graded = told_by(&lm, r#"{"graph": "grader"}"#, EXPECTED, OUTPUTS).await;
+    let graded = score_text_by(&lm, r#"{"graph": "grader"}"#, EXPECTED, OUTPUTS).await;
     assert_eq!(graded, "0.25");
     assert!(asked(&lm).contains("[[ ## expected_answer ## ]]\nParis"), "{}", asked(&lm));
-    let told = r#"{"graph": "grader", "score": "score", "feedback": "why", "scale": [0, 0.5]}"#;
-    assert_eq!(told_by(&lm, told, EXPECTED, OUTPUTS).await, "0.5 | Too far south.");
-    // It does without what the example does not have, where its type says so.
-    assert_eq!(told_by(&lm, r#"{"graph": "grader"}"#, "{}", OUTPUTS).await, "0.25");
+    let scaled = r#"{"graph": "grader", "score": "score", "feedback": "why", "scale": [0, 0.5]}"#;
+    assert_eq!(score_text_by(&lm, scaled, EXPECTED, OUTPUTS).await, "0.5 | Too far south.");
+    // An input with an optional type may be missing from the example.
+    assert_eq!(score_text_by(&lm, r#"{"graph": "grader"}"#, "{}", OUTPUTS).await, "0.25");
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_deleted_judge_graph_fails_the_metric() {
     let written = metric(r#"{"graph": "grader"}"#).to_payload();
     let stored = Metric::read(&written, &StoredEnv, &program(), &At::Root).unwrap();
     assert_eq!(stored.to_payload(), written, "it is pinned as it was");
-    let found = told_of(&lm(&[]), &stored, EXPECTED, OUTPUTS).await;
+    let found = score_text_of(&lm(&[]), &stored, EXPECTED, OUTPUTS).await;
     assert_eq!(found, "missing_graph: there is no graph `grader`: this program stores none");
 }
 
@@ -107,10 +107,10 @@ async fn a_deleted_judge_graph_fails_the_metric() {
 async fn an_example_without_a_judge_input_cannot_be_scored() {
     let judge = r#"{"judge": {"signature": "expected_answer -> good: bool", "score": "good"}}"#;
     let lm = lm(&[("good", "true")]);
-    let found = told_by(&lm, judge, "{}", OUTPUTS).await;
+    let found = score_text_by(&lm, judge, "{}", OUTPUTS).await;
     let wanted = "reward_failed: the judge reads the expected `answer`, and the example has none";
     assert_eq!(found, wanted);
-    let found = told_by(&lm, judge, r#"{"answer": 3}"#, OUTPUTS).await;
+    let found = score_text_by(&lm, judge, r#"{"answer": 3}"#, OUTPUTS).await;
     assert!(found.starts_with("reward_failed: the expected `answer` cannot be passed"), "{found}");
     assert!(lm.requests().is_empty());
 }
@@ -139,7 +139,7 @@ async fn judges_of_one_metric_run_concurrently() {
     };
     let both = format!(r#"{{"mean": [{}, {}]}}"#, judge("kind"), judge("right"));
     let begin = Instant::now();
-    let told = told_by(&lm, &both, "{}", OUTPUTS).await;
-    assert_eq!(told, "0.5 | judge: kind\njudge: right");
+    let found = score_text_by(&lm, &both, "{}", OUTPUTS).await;
+    assert_eq!(found, "0.5 | judge: kind\njudge: right");
     assert_eq!(begin.elapsed(), Duration::from_secs(5));
 }

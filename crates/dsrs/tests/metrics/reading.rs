@@ -1,4 +1,4 @@
-//! What is read as a metric, how it is written down, and everything that is refused.
+//! Reading and writing metrics, and all refusals.
 
 use dsrs::optimize::Metric;
 
@@ -82,8 +82,8 @@ fn all_problems_are_reported_with_places_and_hints() {
         r#"{"graph": "grader", "score": "why", "exact": {}}"#,
         r#"{"graph": "grader", "feedback": "score"}"#,
     ];
-    let told = all.map(|text| format!("{text}\n{}\n\n", refused(text)));
-    insta::assert_snapshot!(told.concat());
+    let texts = all.map(|text| format!("{text}\n{}\n\n", refused(text)));
+    insta::assert_snapshot!(texts.concat());
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(crate) fn refused(text: &str) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// An LM that nobody asks.
+/// An LM that is never called.
 pub(crate) fn silent() -> Arc<ScriptedLm> {
     Arc::new(ScriptedLm::answering(Vec::<String>::new()))
 }
@@ -93,9 +93,9 @@ pub(crate) async fn judged(
     metric.score(&ctx, case).await
 }
 
-/// What a metric says: the score, and the feedback behind a bar; or the code and the message of why
-/// it says nothing.
-pub(crate) async fn told_of(
+/// The result of a metric as text: the score, and the feedback after a bar; or the code and message
+/// of the error.
+pub(crate) async fn score_text_of(
     lm: &Arc<ScriptedLm>,
     metric: &Metric,
     expected: &str,
@@ -108,19 +108,19 @@ pub(crate) async fn told_of(
     }
 }
 
-/// As [`told_of`], of a metric as it is written.
-pub(crate) async fn told_by(
+/// [`score_text_of`] for a metric that is given as JSON.
+pub(crate) async fn score_text_by(
     lm: &Arc<ScriptedLm>,
     metric: &str,
     expected: &str,
     outputs: &str,
 ) -> String {
-    told_of(lm, &self::metric(metric), expected, outputs).await
+    score_text_of(lm, &self::metric(metric), expected, outputs).await
 }
 
-/// As [`told_by`], without an LM.
-pub(crate) async fn told(metric: &str, expected: &str, outputs: &str) -> String {
-    told_by(&silent(), metric, expected, outputs).await
+/// [`score_text_by`] without an LM.
+pub(crate) async fn score_text(metric: &str, expected: &str, outputs: &str) -> String {
+    score_text_by(&silent(), metric, expected, outputs).await
 }
 
 /// A score with two digits.
@@ -128,11 +128,11 @@ fn round(score: f64) -> String {
     format!("{}", (score * 100.0).round() / 100.0)
 }
 
-/// Compares each `[metric, expected, outputs]` of a table with what is wanted of it.
+/// Compares the score of each `[metric, expected, outputs]` of a table with the expected one.
 pub(crate) async fn assert_table(rows: &[(&str, &str, &str, &str)]) {
     let mut wrong = Vec::new();
     for (metric, expected, outputs, wanted) in rows {
-        let found = told(metric, expected, outputs).await;
+        let found = score_text(metric, expected, outputs).await;
         if found != *wanted {
             wrong.push(format!(
                 "{metric} {expected} {outputs}\n  wanted {wanted}\n  found  {found}"
@@ -147,10 +147,10 @@ pub(crate) async fn assert_scores(metric: &str, output: &str, rows: &[(&str, &st
     let mut wrong = Vec::new();
     for (expected, found, wanted) in rows {
         let side = |value: &str| format!(r#"{{"{output}": {value}}}"#);
-        let told = told(metric, &side(expected), &side(found)).await;
-        let score = told.split(" | ").next().unwrap_or_default();
+        let text = score_text(metric, &side(expected), &side(found)).await;
+        let score = text.split(" | ").next().unwrap_or_default();
         if score != *wanted {
-            wrong.push(format!("{metric}: {expected} of {found} is {told}, not {wanted}"));
+            wrong.push(format!("{metric}: {expected} of {found} is {text}, not {wanted}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -4,7 +4,7 @@ use dsrs::graph::Program;
 
 use crate::support::{build, graph_of, run};
 
-/// A chain of nodes, each of which takes twice what the one before it gave.
+/// A chain of nodes, each of which reads the output of the one before it twice.
 fn doubling(node: &str, output: &str, ty: &str, length: usize) -> Program {
     let nodes: Vec<String> = (0..length).map(|n| format!(r#""n{n}": {{{node}}}"#)).collect();
     let edges = (0..length).map(|n| {
@@ -38,8 +38,8 @@ async fn a_chain_of_ops_cannot_double_a_value_without_limit() {
         (r#""strategy": "format", "config": {"template": "{a}{b}"}"#, "text", "str", r#""ab""#),
         (r#""strategy": "render", "config": {"fstring": "{a}{b}"}"#, "text", "str", r#""ab""#),
     ] {
-        let told = failure(&doubling(node, output, ty, 31), &format!(r#"{{"x": {x}}}"#)).await;
-        assert_eq!(told, "op_failed: the values of the run take more than 16 MiB", "{node}");
+        let message = failure(&doubling(node, output, ty, 31), &format!(r#"{{"x": {x}}}"#)).await;
+        assert_eq!(message, "op_failed: the values of the run take more than 16 MiB", "{node}");
     }
 }
 
@@ -64,8 +64,8 @@ async fn a_shared_value_counts_as_often_as_it_occurs() {
         (0..31).map(edge).collect::<Vec<_>>().join(", ")
     );
     let program = build(&document).unwrap_or_else(|problems| panic!("{problems}"));
-    let told = failure(&program, r#"{"x": 1}"#).await;
-    assert_eq!(told, "op_failed: the values of the run take more than 16 MiB");
+    let message = failure(&program, r#"{"x": 1}"#).await;
+    assert_eq!(message, "op_failed: the values of the run take more than 16 MiB");
 }
 
 #[tokio::test]
@@ -93,8 +93,8 @@ async fn no_value_nests_deeper_than_the_json_limit() {
         build(&document).unwrap_or_else(|problems| panic!("{problems}"))
     };
     assert!(run(&chain(110), r#"{"x": 1}"#).await.outputs.is_ok());
-    let told = failure(&chain(130), r#"{"x": 1}"#).await;
-    assert_eq!(told, "op_failed: the values of the run nest deeper than 120 levels");
+    let message = failure(&chain(130), r#"{"x": 1}"#).await;
+    assert_eq!(message, "op_failed: the values of the run nest deeper than 120 levels");
 }
 
 #[tokio::test]
@@ -117,12 +117,12 @@ async fn the_output_of_one_op_is_bounded_by_the_limit_of_a_run() {
             edges.join(", ")
         );
         let program = build(&document).unwrap_or_else(|problems| panic!("{problems}"));
-        let told = failure(&program, &format!(r#"{{"x": {x}}}"#)).await;
-        assert_eq!(told, "op_failed: the values of this op take more than 16 MiB", "{node}");
+        let message = failure(&program, &format!(r#"{{"x": {x}}}"#)).await;
+        assert_eq!(message, "op_failed: the values of this op take more than 16 MiB", "{node}");
     }
 }
 
-/// A `map` whose elements all compute, over so many of them, with another input for each.
+/// A `map` over many elements that all compute, each with its own input.
 fn mapped(timeout_ms: u64) -> Program {
     let node = format!(
         r#""strategy": "map", "timeout_ms": {timeout_ms}, "config": {{"over": "a", "module":
@@ -138,8 +138,8 @@ fn many(elements: usize, bytes: usize) -> String {
 
 #[tokio::test]
 async fn the_results_of_a_map_are_bounded_while_they_grow() {
-    let told = failure(&mapped(60_000), &many(10_000, 1 << 20)).await;
-    assert_eq!(told, "op_failed: the values of this op take more than 16 MiB");
+    let message = failure(&mapped(60_000), &many(10_000, 1 << 20)).await;
+    assert_eq!(message, "op_failed: the values of this op take more than 16 MiB");
 }
 
 #[tokio::test]
@@ -155,8 +155,8 @@ async fn a_map_of_ops_stops_at_its_deadline() {
     let text = format!("{:?}", "Ä".repeat(1 << 20));
     let inputs = format!(r#"{{"text": [{}]}}"#, vec![text; 4].join(","));
     assert!(run(&node(60_000), &inputs).await.outputs.is_ok());
-    let told = failure(&node(1), &inputs).await;
-    assert!(told.starts_with("timeout: the node ran out of time after "), "{told}");
+    let message = failure(&node(1), &inputs).await;
+    assert!(message.starts_with("timeout: the node ran out of time after "), "{message}");
 }
 
 #[tokio::test]
@@ -167,6 +167,6 @@ async fn an_op_that_exceeds_its_time_limit_fails_the_node() {
     };
     let inputs = format!(r#"{{"text": {:?}}}"#, "Ä".repeat(1 << 20));
     assert!(run(&node(60_000), &inputs).await.outputs.is_ok());
-    let told = failure(&node(1), &inputs).await;
-    assert_eq!(told, "timeout: node `op` took longer than its 1 ms");
+    let message = failure(&node(1), &inputs).await;
+    assert_eq!(message, "timeout: node `op` took longer than its 1 ms");
 }

@@ -6,7 +6,7 @@ use dsrs::value::Payload;
 
 use crate::support::{build, run, run_with};
 
-/// An LM that fails where it is asked for a field of this name, and writes `fine` elsewhere.
+/// An LM that fails for fields with these names, and otherwise writes `fine`.
 fn failing_at(fields: &'static [&'static str]) -> ScriptedLm {
     ScriptedLm::by(move |request: &LmRequest| {
         let asked: String =
@@ -23,13 +23,13 @@ fn failing_at(fields: &'static [&'static str]) -> ScriptedLm {
 }
 
 fn statuses(outcome: &Outcome) -> String {
-    let told = |(name, node): (&std::sync::Arc<str>, &dsrs::graph::NodeOutcome)| {
+    let describe = |(name, node): (&std::sync::Arc<str>, &dsrs::graph::NodeOutcome)| {
         format!("{name} {}", node.status.as_str())
     };
-    outcome.nodes.iter().map(told).collect::<Vec<_>>().join(", ")
+    outcome.nodes.iter().map(describe).collect::<Vec<_>>().join(", ")
 }
 
-fn told(outcome: &Outcome) -> String {
+fn result(outcome: &Outcome) -> String {
     match &outcome.outputs {
         Ok(outputs) => Payload::map(outputs.clone()).to_json(),
         Err(failure) => {
@@ -39,8 +39,8 @@ fn told(outcome: &Outcome) -> String {
     }
 }
 
-/// Nodes and edges of a graph, the fields at which the LM fails; then what comes out and how each
-/// node stands.
+/// Nodes and edges of a graph and the fields for which the LM fails; then the result of the run and the
+/// status of each node.
 type Row<'r> = (&'r str, &'r str, &'static [&'static str], &'r str, &'r str);
 
 const ASK: &str = r#""ask": {"strategy": "predict", "signature": "x -> a", "retries": 0}"#;
@@ -84,7 +84,7 @@ async fn a_run_survives_failures_that_all_readers_accept() {
             r#"{"b":"fine"}"#,
             "ask failed, say succeeded",
         ),
-        // What cannot take an error is left out, and has it in the place of its own outputs.
+        // A node that does not accept errors is skipped, and its outputs are the error.
         (
             r#""up": {"strategy": "upper"}, "or": {"strategy": "unwrap_or", "config": {"default": "-"}}"#,
             r#"{"from": "ask.a", "to": "up.text"}, {"from": "up.text", "to": "or.value"}"#,
@@ -92,7 +92,7 @@ async fn a_run_survives_failures_that_all_readers_accept() {
             r#"{"value":"-"}"#,
             "ask failed, up skipped, or succeeded",
         ),
-        // Someone else needs what failed: the run is over.
+        // Another node needs the failed output: the run fails.
         (
             r#""up": {"strategy": "upper"}, "is": {"strategy": "is_error"}"#,
             r#"{"from": "ask.a", "to": "up.text"}, {"from": "ask.a", "to": "is.value"}"#,
@@ -100,7 +100,7 @@ async fn a_run_survives_failures_that_all_readers_accept() {
             "ask: lm_error",
             "ask failed, up skipped, is skipped",
         ),
-        // Nobody needs it at all.
+        // No node needs it.
         (
             r#""up": {"strategy": "upper"}"#,
             r#"{"from": "input.x", "to": "up.text"}"#,
@@ -117,7 +117,7 @@ async fn a_run_survives_failures_that_all_readers_accept() {
         let program = build(&document).unwrap_or_else(|problems| panic!("{nodes}: {problems}"));
         let outcome = run_with(&program, failing_at(failing), r#"{"x": "go"}"#).await;
         assert_eq!(
-            (told(&outcome).as_str(), statuses(&outcome).as_str()),
+            (result(&outcome).as_str(), statuses(&outcome).as_str()),
             (*outputs, *stand),
             "{nodes}"
         );
@@ -132,24 +132,24 @@ async fn an_output_of_the_graph_that_reads_a_failed_node_fails_the_run() {
             "outputs": {{"a": "ask.a", "failed": "is.value"}}}}"#
     );
     let outcome = run_with(&build(&document).unwrap(), failing_at(&["a"]), r#"{"x": "go"}"#).await;
-    assert_eq!(told(&outcome), "ask: lm_error");
+    assert_eq!(result(&outcome), "ask: lm_error");
 }
 
 const TWO: &str = r#"{"name": "g", "nodes": {
     "one": {"strategy": "predict", "signature": "x -> a", "retries": 0},
     "two": {"strategy": "predict", "signature": "x -> b", "retries": 0},
     "both": {"strategy": "predict", "signature": "b, a -> c"},
-    "tell": {"strategy": "predict", "signature": "c: str | error -> d"}},
+    "report": {"strategy": "predict", "signature": "c: str | error -> d"}},
   "edges": [{"from": "one.a", "to": "both.a"}, {"from": "two.b", "to": "both.b"},
-            {"from": "both.c", "to": "tell.c"}]}"#;
+            {"from": "both.c", "to": "report.c"}]}"#;
 
 #[tokio::test]
 async fn the_first_error_by_input_order_has_the_others_as_causes() {
     let outcome = run_with(&build(TWO).unwrap(), failing_at(&["a", "b"]), r#"{"x": "go"}"#).await;
-    assert_eq!(statuses(&outcome), "one failed, two failed, both skipped, tell succeeded");
-    let tell = outcome.spans.iter().find(|span| &*span.node == "tell").unwrap();
-    let Payload::Error(failure) = &tell.inputs.as_ref().unwrap()["c"] else {
-        panic!("no error: {:?}", tell.inputs)
+    assert_eq!(statuses(&outcome), "one failed, two failed, both skipped, report succeeded");
+    let report = outcome.spans.iter().find(|span| &*span.node == "report").unwrap();
+    let Payload::Error(failure) = &report.inputs.as_ref().unwrap()["c"] else {
+        panic!("no error: {:?}", report.inputs)
     };
     let causes: Vec<_> = failure.causes.iter().map(|cause| cause.node.as_deref()).collect();
     assert_eq!((failure.node.as_deref(), &*failure.code), (Some("two"), "lm_error"));
@@ -175,7 +175,7 @@ async fn an_op_that_fails_is_a_failed_node_like_any_other() {
       "edges": [{"from": "input.x", "to": "by.right"}, {"from": "by.value", "to": "or.value"}]}"#;
     let outcome = run(&build(document).unwrap(), r#"{"x": 0}"#).await;
     assert_eq!(
-        (told(&outcome).as_str(), statuses(&outcome).as_str()),
+        (result(&outcome).as_str(), statuses(&outcome).as_str()),
         (r#"{"value":0.0}"#, "by failed, or succeeded")
     );
 }
@@ -194,5 +194,5 @@ async fn a_cancelled_run_is_not_an_error_value() {
     run.cancelled.cancel();
     let inputs = crate::support::json(r#"{"x": "go"}"#).as_map().unwrap().clone();
     let outcome = program.execute(&run, inputs).await;
-    assert_eq!(told(&outcome), "ask: run_cancelled");
+    assert_eq!(result(&outcome), "ask: run_cancelled");
 }

@@ -33,7 +33,7 @@ async fn the_order_of_the_document_does_not_matter() {
 }
 
 #[test]
-fn an_answer_has_no_signatures_of_ops_and_can_be_sent_back() {
+fn a_response_omits_signatures_of_ops_and_can_be_posted() {
     let program = build(BACKWARDS).unwrap();
     let document = program.canonical_text();
     assert!(!document.contains("signature"), "{document}");
@@ -44,8 +44,11 @@ fn an_answer_has_no_signatures_of_ops_and_can_be_sent_back() {
         r#""strategy":"add","signature":"left: int -> value: int""#,
         1,
     );
-    let told = problems(&signed);
-    assert!(told.starts_with("/nodes/total/signature: the types of an op follow"), "{told}");
+    let message = problems(&signed);
+    assert!(
+        message.starts_with("/nodes/total/signature: the types of an op are inferred"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -82,7 +85,7 @@ fn an_undetermined_type_is_reported_with_what_to_do() {
         (
             r#"{"name": "g", "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}},
                 "edges": [{"from": "input.x", "to": "s.value"}]}"#,
-            "/nodes/s: nothing says what type `input.x` has, which feeds `s.value`; declare it under \
+            "/nodes/s: the type of `input.x`, which feeds `s.value`, is unknown; declare it under \
              `inputs` (undetermined_type)",
         ),
         (
@@ -101,7 +104,7 @@ fn an_undetermined_type_is_reported_with_what_to_do() {
             r#"{"name": "g", "inputs": {"x": "{a: str}"},
                 "nodes": {"s": {"strategy": "select", "config": {"path": "a"}}},
                 "edges": [{"from": "input.x", "to": "s.vlaue"}]}"#,
-            "/edges/0/to: node `s` has no input `vlaue`; it takes: value (unknown_field)",
+            "/edges/0/to: node `s` has no input `vlaue`; its inputs: value (unknown_field)",
         ),
     ] {
         assert_eq!(problems(document), expected);
@@ -110,7 +113,7 @@ fn an_undetermined_type_is_reported_with_what_to_do() {
 
 #[test]
 fn a_cycle_of_ops_is_reported_only_as_a_cycle() {
-    let told = problems(
+    let message = problems(
         r#"{"name": "g", "inputs": {"x": "int"}, "nodes": {
             "a": {"strategy": "add"}, "b": {"strategy": "add", "config": {"right": 1}},
             "behind": {"strategy": "add", "config": {"right": 1}}},
@@ -118,19 +121,19 @@ fn a_cycle_of_ops_is_reported_only_as_a_cycle() {
                     {"from": "a.value", "to": "b.left"}, {"from": "b.value", "to": "behind.left"}],
           "outputs": {"x": "behind.value"}}"#,
     );
-    assert_eq!(told, "/edges/2: closes the cycle b -> a -> b (cycle)");
+    assert_eq!(message, "/edges/2: closes the cycle b -> a -> b (cycle)");
 }
 
 #[test]
 fn a_cycle_through_op_and_strategy_is_reported_once() {
-    let told = problems(
+    let message = problems(
         r#"{"name": "g", "nodes": {
             "say": {"strategy": "render", "config": {"fstring": "{answer}"}},
             "ask": {"strategy": "predict", "signature": "text -> answer"}},
           "edges": [{"from": "ask.answer", "to": "say.answer"}, {"from": "say.text", "to": "ask.text"}],
           "outputs": {"text": "say.text"}}"#,
     );
-    assert_eq!(told, "/edges/1: closes the cycle ask -> say -> ask (cycle)");
+    assert_eq!(message, "/edges/1: closes the cycle ask -> say -> ask (cycle)");
 }
 
 #[test]
@@ -151,14 +154,19 @@ fn types_that_grow_with_each_op_are_refused_once() {
             )
         })
         .collect();
-    let told = problems(&format!(
+    let message = problems(&format!(
         r#"{{"name": "g", "inputs": {{{}}}, "nodes": {{{}}}, "edges": [{}]}}"#,
         inputs.join(", "),
         nodes.join(", "),
         edges.join(", ")
     ));
-    assert!(told.starts_with("/nodes/n49: the types that meet here are too large"), "{told}");
-    assert_eq!(told.matches("too_large").count(), 1, "{told}");
+    assert!(
+        message.starts_with(
+            "/nodes/n49: the types of this op, or of all ops before it, are too large"
+        ),
+        "{message}"
+    );
+    assert_eq!(message.matches("too_large").count(), 1, "{message}");
 }
 
 #[test]
@@ -167,27 +175,27 @@ fn every_edge_is_still_checked() {
         (
             r#""strategy": "add""#,
             &[("left", "str"), ("right", "int")][..],
-            "/edges/0: `input.left` is `str`, `op.left` takes `float`",
+            "/edges/0: `input.left` is `str`, `op.left` accepts `float`",
         ),
         (
             r#""strategy": "upper""#,
             &[("text", "int")],
-            "/edges/0: `input.text` is `int`, `op.text` takes `str`",
+            "/edges/0: `input.text` is `int`, `op.text` accepts `str`",
         ),
         (
             r#""strategy": "concat""#,
             &[("a", "list[int]"), ("b", "str")],
-            "/edges/1: `input.b` is `str`, `op.b` takes `list[any]`",
+            "/edges/1: `input.b` is `str`, `op.b` accepts `list[any]`",
         ),
         (
             r#""strategy": "merge""#,
             &[("a", "Person"), ("b", "dict[str, int]")],
-            "/edges/0: `input.a` is `Person`, `op.a` takes `dict[str, any]`",
+            "/edges/0: `input.a` is `Person`, `op.a` accepts `dict[str, any]`",
         ),
         (
             r#""strategy": "mean""#,
             &[("a", "list[str]")],
-            "/edges/0: `input.a` is `list[str]`, `op.a` takes `list[float]`",
+            "/edges/0: `input.a` is `list[str]`, `op.a` accepts `list[float]`",
         ),
         (
             r#""strategy": "select", "config": {"path": "nmae"}"#,
@@ -215,8 +223,8 @@ fn every_edge_is_still_checked() {
             "/nodes/op/config/fstring: `{a.b}`: str has no `b`",
         ),
     ] {
-        let told = problems(&graph_of(node, inputs));
-        assert!(told.starts_with(expected), "{node}:\n{told}");
+        let message = problems(&graph_of(node, inputs));
+        assert!(message.starts_with(expected), "{node}:\n{message}");
     }
 }
 
@@ -243,9 +251,9 @@ fn an_invalid_config_is_refused_at_its_place() {
         (r#""strategy": "coerce", "config": {"type": "intt"}"#, "/nodes/op/config/type: column 1:"),
         (r#""strategy": "strip", "config": {"chars": "x"}"#, "/nodes/op/config: config of `strip`"),
     ] {
-        let told = problems(&graph_of(node, &[]));
-        assert!(told.starts_with(expected), "{node}:\n{told}");
-        assert!(!told.contains("undetermined"), "{told}");
+        let message = problems(&graph_of(node, &[]));
+        assert!(message.starts_with(expected), "{node}:\n{message}");
+        assert!(!message.contains("undetermined"), "{message}");
     }
 }
 
@@ -274,11 +282,11 @@ fn edits_infer_again() {
     let edited_to_whole = edited(&program, whole).unwrap_or_else(|p| panic!("{p}"));
     assert_eq!((total(&program), total(&edited_to_whole)), ("float".into(), "int".into()));
     let broken = r#"{"edits": [{"op": "set_input", "name": "b", "type": "str"}]}"#;
-    let told = edited(&program, broken).err().unwrap().to_string();
-    assert!(told.contains("`input.b` is `str`, `scaled.right` takes `float`"), "{told}");
+    let message = edited(&program, broken).err().unwrap().to_string();
+    assert!(message.contains("`input.b` is `str`, `scaled.right` accepts `float`"), "{message}");
     let alone = r#"{"edits": [{"op": "remove_input", "name": "a"}, {"op": "disconnect",
         "from": "input.a", "to": "scaled.left"}, {"op": "disconnect", "from": "input.a",
         "to": "tell.kind"}]}"#;
-    let told = edited(&program, alone).err().unwrap().to_string();
-    assert!(told.contains("/edits/1: nothing feeds `scaled.left`"), "{told}");
+    let message = edited(&program, alone).err().unwrap().to_string();
+    assert!(message.contains("/edits/1: nothing feeds `scaled.left`"), "{message}");
 }

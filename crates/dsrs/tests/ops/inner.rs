@@ -26,7 +26,7 @@ fn answer(mark: impl std::fmt::Display) -> ScriptedAnswer {
     ))
 }
 
-/// An LM that marks `wN` with N, and takes the longer the smaller N is; it refuses `bad`.
+/// An LM that marks `wN` with N, slower for smaller N; it refuses `bad`.
 fn marker() -> ScriptedLm {
     ScriptedLm::by(|request: &LmRequest| {
         let asked = asked(request);
@@ -143,8 +143,8 @@ async fn inner_predictors_are_tuned_under_module() {
     let state = GraphState::read(&state, &at, &mut problems).unwrap();
     let tuned = program.with_state(&crate::support::Env, &state, &at).unwrap();
     let outcome = run_with(&tuned, marker(), r#"{"word": ["w1"]}"#).await;
-    let told = outcome.spans.iter().find_map(|span| span.messages.clone()).unwrap();
-    assert!(format!("{:?}", told.0).contains("Mark like a teacher."));
+    let messages = outcome.spans.iter().find_map(|span| span.messages.clone()).unwrap();
+    assert!(format!("{:?}", messages.0).contains("Mark like a teacher."));
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ fn an_invalid_map_or_branch_is_refused_at_its_place() {
         (
             format!(r#""strategy": "map", "config": {{"module": {module}, "over": "a"}}"#),
             &[("a", "str"), ("b", "str")],
-            "/edges/0: `input.a` is `str`, `op.a` takes `list[str]`",
+            "/edges/0: `input.a` is `str`, `op.a` accepts `list[str]`",
         ),
         (
             r#""strategy": "map", "config": {"module": {"strategy": "predict"}}"#.to_owned(),
@@ -191,7 +191,7 @@ fn an_invalid_map_or_branch_is_refused_at_its_place() {
             r#""strategy": "map", "config": {"module": {"strategy": "strip", "signature": "a -> b"}}"#
                 .to_owned(),
             &[],
-            "/nodes/op/config/module/signature: the types of an op follow",
+            "/nodes/op/config/module/signature: the types of an op are inferred",
         ),
         (
             r#""strategy": "map", "config": {"module": {"strategy": "coerce", "config": {"type": "x"}}}"#
@@ -232,8 +232,8 @@ fn an_invalid_map_or_branch_is_refused_at_its_place() {
             "/nodes/op/config/else: the two strategies have no output of the same name",
         ),
     ] {
-        let told = build(&graph_of(&node, inputs)).err().map(|p| p.to_string()).unwrap_or_default();
-        assert!(told.starts_with(expected), "{node}:\n{told}");
+        let message = build(&graph_of(&node, inputs)).err().map(|p| p.to_string()).unwrap_or_default();
+        assert!(message.starts_with(expected), "{node}:\n{message}");
     }
 }
 
@@ -262,9 +262,9 @@ async fn only_the_chosen_strategy_runs() {
     let node = r#""strategy": "branch", "config": {"if": "word|length > 3",
         "then": {"strategy": "chain_of_thought", "signature": "word, hint: str? -> mark: int"},
         "else": {"strategy": "select", "config": {"path": "mark"}}}"#;
-    // The arm that is an op gives `value`, the other does not: no output is common.
-    let told = build(&graph_of(node, &[("word", "str"), ("value", "{mark: float}")]));
-    assert!(told.err().unwrap().to_string().contains("no output of the same name"));
+    // The op of one arm returns `value`, the other arm does not: they have no common output.
+    let refused = build(&graph_of(node, &[("word", "str"), ("value", "{mark: float}")]));
+    assert!(refused.err().unwrap().to_string().contains("no output of the same name"));
 
     let node = r#""strategy": "branch", "config": {"if": "word|length > 3",
         "then": {"strategy": "chain_of_thought", "signature": "word, hint: str? -> mark: int"},
@@ -288,7 +288,7 @@ async fn only_the_chosen_strategy_runs() {
     }
 }
 
-/// Surroundings with one stored graph, or with it gone.
+/// An environment with one stored graph, or without it.
 struct Store {
     gone: bool,
 }
@@ -336,7 +336,8 @@ async fn a_stored_graph_runs_over_each_element_and_is_pinned() {
     let outcome = run(&program, r#"{"text": ["a", "b"]}"#).await;
     assert_eq!(outputs(&outcome), r#"{"loud":["A","B"]}"#);
 
-    // Sent back as it is; and loaded when the graph is gone, to fail only when it runs.
+    // The document can be posted again. It loads after the graph was deleted, and fails only when
+    // it runs.
     let again = Program::from_document(program.document(), &here).unwrap();
     assert_eq!(again.canonical_text(), program.canonical_text());
     let gone = Program::from_document(program.document(), &Store { gone: true });

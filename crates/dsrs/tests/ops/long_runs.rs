@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::support::{build, json, run};
 
-/// A chain of ops, each adding the graph's input to what the one before it gave.
+/// A chain of ops, each of which adds the graph's input to the output of the one before it.
 fn chain(length: usize) -> Program {
     let nodes: Vec<String> = (0..length)
         .map(|n| format!(r#""n{n}": {{"strategy": "add", "config": {{"right": 1}}}}"#))

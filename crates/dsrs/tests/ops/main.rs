@@ -1,5 +1,4 @@
-//! Ops from the outside: the types that are inferred for them, what they compute, how they fail,
-//! and how failures travel as data.
+//! Ops through the public API: inferred types, results, failures, and failures as data.
 
 #![allow(
     clippy::unwrap_used,

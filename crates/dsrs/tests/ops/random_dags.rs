@@ -13,8 +13,7 @@ use proptest::test_runner::TestCaseError;
 
 use crate::support::{build, run};
 
-/// A value of the three types that the graphs pass on; `Failed` is what a node has that did not get
-/// what it needs.
+/// A value of the three types in the graphs; `Failed` is the output of a node with a failed input.
 #[derive(Clone, Debug, PartialEq)]
 enum Val {
     Int(i64),
@@ -30,7 +29,7 @@ enum Ty {
     List,
 }
 
-/// Ops, by what they take and give.
+/// Ops, by their inputs and outputs.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Add,
@@ -109,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// What it gives, by a definition of its own.
+    /// The expected output, by an independent definition.
     fn apply(self, given: &[Val]) -> Val {
         use Val::{Failed, Int, List, Text};
         let int = |number: Option<i64>| number.map_or(Failed, Int);
@@ -152,7 +151,7 @@ impl Kind {
     }
 }
 
-/// A node: its op, and for each input which of the sources so far that fit.
+/// A node: its op, and for each input the choice among the fitting sources before it.
 #[derive(Clone, Debug)]
 struct Drawn {
     kind: Kind,
@@ -185,7 +184,7 @@ fn dags() -> impl Strategy<Value = Dag> {
 type Named = (String, Ty);
 
 impl Dag {
-    /// The sources of each node's inputs: only what stands before it, so that there is no cycle.
+    /// The sources of each node's inputs: only nodes before it, so that there is no cycle.
     fn wired(&self) -> Vec<Vec<Named>> {
         let mut known: Vec<Named> = vec![
             ("input.int".into(), Ty::Int),
@@ -205,8 +204,7 @@ impl Dag {
         wired
     }
 
-    /// The document, with nodes and edges in an order that has nothing to do with who feeds whom,
-    /// and every node that nobody reads as an output.
+    /// The document, with nodes and edges in random order, and with every unread node as an output.
     fn document(&self, wired: &[Vec<Named>]) -> String {
         let rank = |salt: usize, at: usize| self.shuffle[(at * 7 + salt) % self.shuffle.len()];
         let mut nodes: Vec<(u32, String)> = Vec::new();
@@ -245,7 +243,7 @@ impl Dag {
         (0..self.nodes.len()).filter(|number| !read(*number)).collect()
     }
 
-    /// What every source is worth, in the order in which they were drawn.
+    /// The value of every source, in the order in which they were drawn.
     fn interpret(&self, wired: &[Vec<Named>]) -> BTreeMap<String, Val> {
         let mut values = BTreeMap::from([
             ("input.int".to_owned(), Val::Int(self.int)),
@@ -311,7 +309,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_random_graph_of_ops_gives_what_a_naive_interpreter_gives(dag in dags()) {
+    fn random_graphs_of_ops_match_a_naive_interpreter(dag in dags()) {
         check(&dag)?;
     }
 }

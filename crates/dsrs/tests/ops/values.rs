@@ -18,11 +18,11 @@ async fn check(rows: &[Row<'_>]) {
         match (outcome.outputs, expected.strip_prefix('!')) {
             (Ok(outputs), None) => assert_eq!(outputs[name].to_json(), *expected, "{node}"),
             (Err(failure), Some(part)) => {
-                let told = format!("{}: {}", failure.error.kind.code(), failure.error.message);
-                assert!(told.contains(part), "{node}: {told}");
+                let message = format!("{}: {}", failure.error.kind.code(), failure.error.message);
+                assert!(message.contains(part), "{node}: {message}");
                 assert_eq!(failure.node.as_deref(), Some("op"));
             }
-            (Ok(outputs), Some(_)) => panic!("{node} gave {}", Payload::map(outputs).to_json()),
+            (Ok(outputs), Some(_)) => panic!("{node} returned {}", Payload::map(outputs).to_json()),
             (Err(failure), None) => panic!("{node} failed: {failure}"),
         }
     }

@@ -12,13 +12,13 @@ async fn demos_from_rollouts_that_went_well_make_triage_better() {
 }
 
 #[tokio::test]
-async fn demos_of_the_steps_in_between_make_a_chain_of_two_better() {
+async fn demos_of_intermediate_steps_improve_a_chain() {
     let config = r#"{"max_bootstrapped_demos": 6, "max_labeled_demos": 6}"#;
     keeps_the_rules("bootstrap_few_shot", config, "orders", 700, 0.05).await;
 }
 
 #[tokio::test]
-async fn of_many_sets_of_demos_the_best_is_taken() {
+async fn the_best_of_many_sets_of_demos_is_selected() {
     let config = r#"{"num_candidate_programs": 6, "max_labeled_demos": 8}"#;
     keeps_the_rules("bootstrap_random_search", config, "triage", 1_000, 0.15).await;
 }
@@ -34,7 +34,7 @@ async fn only_successful_runs_become_demos_of_each_predictor() {
     let states: Vec<_> = taught.state.0.values().collect();
     assert_eq!(states.len(), 2);
     assert!(states.iter().all(|state| state.demos.len() == 3));
-    // The last predictor gives what is expected, in each demo.
+    // In each demo, the last predictor returns the expected output.
     for demo in &states[1].demos {
         assert!(train.iter().any(|example| {
             example.expected.iter().all(|(name, value)| demo.output.get(name) == Some(value))
@@ -43,7 +43,7 @@ async fn only_successful_runs_become_demos_of_each_predictor() {
 }
 
 #[tokio::test]
-async fn a_search_ends_where_the_score_is_enough() {
+async fn a_search_ends_when_the_score_is_reached() {
     let (task, _) = synthetic("triage", 1, Budget::default());
     let config = r#"{"num_candidate_programs": 20, "stop_at_score": 0.5}"#;
     let (report, _) = run("bootstrap_random_search", config, task, &[]).await;

@@ -8,13 +8,13 @@ use dsrs::optimize::TrialId;
 use crate::support::{QA, keeps_the_rules, run, task};
 
 #[tokio::test]
-async fn instructions_are_found_that_make_triage_better() {
+async fn better_instructions_for_triage_are_found() {
     let config = r#"{"breadth": 5, "depth": 2}"#;
     keeps_the_rules("copro", config, "triage", 1_000, 0.05).await;
 }
 
 #[tokio::test]
-async fn both_nodes_of_a_chain_get_better_instructions() {
+async fn instructions_of_both_nodes_of_a_chain_improve() {
     let config = r#"{"breadth": 5, "depth": 2}"#;
     keeps_the_rules("copro", config, "orders", 3_000, 0.08).await;
 }
@@ -56,7 +56,7 @@ async fn the_proposer_sees_the_program_and_the_tried_instructions() {
 }
 
 #[tokio::test]
-async fn an_lm_that_writes_no_instructions_leaves_the_program_as_it_was() {
+async fn without_proposals_the_program_is_unchanged() {
     let lm = writes(|_| ScriptedAnswer::fail(LmErrorKind::Refused, "not today"));
     let task = task(QA, lm, Budget::default());
     let (report, _) = run("copro", "{}", task, &[]).await;

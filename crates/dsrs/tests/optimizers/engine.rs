@@ -1,4 +1,5 @@
-//! The evaluation engine: nothing is bought twice, budgets are kept, what stops stops cleanly.
+//! The evaluation engine: no request is paid for twice, budgets are not exceeded, and a stopped
+//! evaluation stops cleanly.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use futures_util::future::BoxFuture;
 use crate::labeled_few_shot::copies_demos;
 use crate::support::{QA, questions, run, task};
 
-/// A graph that takes `a0` where its LM fails.
+/// A graph that returns `a0` if its LM fails.
 const OR_A0: &str = r#"{
     "name": "qa",
     "nodes": {
@@ -44,7 +45,7 @@ async fn a_rollout_is_never_repeated() {
 }
 
 #[tokio::test]
-async fn a_budget_of_calls_is_spent_to_the_last_one_and_not_beyond() {
+async fn a_budget_of_calls_is_spent_exactly() {
     for limit in [0, 1, 7, 15, 39] {
         let lm = copies_demos();
         let budget = Budget { lm_calls: Some(limit), ..Budget::default() };
@@ -54,7 +55,7 @@ async fn a_budget_of_calls_is_spent_to_the_last_one_and_not_beyond() {
         assert_eq!(report.stopped, Some(EarlyStop::BudgetSpent(BudgetLimit::LmCalls)), "{limit}");
         assert!(lm.requests().len() as u64 <= limit);
         assert_eq!(report.spent.lm_calls, lm.requests().len() as u64);
-        // What was not tried on all examples is not chosen.
+        // A candidate without a full evaluation is not selected.
         assert!(report.trials[report.best.0].full.is_some() || report.best == TrialId(0));
     }
 }
@@ -131,7 +132,7 @@ async fn concurrent_requests_never_exceed_a_budget() {
 }
 
 #[tokio::test]
-async fn a_request_is_sent_with_an_end_to_its_answer_where_tokens_are_limited() {
+async fn a_request_has_max_tokens_if_tokens_are_limited() {
     let lm = copies_demos();
     let budget = Budget { tokens: Some(100_000), ..Budget::default() };
     let bench = Workbench::new(task(QA, lm.clone(), budget));
@@ -228,7 +229,7 @@ async fn a_failed_reply_store_stops_the_optimization() {
 }
 
 #[tokio::test]
-async fn a_bench_may_choose_by_some_of_the_examples_always_the_same() {
+async fn a_bench_can_select_by_a_fixed_sample() {
     let bench = Workbench::new(task(QA, copies_demos(), Budget::default()));
     let some = bench.choosing_by(7);
     let places = some.val().iter().map(|one| bench.val().iter().position(|other| one == other));
@@ -238,7 +239,7 @@ async fn a_bench_may_choose_by_some_of_the_examples_always_the_same() {
     assert_eq!(bench.choosing_by(100).val(), bench.val());
     assert_eq!(some.full(some.start()).await.unwrap().len(), 7);
     assert_eq!(some.starting_from(TrialId(0)).val(), some.val());
-    // One was tried by now: others are to be compared with it.
+    // One candidate was tried, so others can be compared with it.
     assert_eq!(some.choosing_by(3).val(), some.val());
 }
 

@@ -1,4 +1,4 @@
-//! Every optimizer that there is, as it is without a config, on all three tasks of the synthetic LM.
+//! Every optimizer with its default config on all three tasks of the synthetic LM.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::support::{means, run, synthetic};
 /// What may be spent on each task.
 const TASKS: [(&str, u64); 3] = [("triage", 1_500), ("sums", 1_500), ("orders", 3_000)];
 
-/// The least that each gains on what was held out.
+/// The minimum gain on held-out examples.
 const GAIN: f64 = 0.04;
 
 fn task(name: &str, calls: u64) -> (Task, Vec<Example>) {
@@ -31,12 +31,12 @@ async fn finds_the_improvement_of_every_task_within_its_budget() {
             let (report, _) = run(optimizer, "{}", task, &held_out).await;
             let report = report.unwrap();
             let (before, after) = means(&report);
-            let told = format!("{optimizer}, {name}: {before} to {after}, {:?}", report.spent);
-            assert!(report.spent.lm_calls <= calls, "{told}");
-            // Examples of `orders` have what its second node takes only in between.
+            let summary = format!("{optimizer}, {name}: {before} to {after}, {:?}", report.spent);
+            assert!(report.spent.lm_calls <= calls, "{summary}");
+            // The examples of `orders` do not have the inputs of its second node.
             let least =
                 if (optimizer, name) == ("labeled_few_shot", "orders") { 0.0 } else { GAIN };
-            assert!(after - before >= least, "{told}");
+            assert!(after - before >= least, "{summary}");
         }
     }
 }

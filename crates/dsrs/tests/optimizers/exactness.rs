@@ -1,5 +1,5 @@
-//! What must never become a score: time that a request waited, budgets that ended, programs that
-//! cannot be built; and what must stay the same when the process ends and another goes on.
+//! Waiting times, exhausted budgets and programs that cannot be built never affect a score, and an
+//! optimization that another process resumes makes the same decisions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use futures_util::future::{BoxFuture, join_all};
 use crate::labeled_few_shot::copies_demos;
 use crate::support::{QA, Remembering, fields, program, questions, run, synthetic, task};
 
-/// A graph that takes `a0` where its LM fails.
+/// A graph that returns `a0` if its LM fails.
 const OR_A0: &str = r#"{
     "name": "qa",
     "nodes": {
@@ -38,21 +38,21 @@ fn says(answer: &str) -> String {
     format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]")
 }
 
-fn budgeted(budget: Budget, spent: Usage, kept: Arc<Remembering>) -> Arc<BudgetedReplies> {
-    Arc::new(BudgetedReplies::new(BudgetAccount::open(budget, spent, 0.0), kept))
+fn budgeted(budget: Budget, spent: Usage, store: Arc<Remembering>) -> Arc<BudgetedReplies> {
+    Arc::new(BudgetedReplies::new(BudgetAccount::open(budget, spent, 0.0), store))
 }
 
 /// Knows the answers to as many questions from `q20` on as its instruction says, and to all others.
-fn knows_as_told() -> Arc<ScriptedLm> {
+fn knows_as_instructed() -> Arc<ScriptedLm> {
     let number = |text: &str| -> usize {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().unwrap_or_default()
     };
     Arc::new(ScriptedLm::by(move |request| {
         let said: Vec<_> = request.chat.messages().collect();
-        let told = said[0].content.split("know ").nth(1).map_or(0, number);
+        let known = said[0].content.split("know ").nth(1).map_or(0, number);
         let asked = said.last().unwrap().content.split('q').nth(2).map_or(0, number);
-        says(&if (20 + told..40).contains(&asked) {
+        says(&if (20 + known..40).contains(&asked) {
             "no idea".to_owned()
         } else {
             format!("a{asked}")
@@ -67,9 +67,9 @@ impl Optimizer for Endless {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         async {
             for known in 1.. {
-                let told = format!("You know {known} things.");
+                let instruction = format!("You know {known} things.");
                 let next = bench.candidate(Workbench::BASE);
-                let next = next.with("qa", |state| state.instruction = Some(told.into()));
+                let next = next.with("qa", |state| state.instruction = Some(instruction.into()));
                 let id = bench.enter(next, &[Workbench::BASE], "knows more");
                 bench.full(id).await?;
             }
@@ -80,15 +80,15 @@ impl Optimizer for Endless {
 }
 
 #[tokio::test]
-async fn the_same_is_chosen_when_the_process_ends_while_the_best_is_measured() {
+async fn a_restart_during_the_final_measurement_selects_the_same_candidate() {
     let budget = Budget { lm_calls: Some(100), ..Budget::default() };
-    let (kept, held_out) = (Arc::new(Remembering::default()), questions(40..50));
+    let (store, held_out) = (Arc::new(Remembering::default()), questions(40..50));
     let mut found = Vec::new();
-    // The second attempt has what the first one bought, and less than measuring the best may take.
+    // The second attempt has the replies of the first, and a smaller budget than the final measurement needs.
     for spent in [0, 88] {
-        let mut task = task(QA, knows_as_told(), budget);
+        let mut task = task(QA, knows_as_instructed(), budget);
         let spent = Usage { lm_calls: spent, ..Usage::default() };
-        task.evaluator.budgeted = Some(budgeted(budget, spent, kept.clone()));
+        task.evaluator.budgeted = Some(budgeted(budget, spent, store.clone()));
         let bench = Workbench::new(task);
         let report = optimize(&bench, &Endless, &held_out).await.unwrap();
         assert_eq!(report.stopped, Some(EarlyStop::BudgetSpent(BudgetLimit::LmCalls)));
@@ -98,9 +98,9 @@ async fn the_same_is_chosen_when_the_process_ends_while_the_best_is_measured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_that_a_request_waits_for_the_budget_is_not_the_programs() {
-    // All at once could cost more than there is, a few at a time do not. The time of some
-    // is over while they are on their way, for which they have waited longer.
+async fn waiting_for_the_budget_does_not_count_as_time_of_the_program() {
+    // All requests at once could exceed the budget, a few at a time do not. The time of some
+    // runs out while they are in flight, but they waited for the budget longer than that.
     let lm = ScriptedLm::by(|_| ScriptedAnswer::from(says("a1")).after(25 * SECOND));
     let budget = Budget { tokens: Some(15_000), ..Budget::default() };
     let bench = Workbench::new(task(QA, Arc::new(lm), budget));
@@ -110,7 +110,7 @@ async fn time_that_a_request_waits_for_the_budget_is_not_the_programs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_that_a_proposal_waits_for_its_turn_is_not_its_own() {
+async fn waiting_for_a_permit_does_not_count_as_time_of_a_proposal() {
     let lm = ScriptedLm::by(|_| ScriptedAnswer::from(says("a1")).after(40 * SECOND));
     let task = Task { concurrency: 1, ..task(QA, Arc::new(lm), Budget::default()) };
     let bench = Workbench::new(task);
@@ -122,7 +122,7 @@ async fn time_that_a_proposal_waits_for_its_turn_is_not_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_of_which_nobody_knows_what_it_cost_counts_as_much_as_it_may_have() {
+async fn a_request_of_unknown_cost_counts_with_its_worst_case_cost() {
     let budget = Budget { tokens: Some(20_000), ..Budget::default() };
     for (answer, counts) in [
         (ScriptedAnswer::hang(), true),
@@ -167,7 +167,7 @@ async fn a_default_for_a_late_answer_does_not_count() {
 async fn a_default_for_a_cancelled_answer_does_not_count() {
     let mut task =
         task(OR_A0, Arc::new(ScriptedLm::always(ScriptedAnswer::hang())), Budget::default());
-    // As in an evaluation that nobody counts.
+    // As in an evaluation without a budget.
     task.evaluator.budgeted = None;
     let cancelled = task.evaluator.cancelled.clone();
     let bench = Workbench::new(task);
@@ -182,7 +182,7 @@ async fn a_default_for_a_cancelled_answer_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_default_in_the_place_of_an_answer_without_a_price_does_not_count() {
+async fn a_default_for_an_answer_without_a_price_is_no_score() {
     let budget = Budget { cost: Some(1.0), ..Budget::default() };
     let bench = Workbench::new(task(OR_A0, copies_demos(), budget));
     let base = bench.candidate(Workbench::BASE);
@@ -191,15 +191,15 @@ async fn a_default_in_the_place_of_an_answer_without_a_price_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_reply_that_the_model_has_kept_costs_nothing_is_kept_and_counts_as_what_it_took() {
+async fn a_reply_from_the_cache_costs_nothing_and_is_recorded() {
     let reply = LmReply { finish_reason: Some("stop".into()), ..LmReply::of(says("a1"), "m") };
     let usage = Usage { lm_calls: 1, input_tokens: 50, output_tokens: 5, ..Usage::default() };
     let lm = Arc::new(ScriptedLm::always(LmReply { usage, ..reply }));
     let cache = Some(Arc::new(ReplyCache::of(1 << 20, 600 * SECOND)));
     let models = Models::new([Model { cache, ..Model::of(Models::DEFAULT, lm.clone()) }], None);
-    let (models, kept) = (Arc::new(models), Arc::new(Remembering::default()));
-    // Somebody else, who asks the same first; then the one who pays for what it asks.
-    for paid_by in [None, Some(budgeted(Budget::default(), Usage::default(), kept.clone()))] {
+    let (models, store) = (Arc::new(models), Arc::new(Remembering::default()));
+    // First a run without a budget fills the cache, then a budgeted one asks the same.
+    for paid_by in [None, Some(budgeted(Budget::default(), Usage::default(), store.clone()))] {
         let mut task = task(QA, lm.clone(), Budget::default());
         (task.evaluator.models, task.evaluator.budgeted) = (models.clone(), paid_by);
         let bench = Workbench::new(task);
@@ -208,11 +208,11 @@ async fn a_reply_that_the_model_has_kept_costs_nothing_is_kept_and_counts_as_wha
         assert_eq!(evaluation.usage().input_tokens, 150);
         assert_eq!(bench.account().map_or(0, |account| account.spent().lm_calls), 0);
     }
-    assert_eq!((kept.requests(), lm.requests().len()), (3, 3));
+    assert_eq!((store.requests(), lm.requests().len()), (3, 3));
 }
 
 #[tokio::test]
-async fn no_demo_is_bootstrapped_where_none_is_wanted() {
+async fn no_demos_are_bootstrapped_if_disabled() {
     let lm = copies_demos();
     let config = r#"{"max_bootstrapped_demos": 0, "num_candidate_programs": 2}"#;
     let task = task(QA, lm.clone(), Budget::default());

@@ -23,7 +23,7 @@ async fn reflection_makes_sums_better() {
 }
 
 #[tokio::test]
-async fn reflection_makes_both_predictors_of_a_chain_better() {
+async fn reflection_improves_both_predictors_of_a_chain() {
     keeps_the_rules_at(with_feedback, "gepa", CONFIG, "orders", 1_000, 0.15).await;
 }
 
@@ -43,7 +43,7 @@ async fn all_predictors_may_be_changed_at_once() {
     assert!(trials[1].origin.contains("`find`, `answer`"), "{}", trials[1].origin);
 }
 
-/// All that stands in a request.
+/// The text of a request.
 fn said(request: &LmRequest) -> String {
     request.chat.messages().map(|said| &*said.content).collect()
 }
@@ -52,7 +52,7 @@ fn answer(name: &str, value: &str) -> ScriptedAnswer {
     format!("[[ ## {name} ## ]]\n{value}\n\n[[ ## completed ## ]]").into()
 }
 
-/// What an LM says that writes this instruction when it is asked for one.
+/// The answer of an LM that proposes this instruction.
 fn instructs(instruction: &str) -> ScriptedAnswer {
     let text =
         format!("[[ ## diagnosis ## ]]\n…\n\n[[ ## improved_instruction ## ]]\n{instruction}");
@@ -90,7 +90,7 @@ const COUNTS: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn answers_that_cannot_be_read_are_reflected_upon() {
+async fn reflection_includes_answers_that_cannot_be_parsed() {
     let lm = Arc::new(ScriptedLm::by(|request| match said(request) {
         _ if is_reflection(request) => instructs("Write digits."),
         said if said.contains("Write digits.") => answer("answer", "7"),
@@ -113,7 +113,7 @@ async fn answers_that_cannot_be_read_are_reflected_upon() {
 }
 
 #[tokio::test]
-async fn nothing_is_reflected_upon_where_everything_is_perfect() {
+async fn perfect_examples_are_skipped() {
     let lm = Arc::new(ScriptedLm::always(answer("answer", "7")));
     let (report, _) = searched("{}", task_of(COUNT, &lm, &COUNTS)).await;
     assert_eq!((report.best, report.trials.len()), (Workbench::BASE, 1));
@@ -121,7 +121,7 @@ async fn nothing_is_reflected_upon_where_everything_is_perfect() {
 }
 
 #[tokio::test]
-async fn a_reflection_that_fails_is_left_out() {
+async fn a_failed_reflection_is_skipped() {
     let lm = Arc::new(ScriptedLm::by(|request| match is_reflection(request) {
         true => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
         false => answer("answer", "8"),
@@ -131,7 +131,7 @@ async fn a_reflection_that_fails_is_left_out() {
     assert_eq!(lm.requests().iter().filter(|request| is_reflection(request)).count(), 3);
 }
 
-/// Some questions want a good draft and some a good end; the others want both or neither.
+/// Some questions need a good draft and some a good end; the others need both or neither.
 const TWO: &str = r#"{"name": "two", "nodes": {
     "draft": {"strategy": "predict", "signature": "question -> draft"},
     "end": {"strategy": "predict", "signature": "draft -> answer"}},
@@ -181,9 +181,10 @@ async fn candidates_that_improved_different_predictors_are_merged() {
     for seed in 0..12 {
         for merger in two("{}", seed).await.iter().filter(is_merger) {
             let states = &merger.candidate.state.0;
-            let told = ["draft", "end"].map(|path| states[path].instruction.as_deref().unwrap());
-            assert_eq!(told, ["GOOD DRAFT", "GOOD END"]);
-            assert!(merger.origin.ends_with(", which come of 0"), "{}", merger.origin);
+            let instructions =
+                ["draft", "end"].map(|path| states[path].instruction.as_deref().unwrap());
+            assert_eq!(instructions, ["GOOD DRAFT", "GOOD END"]);
+            assert!(merger.origin.ends_with(", which descend from 0"), "{}", merger.origin);
             assert_eq!((merger.partial[0].examples, merger.full.unwrap().mean), (5, 1.0));
             mergers += 1;
         }

@@ -20,7 +20,7 @@ async fn near_demos_make_triage_better() {
 }
 
 #[tokio::test]
-async fn both_nodes_of_a_chain_are_shown_near_demos() {
+async fn both_nodes_of_a_chain_get_nearest_demos() {
     keeps_the_rules("knn_few_shot", r#"{"k": 4}"#, "orders", 2_000, 0.1).await;
 }
 
@@ -50,13 +50,13 @@ async fn taught(config: &str, task: Task) -> (PredictState, Workbench) {
 }
 
 #[tokio::test]
-async fn the_pool_is_of_so_many_examples_with_a_vector_each() {
+async fn the_pool_has_max_pool_examples_with_vectors() {
     let lm = copies_demos();
     let config = r#"{"k": 2, "max_pool": 12, "bootstrap": false}"#;
     let (state, bench) = taught(config, task(QA, lm.clone(), Budget::default())).await;
     let NearestDemos { model, k, vectors } = state.nearest.unwrap();
     assert_eq!((&*model, k, vectors.len(), vectors.dimensions()), ("vectors", 2, 12, 256));
-    // In the order of the trainset, whatever was taken.
+    // In the order of the trainset, whatever was selected.
     let asked = state.demos.iter().map(|demo| demo.input["question"].to_json());
     let trainset = questions(0..20);
     let known: Vec<_> = trainset.iter().map(|known| known.inputs["question"].to_json()).collect();
@@ -73,7 +73,7 @@ async fn the_pool_is_of_so_many_examples_with_a_vector_each() {
 }
 
 #[tokio::test]
-async fn a_rollout_that_went_well_is_a_demo_with_all_that_was_said_on_the_way() {
+async fn a_successful_rollout_is_a_demo_with_intermediate_outputs() {
     let document = QA.replace("predict", "chain_of_thought");
     // Right where it was shown others, and not for q3.
     let lm = Arc::new(ScriptedLm::by(|request| {
@@ -106,7 +106,7 @@ async fn a_rollout_that_went_well_is_a_demo_with_all_that_was_said_on_the_way() 
     }
 }
 
-/// Fails as told.
+/// Fails on request.
 struct Down;
 
 impl Embedder for Down {
@@ -143,16 +143,16 @@ async fn a_missing_embedding_model_is_reported_with_a_way_out() {
         ],
         [
             "knn_few_shot: no embedding model is configured; configure one (`embedding = true`)",
-            "knn_few_shot: say which embedding model in `model`: `small`, `large`",
+            "knn_few_shot: name one embedding model in `model`: `small`, `large`",
             "the embedding model `vectors` failed: no such route",
             "the model `vector` is not configured; configured embedding models: `vectors`",
-            "the model `default` is no embedding model; configured embedding models: `vectors`",
+            "the model `default` is not an embedding model; configured embedding models: `vectors`",
         ]
     );
 }
 
 #[tokio::test]
-async fn another_optimizer_that_brings_demos_shows_all_of_them() {
+async fn demos_of_another_optimizer_are_all_shown() {
     let config = r#"{"bootstrap": false}"#;
     let (state, bench) = taught(config, task(QA, copies_demos(), Budget::default())).await;
     let candidate = bench.candidate(TrialId(1));

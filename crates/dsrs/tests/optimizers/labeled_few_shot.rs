@@ -20,7 +20,7 @@ pub(crate) fn copies_demos() -> Arc<ScriptedLm> {
 }
 
 #[tokio::test]
-async fn demos_of_the_trainset_are_given_and_measured_once() {
+async fn demos_of_the_trainset_are_measured_once() {
     let lm = copies_demos();
     let task = task(QA, lm.clone(), Budget::default());
     let (report, bench) = run("labeled_few_shot", r#"{"k": 3}"#, task, &questions(40..50)).await;
@@ -45,12 +45,12 @@ async fn a_search_continues_from_another_optimizer() {
     let brief = bench.enter(brief, &[Workbench::BASE], "by hand");
     let config = json(r#"{"k": 2}"#);
     let (_, optimizer) = create_optimizer("labeled_few_shot", Some(&config), &At::Root).unwrap();
-    let goes_on = bench.starting_from(brief);
-    let found = optimizer.run(&goes_on).await.unwrap();
+    let continued = bench.starting_from(brief);
+    let found = optimizer.run(&continued).await.unwrap();
     let tuned = &bench.candidate(found).state.0["qa"];
     assert_eq!((tuned.instruction.as_deref(), tuned.demos.len()), (Some("Be brief."), 2));
     assert_eq!(bench.trials()[found.0].parents, [brief]);
     // Both work on one board.
-    assert_eq!((goes_on.start(), bench.start()), (brief, Workbench::BASE));
-    assert_eq!(goes_on.best().map(|best| best.id), Some(found));
+    assert_eq!((continued.start(), bench.start()), (brief, Workbench::BASE));
+    assert_eq!(continued.best().map(|best| best.id), Some(found));
 }

@@ -1,5 +1,5 @@
-//! The synthetic LM's tasks with a metric that says what would have been right, for optimizers that
-//! reflect on what is said; and searches that are ended and go on.
+//! The synthetic LM's tasks with a metric that names the right answer, for optimizers that reflect
+//! on feedback; and searches that are interrupted and resumed.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use dsrs_synthetic::SyntheticTask;
 
 use crate::support::{Remembering, board, json, program, remembering, run, synthetic};
 
-/// A server with the graph `grader`, which compares the output of this name with what is expected
-/// and says what the example's `feedback` says, all without an LM.
+/// A server with the graph `grader`, which compares the output of this name with the expected value
+/// and returns the example's `feedback`, without an LM.
 struct Grading(&'static str);
 
 impl BuildEnv for Grading {
@@ -47,8 +47,8 @@ impl BuildEnv for Grading {
     }
 }
 
-/// A task of the synthetic LM whose examples know what to say when something else came out, and
-/// whose metric says it.
+/// A task of the synthetic LM whose examples contain feedback for wrong answers, and whose metric
+/// returns it.
 pub(crate) fn with_feedback(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Example>) {
     let (mut task, mut held_out) = synthetic(name, seed, budget);
     let known = SyntheticTask::named(name).unwrap();
@@ -69,26 +69,26 @@ pub(crate) fn with_feedback(name: &str, seed: u64, budget: Budget) -> (Task, Vec
     (task, held_out)
 }
 
-/// Ended after so many calls, and gone on from what was bought until then: the same board as of one
-/// that was not ended, and no request is sent twice.
+/// An optimization that stops after some calls and resumes from the recorded replies has the same
+/// board as an uninterrupted one, and sends no request twice.
 pub(crate) async fn resumes_after_an_interruption(
     optimizer: &str,
     config: &str,
     name: &str,
     ends: &[u64],
 ) {
-    let found = async |budget, kept: &Arc<Remembering>| {
+    let found = async |budget, store: &Arc<Remembering>| {
         let (task, held_out) = with_feedback(name, 1, budget);
-        let (report, _) = run(optimizer, config, remembering(task, budget, kept), &held_out).await;
+        let (report, _) = run(optimizer, config, remembering(task, budget, store), &held_out).await;
         report.unwrap()
     };
     let whole = found(Budget::default(), &Arc::default()).await;
     for end in ends {
-        let kept = Arc::default();
-        let ended = found(Budget { lm_calls: Some(*end), ..Budget::default() }, &kept).await;
+        let store = Arc::default();
+        let ended = found(Budget { lm_calls: Some(*end), ..Budget::default() }, &store).await;
         assert!(ended.stopped.is_some(), "{end}");
-        let resumed = found(Budget::default(), &kept).await;
+        let resumed = found(Budget::default(), &store).await;
         assert_eq!(board(&resumed), board(&whole), "{end}");
-        assert_eq!(kept.requests(), *kept.paid.lock().unwrap(), "{end}");
+        assert_eq!(store.requests(), *store.paid.lock().unwrap(), "{end}");
     }
 }

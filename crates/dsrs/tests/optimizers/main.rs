@@ -1,4 +1,4 @@
-//! Optimizers and the engine on which they stand, over LMs that answer from scripts.
+//! Optimizers and their engine with scripted LMs.
 
 #![allow(
     clippy::unwrap_used,

@@ -30,7 +30,7 @@ const TWELVE: &str = r#"{"num_candidates": 12, "num_trials": 30, "max_bootstrapp
 const FEW: &str = r#"{"num_candidates": 3, "num_trials": 4}"#;
 
 #[tokio::test]
-async fn instructions_and_demos_are_found_that_make_triage_better() {
+async fn better_instructions_and_demos_for_triage_are_found() {
     let config = r#"{"auto": "medium", "max_labeled_demos": 8}"#;
     keeps_the_rules("mipro_v2", config, "triage", 1_500, 0.15).await;
 }
@@ -46,7 +46,7 @@ async fn a_chain_of_two_gets_better() {
 }
 
 #[tokio::test]
-async fn of_a_chain_both_parts_get_better() {
+async fn both_parts_of_a_chain_improve() {
     let (task, held_out) = synthetic("orders", 3, Budget::default());
     let (report, bench) = run("mipro_v2", TWELVE, task, &[]).await;
     let best = bench.candidate(report.unwrap().best);
@@ -62,7 +62,7 @@ async fn of_a_chain_both_parts_get_better() {
 }
 
 #[tokio::test]
-async fn without_demos_instructions_alone_are_found() {
+async fn without_demos_only_instructions_are_optimized() {
     let config = r#"{"max_bootstrapped_demos": 0, "max_labeled_demos": 0, "auto": "medium"}"#;
     let (task, held_out) = synthetic("triage", 1, Budget::default());
     let (report, _) = run("mipro_v2", config, task, &held_out).await;
@@ -74,7 +74,7 @@ async fn without_demos_instructions_alone_are_found() {
 }
 
 #[tokio::test]
-async fn a_budget_is_spent_to_the_last_call_and_the_best_so_far_is_the_result() {
+async fn a_spent_budget_results_in_the_best_candidate_so_far() {
     for limit in [100, 101, 260, 330, 450] {
         let lm = Arc::new(SyntheticLm::seeded(1));
         let budget = Budget { lm_calls: Some(limit), ..Budget::default() };
@@ -104,7 +104,7 @@ async fn promising_combinations_get_full_evaluations() {
     let tried = report.trials.iter().flat_map(|trial| &trial.partial);
     let sizes: Vec<_> = tried.map(|scored| scored.examples).collect();
     assert_eq!(sizes, [20; 12]);
-    // The program as it was, after the fifth, after the tenth and after the last.
+    // The original program, then after the fifth, the tenth and the last trial.
     let whole: Vec<&Trial> = report.trials.iter().filter(|trial| trial.full.is_some()).collect();
     assert_eq!(whole.len(), 4);
     assert!(whole.iter().all(|trial| trial.full.unwrap().examples == 60));
@@ -134,10 +134,11 @@ async fn a_search_ends_with_the_last_combination() {
     assert_eq!(report.unwrap().trials.len(), 4);
 }
 
-/// What a request asks for: the last of its outputs that is known here.
+/// The last known output that a request asks for.
 fn wanted(request: &LmRequest) -> &'static str {
     let system: &str = &request.chat.messages().next().unwrap().content;
-    let outputs = system.rsplit_once("You write these outputs:").map_or(system, |(_, told)| told);
+    let outputs =
+        system.rsplit_once("You write these outputs:").map_or(system, |(_, outputs)| outputs);
     let known = ["new_instruction", "notes", "summary", "description", "role", "page", "answer"];
     let asked = known.into_iter().find(|name| outputs.contains(&format!("`{name}` (")));
     asked.unwrap_or_else(|| panic!("{system}"))
@@ -148,8 +149,8 @@ fn answer(fields: &[(&str, &str)]) -> ScriptedAnswer {
     format!("{}[[ ## completed ## ]]", sections.collect::<String>()).into()
 }
 
-/// A librarian: finds page and answer of every question whose number is even, or of all, when told to
-/// look twice. `writes` gives its proposals.
+/// A librarian: finds page and answer of every question with an even number, or of all questions if
+/// the instruction says to look twice. `writes` returns its proposals.
 fn librarian(writes: impl Fn(usize) -> ScriptedAnswer + Send + Sync + 'static) -> Arc<ScriptedLm> {
     let written = AtomicUsize::new(0);
     Arc::new(ScriptedLm::by(move |request| {
@@ -187,14 +188,14 @@ async fn a_proposal_is_grounded_in_data_program_demos_and_a_tip() {
     let tuned = &bench.candidate(report.best).state.0;
     assert_eq!(tuned["read"].instruction.as_deref(), Some("Look twice."));
     assert_eq!(means(&report), (0.5, 1.0));
-    let mut asked: Vec<String> = told(&lm, "new_instruction", "read: inputs `page`");
+    let mut asked: Vec<String> = requests_for(&lm, "new_instruction", "read: inputs `page`");
     asked.sort();
     assert_eq!(asked.len(), 2);
     insta::assert_snapshot!(asked[0]);
 }
 
-/// What was asked for a text, in requests that say this.
-fn told(lm: &ScriptedLm, output: &str, saying: &str) -> Vec<String> {
+/// The requests for an output that describe this part.
+fn requests_for(lm: &ScriptedLm, output: &str, saying: &str) -> Vec<String> {
     let requests = lm.requests();
     let asked = requests.iter().filter(|request| wanted(request) == output);
     let asked = asked.map(|request| {
@@ -214,7 +215,7 @@ async fn disabled_grounding_is_neither_requested_nor_shown() {
     let requests = lm.requests();
     let asked = |output: &str| requests.iter().filter(|one| wanted(one) == output).count();
     assert_eq!(["notes", "summary", "description", "role"].map(asked), [0; 4]);
-    let proposals = told(&lm, "new_instruction", "read: inputs");
+    let proposals = requests_for(&lm, "new_instruction", "read: inputs");
     assert_eq!(proposals.len(), 2);
     for name in ["about_the_data", "program", "about_the_part", "done_well", "tip"] {
         assert!(!proposals[0].contains(&format!("`{name}`")), "{name}: {}", proposals[0]);
@@ -227,7 +228,7 @@ fn instructions_tried(report: &OptimizationReport) -> usize {
 }
 
 #[tokio::test]
-async fn proposals_that_fail_or_say_nothing_new_are_left_out() {
+async fn failed_and_repeated_proposals_are_skipped() {
     let lm = librarian(|number| match number % 4 {
         0 => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
         1 => answer(&[("new_instruction", " ")]),
@@ -247,7 +248,7 @@ async fn proposals_that_fail_or_say_nothing_new_are_left_out() {
 }
 
 #[tokio::test]
-async fn an_lm_that_proposes_nothing_leaves_the_demos_to_choose_from() {
+async fn without_proposals_only_demos_are_searched() {
     let lm = librarian(|_| ScriptedAnswer::fail(LmErrorKind::Refused, "not today"));
     let (report, _) = run("mipro_v2", FEW, library(lm), &[]).await;
     let report = report.unwrap();
@@ -256,7 +257,7 @@ async fn an_lm_that_proposes_nothing_leaves_the_demos_to_choose_from() {
 }
 
 #[test]
-fn a_preset_beside_counts_is_refused() {
+fn a_preset_with_counts_is_refused() {
     let config = json(r#"{"auto": "light", "num_trials": 5}"#);
     let refused = create_optimizer("mipro_v2", Some(&config), &At::Root).err().unwrap();
     assert_eq!(refused.iter().next().unwrap().pointer, "/config/auto");

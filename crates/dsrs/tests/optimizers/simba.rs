@@ -22,7 +22,7 @@ async fn demos_and_rules_make_sums_better() {
 }
 
 #[tokio::test]
-async fn demos_and_rules_make_both_predictors_of_a_chain_better() {
+async fn demos_and_rules_improve_both_predictors_of_a_chain() {
     keeps_the_rules_at(with_feedback, "simba", CONFIG, "orders", 1_750, 0.3).await;
 }
 
@@ -33,7 +33,7 @@ async fn an_interrupted_ascent_resumes_to_the_same_result() {
 }
 
 #[tokio::test]
-async fn a_predictor_holds_no_more_demos_than_it_may() {
+async fn a_predictor_never_exceeds_max_demos() {
     let config = r#"{"bsize": 8, "num_candidates": 4, "max_steps": 5, "max_demos": 2}"#;
     let (task, _) = with_feedback("triage", 1, Budget::default());
     let (report, _) = ascended(config, task).await;
@@ -63,7 +63,7 @@ async fn ascended(config: &str, task: Task) -> (OptimizationReport, Workbench) {
     (report.unwrap(), bench)
 }
 
-/// All that stands in a request.
+/// The text of a request.
 fn said(request: &LmRequest) -> String {
     request.chat.messages().map(|said| &*said.content).collect()
 }
@@ -76,7 +76,7 @@ fn answered(answer: &str) -> ScriptedAnswer {
     format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]").into()
 }
 
-/// Knows the answer at the second try only, unless it is told to try harder.
+/// Knows the answer at the second try only, unless the instruction says to try harder.
 fn knows_at_times(comparison: &'static str) -> Arc<ScriptedLm> {
     Arc::new(ScriptedLm::by(move |request| {
         if is_comparison(request) {
@@ -102,7 +102,7 @@ fn knows_at_times(comparison: &'static str) -> Arc<ScriptedLm> {
 const RULES: &str = r#"{"bsize": 4, "num_candidates": 2, "max_steps": 1, "max_demos": 0}"#;
 
 #[tokio::test]
-async fn a_good_try_and_a_bad_one_at_the_same_example_are_compared() {
+async fn a_good_and_a_bad_try_of_one_example_are_compared() {
     let lm = knows_at_times(r#"{"`qa`": "Try harder.", "nobody": "Do nothing."}"#);
     let (report, _) = ascended(RULES, task(QA, lm.clone(), Budget::default())).await;
     let best = &report.trials[report.best.0];
@@ -111,15 +111,15 @@ async fn a_good_try_and_a_bad_one_at_the_same_example_are_compared() {
     let instruction = best.candidate.state.0["qa"].instruction.as_deref().unwrap();
     assert!(instruction.ends_with("\n\nTry harder."), "{instruction}");
     let requests = lm.requests();
-    let told = said(requests.iter().find(|request| is_comparison(request)).unwrap());
-    let (_, runs) = told.rsplit_once("[[ ## worse_run ## ]]").unwrap();
+    let request = said(requests.iter().find(|request| is_comparison(request)).unwrap());
+    let (_, runs) = request.rsplit_once("[[ ## worse_run ## ]]").unwrap();
     let (worse, better) = runs.split_once("[[ ## better_run ## ]]").unwrap();
     assert!(worse.contains("answer: no idea") && worse.contains("score (0 to 1): 0"), "{worse}");
     assert!(better.contains("answer: a") && better.contains("score (0 to 1): 1"), "{better}");
 }
 
 #[tokio::test]
-async fn a_comparison_that_fails_is_left_out() {
+async fn a_failed_comparison_is_skipped() {
     let lm = knows_at_times("");
     let (report, _) = ascended(RULES, task(QA, lm.clone(), Budget::default())).await;
     assert_eq!((report.stopped.clone(), report.trials.len()), (None, 1));

@@ -1,4 +1,4 @@
-//! `strategy_search`: graphs that are changed, checked, tried and kept where they do better.
+//! `strategy_search`: graphs are changed, checked, tried, and replaced by better ones.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn strategy(report: &OptimizationReport, node: &str) -> String {
     strategy.as_str().unwrap().to_owned()
 }
 
-/// What a graph takes and gives.
+/// The inputs and outputs of a graph.
 fn contract(signature: &SignatureSchema) -> Vec<(Arc<str>, TypeIR)> {
     let all = signature.inputs.iter().chain(&signature.outputs);
     all.map(|field| (field.name.clone(), field.ty.clone())).collect()
@@ -49,7 +49,7 @@ async fn sums_are_done_better_by_another_strategy() {
 }
 
 #[tokio::test]
-async fn where_cost_weighs_the_cheapest_of_those_that_think_is_taken() {
+async fn with_a_cost_weight_the_cheapest_reasoning_graph_wins() {
     let (task, held_out) = synthetic("sums", 1, Budget::default());
     let config = r#"{"cost_weight": 0.5}"#;
     let (report, _) = run("strategy_search", config, task, &held_out).await;
@@ -63,7 +63,7 @@ async fn where_cost_weighs_the_cheapest_of_those_that_think_is_taken() {
 }
 
 #[tokio::test]
-async fn where_cost_weighs_more_than_scores_the_graph_stays_as_it_is() {
+async fn with_a_high_cost_weight_the_graph_is_unchanged() {
     let (task, held_out) = synthetic("sums", 1, Budget::default());
     let config = r#"{"cost_weight": 2}"#;
     let (report, _) = run("strategy_search", config, task, &held_out).await;
@@ -98,7 +98,7 @@ async fn changes_are_sampled_reproducibly() {
 }
 
 #[tokio::test]
-async fn a_budget_that_ends_in_a_later_round_leaves_the_best_so_far() {
+async fn a_budget_spent_in_a_later_round_results_in_the_best_candidate() {
     let budget = Budget { lm_calls: Some(1100), ..Budget::default() };
     let (task, held_out) = synthetic("sums", 1, budget);
     let (report, _) = run("strategy_search", "{}", task, &held_out).await;
@@ -107,7 +107,7 @@ async fn a_budget_that_ends_in_a_later_round_leaves_the_best_so_far() {
     assert!(report.spent.lm_calls <= 1100);
     let (best, base) = (report.trials[report.best.0].full, report.trials[0].full);
     assert!(best.unwrap().mean > base.unwrap().mean + 0.2);
-    // What was set aside is for a graph that costs about as much as the first; this one costs more.
+    // The reserve suffices for a graph as expensive as the first; this one is more expensive.
     assert!(report.held_out_scores().1.len() >= 30);
     let (before, after) = means(&report);
     assert!(after - before >= 0.2, "{before} to {after}");
@@ -131,7 +131,7 @@ async fn every_candidate_is_a_program_with_the_inputs_and_outputs_of_the_graph()
     ] {
         assert!(origins.contains(&wanted), "{wanted}: {origins:?}");
     }
-    // Strategies whose outputs are other types, and those that want more, are none.
+    // Strategies with other output types, or with required config, are not candidates.
     for unwanted in ["parallel", "best_of_n", "react", "program_of_thought"] {
         assert!(!origins.iter().any(|origin| origin.contains(unwanted)), "{unwanted}");
     }
@@ -158,7 +158,8 @@ async fn state_is_inherited_by_name_and_type() {
         let found = report.trials.iter().find(|trial| trial.origin.starts_with(what));
         found.unwrap_or_else(|| panic!("{what}")).candidate.state.clone()
     };
-    let kept = |state: &GraphState, path: &str, from: &str| state.0.get(path) == base.0.get(from);
+    let inherited =
+        |state: &GraphState, path: &str, from: &str| state.0.get(path) == base.0.get(from);
     for (what, find, answer) in [
         ("`find`: predict becomes chain_of_thought", "find.predict", "answer"),
         ("`answer`: predict becomes majority", "find", "answer.module.predict"),
@@ -167,11 +168,14 @@ async fn state_is_inherited_by_name_and_type() {
         ("`answer_facts_rewritten`", "find", "answer"),
     ] {
         let state = made(what);
-        assert!(kept(&state, find, "find") && kept(&state, answer, "answer"), "{what}: {state:?}");
+        assert!(
+            inherited(&state, find, "find") && inherited(&state, answer, "answer"),
+            "{what}: {state:?}"
+        );
         assert_eq!(state.0.len(), 2, "{what}");
     }
     let without = made("without `find`; the state of find is lost");
-    assert!(without.0.len() == 1 && kept(&without, "answer", "answer"));
+    assert!(without.0.len() == 1 && inherited(&without, "answer", "answer"));
     assert_all_serve(&report);
 }
 
@@ -201,7 +205,7 @@ async fn a_dropped_state_is_reported() {
 }
 
 #[tokio::test]
-async fn structure_and_prompts_in_turns_do_better_than_either() {
+async fn alternating_structure_and_prompts_beats_either_alone() {
     let prompts = r#"{"optimizer": "labeled_few_shot", "config": {"k": 12}}"#;
     let strategies = r#"["predict", "chain_of_thought"]"#;
     let alone = format!(r#"{{"strategies": {strategies}}}"#);
@@ -226,7 +230,7 @@ async fn structure_and_prompts_in_turns_do_better_than_either() {
 }
 
 #[tokio::test]
-async fn it_continues_from_another_optimizer() {
+async fn a_search_continues_from_another_optimizer() {
     let bench = Workbench::new(tuned());
     let start = bench.candidate(Workbench::BASE).with("find", |state| state.demos.clear());
     let start = bench.enter(start, &[Workbench::BASE], "by hand");
@@ -280,8 +284,8 @@ const STRATEGIES: [&str; 4] = [
     r#""strategy": "multi_chain_comparison", "config": {"m": 2}"#,
 ];
 
-/// A node as it is drawn: its strategy, what each of its inputs takes (by number, of all that there
-/// is so far), the types of its outputs, and whether an op stands behind it.
+/// A random node: its strategy, the sources of its inputs (by number, among all before it), the
+/// types of its outputs, and whether an op follows it.
 type Drawn = (usize, Vec<usize>, Vec<usize>, bool);
 
 fn drawn() -> impl Strategy<Value = Vec<Drawn>> {

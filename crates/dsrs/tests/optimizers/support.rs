@@ -102,8 +102,8 @@ pub(crate) async fn run(
     (report, bench)
 }
 
-/// One of the three tasks of the synthetic LM: `triage`, `sums`, `orders`; 40 examples to learn
-/// from, 60 to choose by, and with it 100 that are held out.
+/// One of the three tasks of the synthetic LM, `triage`, `sums` or `orders`: 40 training, 60
+/// validation and 100 held-out examples.
 pub(crate) fn synthetic(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Example>) {
     let known = SyntheticTask::named(name).unwrap();
     let rows = known.rows(seed, 200).into_iter();
@@ -114,14 +114,14 @@ pub(crate) fn synthetic(name: &str, seed: u64, budget: Budget) -> (Task, Vec<Exa
     (Task { train: rows, val, seed, ..task(known.document, lm, budget) }, held_out)
 }
 
-/// The mean scores on what was held out, before and after.
+/// The mean scores on held-out examples, before and after.
 pub(crate) fn means(report: &OptimizationReport) -> (f64, f64) {
     let (before, after) = report.held_out_scores();
     let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
     (mean(before), mean(after))
 }
 
-/// Remembers what was bought, as a database would.
+/// Records replies like a database.
 #[derive(Default)]
 pub(crate) struct Remembering {
     bought: Mutex<HashMap<RequestKey, LmReply>>,
@@ -150,16 +150,16 @@ impl ReplyStore for Remembering {
     }
 }
 
-/// The task, with a budget that remembers what is bought: a second run of it is a resumed one.
-pub(crate) fn remembering(mut task: Task, budget: Budget, kept: &Arc<Remembering>) -> Task {
+/// The task with a budget that records replies: a second run of it is a resumed one.
+pub(crate) fn remembering(mut task: Task, budget: Budget, store: &Arc<Remembering>) -> Task {
     let account = BudgetAccount::open(budget, Usage::default(), 0.0);
-    task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, kept.clone())));
+    task.evaluator.budgeted = Some(Arc::new(BudgetedReplies::new(account, store.clone())));
     task
 }
 
-/// Holds an optimizer to what all must keep: it gains at least so much on held-out examples of a
-/// task, over three seeds, within a budget of calls, comes to the same board each time, asks for
-/// nothing anew when it is started again, and stops on a smaller budget with what it has.
+/// Checks what all optimizers guarantee: a minimum gain on held-out examples for three seeds within a
+/// budget of calls, the same board each time, no new request when it runs again, and the best
+/// candidate so far when a smaller budget is spent.
 pub(crate) async fn keeps_the_rules(
     optimizer: &str,
     config: &str,
@@ -170,7 +170,7 @@ pub(crate) async fn keeps_the_rules(
     keeps_the_rules_at(synthetic, optimizer, config, name, calls, gain).await;
 }
 
-/// As [`keeps_the_rules`], at a task that is made in another way.
+/// [`keeps_the_rules`] for tasks that `made` creates.
 pub(crate) async fn keeps_the_rules_at(
     made: impl Fn(&str, u64, Budget) -> (Task, Vec<Example>),
     optimizer: &str,
@@ -181,22 +181,22 @@ pub(crate) async fn keeps_the_rules_at(
 ) {
     let budget = Budget { lm_calls: Some(calls), ..Budget::default() };
     for seed in 1..=3 {
-        let kept = Arc::new(Remembering::default());
+        let store = Arc::new(Remembering::default());
         let (task, held_out) = made(name, seed, budget);
-        let (first, _) = run(optimizer, config, remembering(task, budget, &kept), &held_out).await;
+        let (first, _) = run(optimizer, config, remembering(task, budget, &store), &held_out).await;
         let first = first.unwrap();
         assert_eq!(first.stopped, None, "{optimizer}, {name}, seed {seed}: {:?}", first.spent);
         let (before, after) = means(&first);
-        let told = format!("{optimizer}, {name}, seed {seed}: {before} to {after}");
-        println!("{told}, {} candidates, {} calls", first.trials.len(), first.spent.lm_calls);
-        assert!(after - before >= gain, "{told}");
+        let summary = format!("{optimizer}, {name}, seed {seed}: {before} to {after}");
+        println!("{summary}, {} candidates, {} calls", first.trials.len(), first.spent.lm_calls);
+        assert!(after - before >= gain, "{summary}");
 
-        let paid = *kept.paid.lock().unwrap();
+        let paid = *store.paid.lock().unwrap();
         let (task, held_out) = made(name, seed, budget);
-        let (again, _) = run(optimizer, config, remembering(task, budget, &kept), &held_out).await;
+        let (again, _) = run(optimizer, config, remembering(task, budget, &store), &held_out).await;
         let again = again.unwrap();
-        assert_eq!(*kept.paid.lock().unwrap(), paid, "{told}: asked for something anew");
-        assert_eq!(board(&again), board(&first), "{told}");
+        assert_eq!(*store.paid.lock().unwrap(), paid, "{summary}: asked for something anew");
+        assert_eq!(board(&again), board(&first), "{summary}");
     }
     let small = Budget { lm_calls: Some(calls / 2), ..Budget::default() };
     let (task, held_out) = made(name, 1, small);
@@ -207,11 +207,11 @@ pub(crate) async fn keeps_the_rules_at(
     assert!(stopped.stopped.is_none() || stopped.best == best, "{optimizer}, {name}");
 }
 
-/// What is on a board: origins and scores.
+/// The content of a board: origins and scores.
 pub(crate) fn board(report: &OptimizationReport) -> Vec<(String, Option<String>)> {
-    let told = |trial: &dsrs::optimize::Trial| {
+    let describe = |trial: &dsrs::optimize::Trial| {
         let mean = trial.full.map(|scored| format!("{:.4}", scored.mean));
         (trial.origin.to_string(), mean)
     };
-    report.trials.iter().map(told).collect()
+    report.trials.iter().map(describe).collect()
 }

@@ -1,4 +1,4 @@
-//! Any text gives a value or an error: no panic, no stack overflow, no endless search.
+//! Any text results in a value or an error: no panic, no stack overflow, no endless search.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bodies;

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use crate::support::{
     Env, answer, asked, assert_demos_are_seen, called, create_in, ctx, fields, module, outputs,
-    paths, refused, run, run_on, told,
+    paths, refused, run, run_on, signature_text,
 };
 
-/// Wants a short answer.
+/// Requires a short answer.
 const SHORT: &str = r#"{"module": {"strategy": "chain_of_thought"}, "n": 3, "threshold": 1,
     "reward": {"expression": "1 / outputs.answer|length"}}"#;
 
@@ -35,17 +35,17 @@ fn thought(text: &str) -> ScriptedAnswer {
 /// Number, status and reward of each attempt.
 fn attempts(spans: &[Span]) -> Vec<String> {
     let attempts = spans.iter().filter(|span| span.kind == SpanKind::Attempt);
-    let told = attempts.map(|span| {
+    let lines = attempts.map(|span| {
         let reward = span.reward.map_or_else(|| "none".to_owned(), |reward| reward.to_string());
         format!("{} {:?} {reward}", span.attempt.unwrap(), span.status)
     });
-    told.collect()
+    lines.collect()
 }
 
 #[test]
 fn best_of_n_has_the_signature_and_predictors_of_its_strategy() {
     let mut best = module("best_of_n", "question -> answer", SHORT);
-    assert_eq!(told(&*best), "question: str -> reasoning: str, answer: str");
+    assert_eq!(signature_text(&*best), "question: str -> reasoning: str, answer: str");
     assert_eq!(paths(&*best), ["module.predict"]);
     assert_demos_are_seen(&mut *best);
 
@@ -84,7 +84,7 @@ async fn the_first_attempt_is_unchanged_and_the_others_differ() {
 }
 
 #[tokio::test]
-async fn a_seed_and_a_temperature_of_the_state_leave_attempts_different() {
+async fn attempts_differ_despite_seed_and_temperature_of_the_state() {
     let config = r#"{"module": {"strategy": "predict"}, "n": 3, "reward": {"expression": "0"}}"#;
     let mut best = module("best_of_n", "question -> answer", config);
     let mut state = PredictState::default();
@@ -154,8 +154,8 @@ async fn an_attempt_that_cannot_be_scored_fails_with_a_reason_in_the_trace() {
     let lm = Arc::new(ScriptedLm::answering([thought("x"), thought("4")]));
     let outcome = run(&graph("best_of_n", config), &lm, r#"{"question": "2 + 2?"}"#).await;
     assert_eq!(outputs(&outcome), r#"{"reasoning":"hm","answer":"4"}"#);
-    let told = outcome.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
-    let error = told.error.as_deref().unwrap();
+    let attempt = outcome.spans.iter().find(|span| span.kind == SpanKind::Attempt).unwrap();
+    let error = attempt.error.as_deref().unwrap();
     assert!(error.contains("the result `x` is neither a number nor a boolean"), "{error}");
 
     let lm = Arc::new(ScriptedLm::always(thought("x")));
@@ -186,7 +186,7 @@ fn stored(document: &str) -> Result<Box<dyn DynModule>, GraphUnavailable> {
     Ok(Box::new(GraphModule::new(&document, &GraphState::default(), &Env).unwrap()))
 }
 
-/// A server that stores graphs; `grade` gives a bool.
+/// A server with stored graphs; `grade` returns a bool.
 pub(crate) struct Graphs;
 
 impl BuildEnv for Graphs {
@@ -219,7 +219,7 @@ impl BuildEnv for Graphs {
 }
 
 #[tokio::test]
-async fn a_stored_graph_rewards_by_its_one_number_or_bool() {
+async fn the_only_number_or_bool_of_a_stored_graph_is_its_reward() {
     let config = r#"{"module": {"strategy": "predict"}, "n": 2, "threshold": 1,
         "reward": {"graph": "grade"}}"#;
     let best = create_in(&Graphs, "best_of_n", "question -> answer", config).unwrap();
@@ -249,9 +249,9 @@ async fn a_reward_graph_is_pinned_and_fails_in_execution_once_deleted() {
     let text = program.canonical_text();
     assert_eq!(text.matches(r#""reward":{"graph":"grade","version":3}"#).count(), 2, "{text}");
 
-    let kept = Program::from_document(program.document(), &StoredEnv).unwrap();
+    let stored = Program::from_document(program.document(), &StoredEnv).unwrap();
     let lm = Arc::new(ScriptedLm::always(answer(&[("answer", "four")])));
-    let outcome = kept.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
+    let outcome = stored.execute(&run_on(&lm), fields(r#"{"question": "2 + 2?"}"#)).await;
     assert_eq!(outcome.outputs.unwrap_err().error.kind, PredictErrorKind::Missing);
 }
 
@@ -342,7 +342,7 @@ async fn a_wrapped_graph_has_its_own_signature_and_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_run_ends_the_search() {
+async fn the_deadline_of_the_run_ends_the_search() {
     for parallel in [false, true] {
         let config = SHORT.replace("\"n\": 3", &format!("\"n\": 3, \"parallel\": {parallel}"));
         let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::hang()));

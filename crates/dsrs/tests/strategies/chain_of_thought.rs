@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use dsrs::lm::ScriptedLm;
 
-use crate::support::{answer, assert_demos_are_seen, called, module, outputs, paths, run, told};
+use crate::support::{
+    answer, assert_demos_are_seen, called, module, outputs, paths, run, signature_text,
+};
 
 #[test]
 fn reasoning_comes_before_the_outputs_and_demos_are_used() {
     let mut module = module("chain_of_thought", "question -> answer: int", "{}");
-    assert_eq!(told(&*module), "question: str -> reasoning: str, answer: int");
+    assert_eq!(signature_text(&*module), "question: str -> reasoning: str, answer: int");
     assert_eq!(paths(&*module), ["predict"]);
     assert_demos_are_seen(&mut *module);
 }

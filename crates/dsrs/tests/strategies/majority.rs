@@ -6,7 +6,9 @@ use std::time::Duration;
 use dsrs::lm::{LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::PredictErrorKind;
 
-use crate::support::{answer, assert_demos_are_seen, module, outputs, paths, refused, run, told};
+use crate::support::{
+    answer, assert_demos_are_seen, module, outputs, paths, refused, run, signature_text,
+};
 
 const QUESTION: &str = r#"{"question": "2 + 2?"}"#;
 
@@ -30,11 +32,14 @@ const VOTE: &str = r#"{"module": {"strategy": "chain_of_thought"}, "n": 5}"#;
 #[test]
 fn majority_and_parallel_wrap_a_strategy() {
     let mut majority = module("majority", "question -> answer: int", VOTE);
-    assert_eq!(told(&*majority), "question: str -> reasoning: str, answer: int");
+    assert_eq!(signature_text(&*majority), "question: str -> reasoning: str, answer: int");
     assert_eq!(paths(&*majority), ["module.predict"]);
     assert_demos_are_seen(&mut *majority);
     let mut parallel = module("parallel", "question -> answer: int", VOTE);
-    assert_eq!(told(&*parallel), "question: str -> reasoning: list[str], answer: list[int]");
+    assert_eq!(
+        signature_text(&*parallel),
+        "question: str -> reasoning: list[str], answer: list[int]"
+    );
     assert_eq!(paths(&*parallel), ["module.predict"]);
     assert_demos_are_seen(&mut *parallel);
     let wrong = VOTE.replace("\"n\"", "\"field\": \"answr\", \"n\"");

@@ -10,7 +10,7 @@ use dsrs::{Module, MultiChainComparison, Signature};
 
 use crate::support::{
     answer, asked, assert_demos_are_seen, called, ctx, fields, module, outputs, paths, refused,
-    run, told,
+    run, signature_text,
 };
 
 const QUESTION: &str = r#"{"question": "2 + 2?"}"#;
@@ -30,13 +30,13 @@ fn compared() -> ScriptedAnswer {
 #[test]
 fn a_rationale_comes_before_the_outputs_and_demos_are_used() {
     let mut own = module("multi_chain_comparison", "question -> answer", "{}");
-    assert_eq!(told(&*own), "question: str -> rationale: str, answer: str");
+    assert_eq!(signature_text(&*own), "question: str -> rationale: str, answer: str");
     assert_eq!(paths(&*own), ["module.predict", "compare"]);
     assert_demos_are_seen(&mut *own);
     let config = r#"{"from_inputs": true, "m": 2}"#;
     let mut taken = module("multi_chain_comparison", "question -> answer", config);
     let all = "question: str, attempt_1: any, attempt_2: any -> rationale: str, answer: str";
-    assert_eq!(told(&*taken), all);
+    assert_eq!(signature_text(&*taken), all);
     assert_eq!(paths(&*taken), ["compare"]);
     assert_demos_are_seen(&mut *taken);
 }

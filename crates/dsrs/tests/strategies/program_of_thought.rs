@@ -1,5 +1,5 @@
-//! `program_of_thought`: a program is written, run and repaired, and the outputs are derived from what came
-//! out.
+//! `program_of_thought`: a program is written, run and repaired, and the outputs are derived from
+//! its result.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use dsrs::{Module, ProgramOfThought, Signature};
 use futures_util::future::{BoxFuture, FutureExt};
 
 use crate::support::{
-    answer, asked, assert_demos_are_seen, called, create_in, ctx, fields, paths, refused, told,
+    answer, asked, assert_demos_are_seen, called, create_in, ctx, fields, paths, refused,
+    signature_text,
 };
 
 pub(crate) const SUM: &str = "numbers: list[int] -> sum: int";
 
-/// Knows what comes out of each program.
+/// Knows the result of each program.
 #[derive(Clone)]
 struct Known;
 
@@ -87,7 +88,7 @@ fn numbers() -> Fields {
 #[test]
 fn program_of_thought_has_three_predictors_that_use_demos() {
     let mut module = module("{}");
-    assert_eq!(told(&*module), "numbers: list[int] -> sum: int");
+    assert_eq!(signature_text(&*module), "numbers: list[int] -> sum: int");
     let names = ["code_generate.predict", "code_regenerate.predict", "generate_output.predict"];
     assert_eq!(paths(&*module), names);
     let fields = |predictor: &dyn DynPredictor| {
@@ -156,8 +157,8 @@ async fn the_last_error_is_reported_if_no_program_works() {
     let lm = script([program("sun()"), program("sun()")]);
     let error = module(r#"{"max_iters": 2}"#).forward(&ctx(&lm), numbers()).await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::Program);
-    let told = "2 programs of the LM failed, the last one: line 1: NameError";
-    assert!(error.message.starts_with(told), "{}", error.message);
+    let expected = "2 programs of the LM failed, the last one: line 1: NameError";
+    assert!(error.message.starts_with(expected), "{}", error.message);
     assert_eq!(lm.requests().len(), 2);
 }
 

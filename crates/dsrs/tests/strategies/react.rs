@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::support::{
     answer, asked, assert_demos_are_seen, called, create_in, fields, json, module, outputs, paths,
-    refused, run, told,
+    refused, run, signature_text,
 };
 
 const QA: &str = "question -> answer";
@@ -43,14 +43,14 @@ fn scripted(answers: impl IntoIterator<Item = String>) -> Arc<ScriptedLm> {
     Arc::new(ScriptedLm::answering(answers))
 }
 
-/// A graph of one node over these tools, which tells its trajectory.
+/// A graph of one node with these tools that returns its trajectory.
 fn graph(config: &str) -> String {
     format!(
         r#"{{"name": "g", "nodes": {{"a": {{"strategy": "react", "signature": "{QA}", "config": {config}}}}}}}"#
     )
 }
 
-/// Runs a node with the calculator and gives its trajectory.
+/// Runs a node with the calculator and returns its trajectory.
 async fn trajectory(lm: &Arc<ScriptedLm>) -> String {
     let document = graph(r#"{"tools": ["calculator"], "with_trajectory": true, "max_iters": 3}"#);
     let outcome = run(&document, lm, r#"{"question": "6 * 7?"}"#).await;
@@ -58,22 +58,22 @@ async fn trajectory(lm: &Arc<ScriptedLm>) -> String {
     found["trajectory"].as_str().unwrap().to_owned()
 }
 
-/// The kinds of spans with what they stand for and how they ended, in the order of their start.
+/// The kinds of spans with their names and statuses, in the order of their start.
 fn shape(spans: &[Span]) -> Vec<String> {
-    let told = |span: &Span| match span.kind {
+    let describe = |span: &Span| match span.kind {
         SpanKind::Node | SpanKind::Attempt | SpanKind::Element => None,
         SpanKind::Predictor => Some(format!("predictor {}", span.predictor.as_deref().unwrap())),
         SpanKind::Lm => Some("lm".to_owned()),
         SpanKind::Embedding => Some("embedding".to_owned()),
         SpanKind::Tool => Some(format!("tool {} {:?}", span.tool.as_deref().unwrap(), span.status)),
     };
-    spans.iter().filter_map(told).collect()
+    spans.iter().filter_map(describe).collect()
 }
 
 #[test]
 fn react_has_two_predictors_that_use_demos() {
     let mut agent = module("react", QA, WITH);
-    assert_eq!(told(&*agent), "question: str -> answer: str");
+    assert_eq!(signature_text(&*agent), "question: str -> answer: str");
     assert_eq!(paths(&*agent), ["action", "extract.predict"]);
     let fields = |index: usize| {
         let schema = agent.predictors()[index].1.schema().clone();
@@ -84,8 +84,8 @@ fn react_has_two_predictors_that_use_demos() {
     assert_eq!(fields(0), action);
     assert_eq!(fields(1), "question trajectory reasoning answer");
     assert_demos_are_seen(&mut *agent);
-    let telling = module("react", QA, r#"{"with_trajectory": true}"#);
-    assert_eq!(told(&*telling), "question: str -> answer: str, trajectory: str");
+    let with_trajectory = module("react", QA, r#"{"with_trajectory": true}"#);
+    assert_eq!(signature_text(&*with_trajectory), "question: str -> answer: str, trajectory: str");
 }
 
 #[tokio::test]
@@ -128,10 +128,10 @@ async fn the_lm_sees_unknown_tools_invalid_arguments_and_failures() {
         step("a third", "calculator", r#"{"expression": "1 / 0"}"#),
         extract("?"),
     ]);
-    let told = trajectory(&lm).await;
-    assert!(told.contains("there is no tool `calculater`; did you mean `calculator`?"), "{told}");
-    assert!(told.contains("\"expression\" is a required property"), "{told}");
-    assert!(told.contains("result: Error: division by zero"), "{told}");
+    let text = trajectory(&lm).await;
+    assert!(text.contains("there is no tool `calculater`; did you mean `calculator`?"), "{text}");
+    assert!(text.contains("\"expression\" is a required property"), "{text}");
+    assert!(text.contains("result: Error: division by zero"), "{text}");
 }
 
 #[tokio::test]
@@ -274,7 +274,7 @@ async fn calls_of_one_step_run_at_once_with_results_in_order() {
     assert_eq!(shape(&outcome.spans), met_shape());
 }
 
-/// An answer that asks for calls beside its text.
+/// An answer with text and tool calls.
 fn native(text: &str, calls: &[(&str, &str)]) -> ScriptedAnswer {
     let tool_calls = calls.iter().map(|(name, args)| ToolCall {
         id: "call".into(),
@@ -285,7 +285,7 @@ fn native(text: &str, calls: &[(&str, &str)]) -> ScriptedAnswer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn native_tool_calls_give_the_same_steps_and_trace() {
+async fn native_tool_calls_produce_the_same_steps_and_trace() {
     let calls = ["a", "b", "c"].map(|name| ("meet", format!(r#"{{"name": "{name}"}}"#)));
     let calls: Vec<_> = calls.iter().map(|(tool, args)| (*tool, args.as_str())).collect();
     let lm = Arc::new(ScriptedLm::answering([
@@ -395,7 +395,7 @@ async fn a_tool_named_finish_is_refused_in_any_case() {
     assert!(typed.err().unwrap().to_string().contains("`finish` is reserved"));
 }
 
-/// A server as it was when a graph was stored, whose MCP server has got a `calculator` since.
+/// A server whose MCP server got a `calculator` after a graph was stored.
 struct Grown;
 
 impl BuildEnv for Grown {
@@ -408,8 +408,8 @@ impl BuildEnv for Grown {
     }
 
     fn mcp_tools(&self, _: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
-        let tell = |_: Name| async { Ok::<_, String>("x".to_owned()) };
-        let named = |name: &str| function_tool(name, "New.", tell).unwrap();
+        let call = |_: Name| async { Ok::<_, String>("x".to_owned()) };
+        let named = |name: &str| function_tool(name, "New.", call).unwrap();
         Ok(vec![named("calculator"), named("look up"), named("page")])
     }
 }
@@ -451,12 +451,12 @@ async fn a_graph_that_times_out_is_a_failed_tool_call() {
     let hint = [(Arc::from("action"), Arc::from("Ask twice."))];
     let ctx = Ctx::within(only(lm.clone()).into(), Duration::from_secs(60)).with_hints(hint);
     let found = agent.forward(&ctx, fields(r#"{"question": "?"}"#)).await.unwrap();
-    let told = found["trajectory"].as_str().unwrap().to_owned();
+    let text = found["trajectory"].as_str().unwrap().to_owned();
     assert!(
-        told.contains("result: Error: the time limit passed before the model answered"),
-        "{told}"
+        text.contains("result: Error: the time limit passed before the model answered"),
+        "{text}"
     );
-    assert!(told.contains("result: unknown"), "{told}");
+    assert!(text.contains("result: unknown"), "{text}");
     let with_hints: Vec<_> =
         lm.requests().iter().map(|sent| asked(sent).contains("twice")).collect();
     assert_eq!(with_hints, [true, false, true, false, true, false]);

@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 
 use crate::support::{
     answer, asked, assert_demos_are_seen, build, called, ctx, fields, module, outputs, paths,
-    refused, run, run_on, told,
+    refused, run, run_on, signature_text,
 };
 
 const CONFIG: &str = r#"{"module": {"strategy": "predict"}, "n": 3, "threshold": 1,
@@ -38,7 +38,7 @@ fn refine_adds_a_predictor_for_advice() {
     let config = r#"{"module": {"strategy": "chain_of_thought"}, "n": 2, "threshold": 0.5, "reward":
         {"judge": {"signature": "answer -> good: bool", "score": "good"}}}"#;
     let mut refine = module("refine", "question -> answer", config);
-    assert_eq!(told(&*refine), "question: str -> reasoning: str, answer: str");
+    assert_eq!(signature_text(&*refine), "question: str -> reasoning: str, answer: str");
     assert_eq!(paths(&*refine), ["module.predict", "judge", "advice"]);
     assert_demos_are_seen(&mut *refine);
     let parallel = CONFIG.replace("\"n\": 3", "\"n\": 3, \"parallel\": true");
@@ -106,8 +106,8 @@ async fn attempts_continue_without_advice_if_it_fails() {
     let lm = Arc::new(lm);
     let outcome = run(GRAPH, &lm, QUESTION).await;
     assert_eq!(outputs(&outcome), r#"{"answer":"4"}"#);
-    let told = outcome.spans.iter().find(|span| span.predictor.as_deref() == Some("advice"));
-    assert!(told.unwrap().error.is_some());
+    let advice = outcome.spans.iter().find(|span| span.predictor.as_deref() == Some("advice"));
+    assert!(advice.unwrap().error.is_some());
 }
 
 #[tokio::test]

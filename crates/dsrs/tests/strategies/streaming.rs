@@ -17,14 +17,14 @@ use crate::best_of_n::Graphs;
 use crate::program_of_thought::{SUM, With};
 use crate::support::{Env, answer, build, create_in, fields, outputs, run_on};
 
-/// Writes down what it hears, and the texts under each span.
+/// Records the events that it receives, and the texts of each span.
 #[derive(Default)]
-struct Ear {
+struct RecordingListener {
     lines: Mutex<Vec<String>>,
     texts: Mutex<BTreeMap<(u32, String), String>>,
 }
 
-impl RunListener for Ear {
+impl RunListener for RecordingListener {
     fn receive(&self, event: RunEvent<'_>) {
         let line = match event {
             RunEvent::NodeStarted { node } => format!("{node} started"),
@@ -47,24 +47,24 @@ impl RunListener for Ear {
     }
 }
 
-impl Ear {
+impl RecordingListener {
     fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    /// What was told under a span of an output.
+    /// The text that was sent for a field in a span.
     fn text(&self, span: usize, field: &str) -> Option<String> {
         let span = u32::try_from(span + 1).unwrap();
         self.texts.lock().unwrap().get(&(span, field.to_owned())).cloned()
     }
 }
 
-/// A run over one model that somebody listens to.
-fn heard_on(lm: &Arc<ScriptedLm>) -> (Arc<RunScope>, Arc<Ear>) {
-    let (run, ear) = (run_on(lm), Arc::new(Ear::default()));
+/// A run over one model with a listener.
+fn streamed_run(lm: &Arc<ScriptedLm>) -> (Arc<RunScope>, Arc<RecordingListener>) {
+    let (run, listener) = (run_on(lm), Arc::new(RecordingListener::default()));
     let mut run = Arc::into_inner(run).unwrap();
-    run.listener = Some(ear.clone());
-    (Arc::new(run), ear)
+    run.listener = Some(listener.clone());
+    (Arc::new(run), listener)
 }
 
 const TWO: &str = r#"{"name": "g", "nodes": {
@@ -78,11 +78,11 @@ async fn nodes_and_fields_are_streamed_as_they_arrive() {
         answer(&[("reasoning", "Rain is wet."), ("text", "It rains.")]),
         answer(&[("title", "Rain"), ("words", "2")]),
     ]));
-    let (run, ear) = heard_on(&lm);
+    let (run, listener) = streamed_run(&lm);
     let outcome = build(TWO).execute(&run, fields(r#"{"topic": "rain"}"#)).await;
     assert_eq!(outputs(&outcome), r#"{"title":"Rain","words":2}"#);
     assert_eq!(
-        ear.lines(),
+        listener.lines(),
         [
             r#"draft started"#,
             r#"draft predict reasoning "Rai""#,
@@ -112,27 +112,28 @@ async fn deltas_of_a_broken_or_invalid_answer_are_retracted() {
         answer(&[("title", "A title"), ("words", "many")]).into(),
         answer(&[("title", "A better title"), ("words", "3")]).into(),
     ]));
-    let (run, ear) = heard_on(&lm);
+    let (run, listener) = streamed_run(&lm);
     let one = r#"{"name": "g", "nodes": {"title":
         {"strategy": "predict", "signature": "text -> title, words: int"}}}"#;
     let outcome = build(one).execute(&run, fields(r#"{"text": "t"}"#)).await;
     assert!(outcome.outputs.is_ok());
-    let again: Vec<_> = ear.lines().into_iter().filter(|line| line.contains("again")).collect();
+    let again: Vec<_> =
+        listener.lines().into_iter().filter(|line| line.contains("again")).collect();
     assert_eq!(again.len(), 2, "{again:?}");
     assert_eq!(again[0], "title  again, 2: the line is dead");
     assert!(again[1].starts_with("title  again, 3: "), "{again:?}");
     assert!(again[1].contains("words"), "{again:?}");
-    assert_eq!(ear.text(1, "title").as_deref(), Some("A better title"));
+    assert_eq!(listener.text(1, "title").as_deref(), Some("A better title"));
 }
 
 #[tokio::test]
 async fn a_failed_node_is_streamed_with_its_error() {
     let lm =
         Arc::new(ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Refused, "no such model")));
-    let (run, ear) = heard_on(&lm);
+    let (run, listener) = streamed_run(&lm);
     let outcome = build(TWO).execute(&run, fields(r#"{"topic": "rain"}"#)).await;
     assert!(outcome.outputs.is_err());
-    assert_eq!(ear.lines(), ["draft started", "draft failed: no such model"]);
+    assert_eq!(listener.lines(), ["draft started", "draft failed: no such model"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +141,7 @@ async fn a_run_cancelled_during_an_answer_stops_at_once() {
     let slow = answer(&[("reasoning", "a long story"), ("text", "t")]);
     let lm =
         Arc::new(ScriptedLm::always(ScriptedAnswer::from(slow).pausing(Duration::from_secs(1))));
-    let (run, ear) = heard_on(&lm);
+    let (run, listener) = streamed_run(&lm);
     let cancel = run.cancelled.clone();
     let program = build(TWO);
     let stop = async {
@@ -149,11 +150,11 @@ async fn a_run_cancelled_during_an_answer_stops_at_once() {
     };
     let (outcome, ()) = tokio::join!(program.execute(&run, fields(r#"{"topic": "r"}"#)), stop);
     assert!(outcome.outputs.unwrap_err().error.to_string().contains("cancelled"));
-    let heard = ear.lines();
-    assert_eq!(heard.last().unwrap(), r#"draft predict reasoning "tory""#, "{heard:?}");
+    let lines = listener.lines();
+    assert_eq!(lines.last().unwrap(), r#"draft predict reasoning "tory""#, "{lines:?}");
 }
 
-/// An LM that gives each section of any prompt something to say.
+/// An LM that answers every section of any prompt.
 fn talkative() -> Arc<ScriptedLm> {
     Arc::new(ScriptedLm::sections([
         ("reasoning", "because it is so"),
@@ -168,9 +169,9 @@ fn talkative() -> Arc<ScriptedLm> {
     ]))
 }
 
-/// Every predictor that succeeded has told the texts that it gave.
-fn assert_all_is_told(strategy: &str, spans: &[Span], ear: &Ear) {
-    let mut told = 0;
+/// Every predictor that succeeded has streamed its texts.
+fn assert_texts_were_streamed(strategy: &str, spans: &[Span], listener: &RecordingListener) {
+    let mut count = 0;
     for (index, span) in spans.iter().enumerate() {
         if span.kind != SpanKind::Predictor || span.status != SpanStatus::Succeeded {
             continue;
@@ -178,12 +179,12 @@ fn assert_all_is_told(strategy: &str, spans: &[Span], ear: &Ear) {
         for (name, value) in span.outputs.iter().flatten() {
             let Payload::Str(value) = value else { continue };
             let path = span.predictor.as_deref().unwrap_or_default();
-            let heard = ear.text(index, name).unwrap_or_default();
-            assert_eq!(heard, **value, "{strategy} {path} {name}");
-            told += 1;
+            let streamed = listener.text(index, name).unwrap_or_default();
+            assert_eq!(streamed, **value, "{strategy} {path} {name}");
+            count += 1;
         }
     }
-    assert!(told > 0, "{strategy} told nothing");
+    assert!(count > 0, "{strategy} streamed nothing");
 }
 
 #[tokio::test]
@@ -212,10 +213,10 @@ async fn every_strategy_streams_the_fields_of_its_predictors() {
     for (strategy, config) in cases {
         let module = create_in(&Graphs, strategy, "question -> answer", &config)
             .unwrap_or_else(|problems| panic!("{strategy}: {problems}"));
-        let (run, ear) = heard_on(&talkative());
+        let (run, listener) = streamed_run(&talkative());
         let ctx = in_node(run);
         module.forward(&ctx, fields(r#"{"question": "why?"}"#)).await.unwrap();
-        assert_all_is_told(strategy, &ctx.trace().take(), &ear);
+        assert_texts_were_streamed(strategy, &ctx.trace().take(), &listener);
     }
 }
 
@@ -228,10 +229,10 @@ async fn a_program_and_the_outputs_after_it_are_streamed() {
     ]));
     let env = With { sandbox: true, stored: false };
     let module = create_in(&env, "program_of_thought", SUM, "{}").unwrap();
-    let (run, ear) = heard_on(&lm);
+    let (run, listener) = streamed_run(&lm);
     let ctx = in_node(run);
     module.forward(&ctx, fields(r#"{"numbers": [1, 1, 1]}"#)).await.unwrap();
-    assert_all_is_told("program_of_thought", &ctx.trace().take(), &ear);
+    assert_texts_were_streamed("program_of_thought", &ctx.trace().take(), &listener);
 }
 
 fn in_node(run: Arc<RunScope>) -> Ctx {
@@ -247,17 +248,17 @@ fn in_node(run: Arc<RunScope>) -> Ctx {
 
 const SCORED: &str = "question -> answer, score: int";
 
-/// Predicts over an LM, and checks that the fields that it gives were told.
-async fn predict_heard(lm: Arc<dyn Lm>, case: &str) {
+/// Predicts with an LM, and checks that the output fields were streamed.
+async fn predict_streamed(lm: Arc<dyn Lm>, case: &str) {
     let models = Models::new([Model::of("default", lm)], Some("default".into()));
     let mut run = RunScope::new(Arc::new(models), Instant::now() + Duration::from_secs(10));
-    let ear = Arc::new(Ear::default());
-    run.listener = Some(ear.clone());
+    let listener = Arc::new(RecordingListener::default());
+    run.listener = Some(listener.clone());
     let ctx = in_node(Arc::new(run));
     let module = create_in(&Env, "predict", SCORED, "{}").unwrap();
     module.forward(&ctx, fields(r#"{"question": "why?"}"#)).await.unwrap();
-    assert_all_is_told(case, &ctx.trace().take(), &ear);
-    assert_eq!(ear.text(0, "score").as_deref(), Some("7"), "{case}");
+    assert_texts_were_streamed(case, &ctx.trace().take(), &listener);
+    assert_eq!(listener.text(0, "score").as_deref(), Some("7"), "{case}");
 }
 
 #[tokio::test]
@@ -270,14 +271,14 @@ async fn an_answer_in_any_layout_is_streamed_as_its_fields() {
         "so it is\n[[ ## score ## ]]\n7\n[[ ## completed ##\n",
         "[[ ## score ## ]]\n7\n[[ ## answer ## ]]\nso it is",
     ] {
-        predict_heard(Arc::new(ScriptedLm::always(LmReply::of(said, "m"))), said).await;
+        predict_streamed(Arc::new(ScriptedLm::always(LmReply::of(said, "m"))), said).await;
     }
 }
 
-/// Answers and lets nobody hear it before, as refusals are.
-struct Mute(String);
+/// Answers without streaming.
+struct SilentLm(String);
 
-impl Lm for Mute {
+impl Lm for SilentLm {
     fn complete<'a>(
         &'a self,
         _: &'a LmRequest,
@@ -290,7 +291,7 @@ impl Lm for Mute {
 #[tokio::test]
 async fn an_answer_that_was_not_streamed_is_sent_at_the_end() {
     let said = answer(&[("answer", "so it is"), ("score", "7")]);
-    predict_heard(Arc::new(Mute(said)), "mute").await;
+    predict_streamed(Arc::new(SilentLm(said)), "silent").await;
 }
 
 #[tokio::test]
@@ -308,14 +309,14 @@ async fn native_tool_calls_are_streamed_as_fields() {
     let model = Model { tools: true, ..Model::of("default", Arc::new(lm)) };
     let models = Arc::new(Models::new([model], Some("default".into())));
     let mut run = RunScope::new(models, Instant::now() + Duration::from_secs(10));
-    let ear = Arc::new(Ear::default());
-    run.listener = Some(ear.clone());
+    let listener = Arc::new(RecordingListener::default());
+    run.listener = Some(listener.clone());
     let agent = create_in(&Env, "react", "question -> answer", r#"{"tools": ["calculator"]}"#);
     let ctx = in_node(Arc::new(run));
     let given = agent.unwrap().forward(&ctx, fields(r#"{"question": "6 * 7?"}"#)).await.unwrap();
     assert_eq!(given, Fields::from_iter([("answer".into(), Payload::str("42"))]));
-    let heard = ear.lines().join("\n");
-    assert!(heard.contains(r#"a extract.predict answer "42""#), "{heard}");
-    assert!(heard.contains(r#"next_tool_name "calculator""#), "{heard}");
-    assert_all_is_told("react", &ctx.trace().take(), &ear);
+    let lines = listener.lines().join("\n");
+    assert!(lines.contains(r#"a extract.predict answer "42""#), "{lines}");
+    assert!(lines.contains(r#"next_tool_name "calculator""#), "{lines}");
+    assert_texts_were_streamed("react", &ctx.trace().take(), &listener);
 }

@@ -61,8 +61,8 @@ pub(crate) fn refused(strategy: &str, base: &str, config: &str) -> Vec<String> {
     problems.iter().map(|found| format!("{} {}", found.pointer, found.code)).collect()
 }
 
-/// The inputs and outputs of a module as it is seen from outside, with their types.
-pub(crate) fn told(module: &dyn DynModule) -> String {
+/// The inputs and outputs of a module with their types.
+pub(crate) fn signature_text(module: &dyn DynModule) -> String {
     let schema = module.schema();
     let side = |fields: &[FieldSchema]| {
         let fields = fields.iter().map(|field| format!("{}: {}", field.name, field.ty));
@@ -110,7 +110,7 @@ pub(crate) fn called(spans: &[Span]) -> Vec<String> {
     calls.map(|span| span.predictor.as_deref().unwrap_or_default().to_owned()).collect()
 }
 
-/// What the user said in this request, demos left out.
+/// The last user message of this request, without demos.
 pub(crate) fn asked(request: &LmRequest) -> String {
     request.chat.turns.iter().map(|turn| turn.content.as_ref()).collect()
 }

@@ -153,7 +153,7 @@ fn capital(ty: &TypeIR) -> TypeIR {
 }
 
 #[test]
-fn mutually_recursive_classes_keep_the_laws() {
+fn the_laws_hold_for_mutually_recursive_classes() {
     run((families(), choices()), |(defs, bytes)| {
         let defs = std::sync::Arc::new(defs);
         let of = |name: &str| Type::new(TypeIR::Named(name.into()), defs.clone());

@@ -62,7 +62,7 @@ fn outcome(specimen: &Specimen) -> Payload {
             Payload::map(outcome)
         }
         Err(problems) => Payload::list(
-            problems.into_iter().map(|problem| Payload::from(problem.to_string())).collect(),
+            problems.iter().map(|problem| Payload::from(problem.to_string())).collect(),
         ),
     }
 }

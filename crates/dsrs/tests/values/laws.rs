@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn gathering_the_items_of_a_batch_restores_the_value(payload in payloads()) {
+    fn a_batch_reassembles_its_items(payload in payloads()) {
         let value = valueify(payload.clone());
         if let Some(batch) = ValueBatch::of(&value) {
             let results = batch.items().iter().cloned().enumerate().rev();

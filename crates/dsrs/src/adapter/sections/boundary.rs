@@ -142,7 +142,7 @@ impl Scanner {
             }
             return true;
         }
-        if self.trust.given_up && self.sections.is_empty() {
+        if self.trust.abandoned && self.sections.is_empty() {
             *self = Self::new(source.outputs, source.allowed);
             self.trust.orphans = false;
             return true;

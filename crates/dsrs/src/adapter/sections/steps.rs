@@ -197,7 +197,7 @@ impl Scanner {
     /// A closing reasoning tag without an opening one: all text before it was reasoning.
     fn orphan(&mut self, source: &AnswerText<'_>, length: usize) -> bool {
         let before = source.slice(&(self.line..self.at));
-        self.trust.given_up = !self.sections.is_empty() && !before.trim().is_empty();
+        self.trust.abandoned = !self.sections.is_empty() && !before.trim().is_empty();
         let end = self.at + length;
         while self.reasoning.last().is_some_and(|block| block.end > self.lead_start) {
             self.reasoning.pop();

@@ -48,7 +48,7 @@ impl<'t> Finder<'t> {
     fn whole(&mut self, text: &'t str, how: Leniencies) -> bool {
         let data = repair::parse(text, self.allowed)
             .or_else(|| repair::parse_sequence(text, self.allowed))
-            .unwrap_or_else(|| repair::as_it_stands(text));
+            .unwrap_or_else(|| repair::as_bare_text(text));
         let is_data = !matches!(data.shape, LooseShape::Bare(_));
         self.found.push(Candidate { data, how, several: false });
         is_data

@@ -22,7 +22,7 @@ fn a_text_that_is_data_is_the_only_candidate() {
 }
 
 #[test]
-fn data_stands_amid_prose() {
+fn data_is_found_within_prose() {
     let text = "Sure: {\"a\": 1}. Bye!";
     assert_found(text, &[&format!(": {text}"), "prose: {a: 1}"]);
     let text = "answer = [1, 2];";
@@ -49,7 +49,7 @@ fn every_fenced_block_is_a_candidate() {
 }
 
 #[test]
-fn what_is_not_closed_runs_to_the_end() {
+fn an_unclosed_candidate_extends_to_the_end() {
     let text = "Here:\n```json\n{\"a\": [1, 2";
     assert_found(text, &[&format!(": {text}"), "fenced+unclosed: {a: [1, 2]!unclosed}!unclosed"]);
     let text = "Here: {\"a\": [1], \"b\": {\"c\": 2}";
@@ -64,7 +64,7 @@ fn several_objects_are_a_list_too() {
 }
 
 #[test]
-fn only_what_is_allowed_is_looked_for() {
+fn only_allowed_candidates_are_searched() {
     assert_eq!(of("Sure: {\"a\": 1}", Leniencies::STRICT).len(), 1);
     assert_eq!(of("```\n[1]\n```", Leniencies::STRICT).len(), 1);
 }

@@ -193,7 +193,7 @@ impl<'t> Fitter<'t> {
         step: impl Fn() -> PathStep,
     ) -> Result<(), FitError> {
         if !ctx.has(LeniencyKind::DuplicateKey) {
-            return Err(FitError::new("stands there twice").at(step()));
+            return Err(FitError::new("occurs twice").at(step()));
         }
         let mark = self.notes.mark();
         self.notes.note(LeniencyKind::DuplicateKey, read, selected);

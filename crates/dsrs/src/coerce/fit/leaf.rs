@@ -221,6 +221,9 @@ impl<'t> Fitter<'t> {
             return Ok(found);
         }
         self.spend(leaf.text.len() / 16)?;
+        if names::has_names(&node.shape) {
+            self.spend_names(names::count(&node.shape))?;
+        }
         let read = repaired(leaf, node, ctx.allowed);
         let read = read.and_then(|read| is_literal(read, &node.shape));
         self.take(read, data, node, ctx, |all| repaired(leaf, node, all).is_ok())

@@ -33,6 +33,14 @@ pub(super) const fn has_names(shape: &TypeShape<'_>) -> bool {
     matches!(shape, TypeShape::Enum(_) | TypeShape::Literal(Literal::Str(_)))
 }
 
+/// How many spellings of names a text is compared with to find what it means.
+pub(super) fn count(shape: &TypeShape<'_>) -> usize {
+    match shape {
+        TypeShape::Enum(known) => known.members.len().saturating_mul(2),
+        _ => 1,
+    }
+}
+
 /// The member with exactly this name.
 pub(super) fn exact(text: &str, shape: &TypeShape<'_>) -> Option<Payload> {
     name::exact(text, of(shape)).map(|name| Payload::Str(name.clone()))

@@ -100,6 +100,7 @@ impl<'t> Fitter<'t> {
             members.iter().filter(|member| names::has_names(&member.shape)).cloned().collect();
         if let Some(leaf) = leaf.filter(|leaf| named.len() > 1 && !leaf.is_null()) {
             best.offer(self, |fitter| {
+                fitter.spend_names(named.iter().map(|one| names::count(&one.shape)).sum())?;
                 let read = names::near(leaf.text, &named, ctx.allowed);
                 fitter
                     .take(read, data, node, ctx, |all| names::near(leaf.text, &named, all).is_ok())

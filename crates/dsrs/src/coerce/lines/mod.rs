@@ -32,7 +32,7 @@ pub(super) fn items(text: &str, allowed: Leniencies, numbers: bool) -> Option<Lo
 pub(super) fn data(item: &str, allowed: Leniencies) -> Loose<'_> {
     match item.trim_matches(repair::is_blank) {
         "" => Loose { source: item, shape: LooseShape::Missing, slips: Leniencies::NONE },
-        item => repair::parse(item, allowed).unwrap_or_else(|| repair::as_it_stands(item)),
+        item => repair::parse(item, allowed).unwrap_or_else(|| repair::as_bare_text(item)),
     }
 }
 

@@ -34,7 +34,7 @@ fn nested_and_broken_lines_belong_to_their_item() {
 }
 
 #[test]
-fn prose_around_bullets_is_told() {
+fn prose_around_bullets_is_reported() {
     assert_items("The colours:\n\n- red\n- green\n\nThat is all.", "[red, green]!prose!bullets");
     assert_items("- -5 is low\n-6", "[-5 is low\n-6]!bullets");
 }
@@ -64,7 +64,7 @@ fn a_single_item_is_no_list() {
 }
 
 #[test]
-fn numbers_are_parted_by_commas_and_blanks() {
+fn numbers_are_separated_by_commas_and_blanks() {
     assert_numbers("1, 2, 3", "[1, 2, 3]!separated");
     assert_numbers("1,200", "[1, 200]!separated");
     assert_numbers("1,5; 2,5", "[1,5, 2,5]!separated");

@@ -34,7 +34,7 @@ pub(super) fn apart(text: &str) -> String {
 }
 
 /// A name in camel case with a space between its words: `VeryLow` becomes `Very Low`.
-pub(super) fn camel_apart(name: &str) -> String {
+pub(super) fn split_camel_case(name: &str) -> String {
     let mut apart = String::with_capacity(name.len() + 4);
     let mut before = ' ';
     for c in name.chars() {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_of_all_scripts_are_known_and_nothing_else_is() {
+    fn only_digits_of_any_script_are_digits() {
         assert_eq!("0９٣१𝟠".chars().filter_map(ascii_digit).collect::<String>(), "09318");
         assert_eq!("a²½Ⅷ五/:٪".chars().find_map(ascii_digit), None);
         assert!(ZEROS.is_sorted());

@@ -66,7 +66,7 @@ pub(super) fn read(text: &str) -> Result<Numeral, NumberError> {
         length += taken;
         plain &= text.is_ascii();
     } else if point.is_none()
-        && let Some((parts, taken)) = fraction_behind(&text[length..], &mut groups.digits)
+        && let Some((parts, taken)) = fraction_after(&text[length..], &mut groups.digits)
     {
         fraction = Some(parts);
         length += taken;
@@ -191,7 +191,7 @@ fn exponent(text: &str) -> Option<(i64, usize)> {
 
 /// A fraction after a whole number, and its length. If the number itself is the numerator, its
 /// digits are removed.
-fn fraction_behind(text: &str, digits: &mut String) -> Option<((f64, f64), usize)> {
+fn fraction_after(text: &str, digits: &mut String) -> Option<((f64, f64), usize)> {
     if let Some((denominator, taken)) = over(text) {
         let numerator = digits.parse().ok()?;
         digits.clear();

@@ -41,7 +41,7 @@ fn values_go_on_over_lines_that_are_no_entries() {
 }
 
 #[test]
-fn comments_and_prose_are_told() {
+fn comments_and_prose_are_reported() {
     assert_read(
         object,
         "# who\nname: Ann # the first\n---\nlang: C#",
@@ -60,7 +60,7 @@ fn tables_are_lists_of_objects() {
 }
 
 #[test]
-fn records_stand_under_bullets_or_apart() {
+fn records_are_separated_by_bullets_or_blank_lines() {
     let wanted = "[{name: Ann, age: 30}, {name: Bob, age: 40}]!bullets!lines";
     assert_read(bullets, "- name: Ann\n  age: 30\n- name: Bob\n  age: 40", wanted);
     assert_read(bullets, "1. name: Ann\n   age: 30\n2. name: Bob\n   age: 40", wanted);

@@ -59,7 +59,7 @@ pub(super) fn parse_members(text: &str, allowed: Leniencies) -> Option<Loose<'_>
 }
 
 /// A trimmed text as it is.
-pub(super) fn as_it_stands(text: &str) -> Loose<'_> {
+pub(super) fn as_bare_text(text: &str) -> Loose<'_> {
     bare::plain(text.trim_matches(is_blank))
 }
 

@@ -10,7 +10,7 @@ fn assert_read(text: &str, tree: &str) {
 }
 
 #[test]
-fn valid_json_has_no_slips() {
+fn valid_json_has_no_errors() {
     assert_read(
         r#" {"a": [1, -2.5e3, true, null], "b": {"c": "x\ny"}, "d": {}, "e": []} "#,
         r#"{a: [1, -2.5e3, true, null], b: {c: "x\ny"}, d: {}, e: []}"#,
@@ -20,14 +20,14 @@ fn valid_json_has_no_slips() {
 }
 
 #[test]
-fn valid_json_is_never_mended_however_its_texts_look() {
+fn valid_json_is_never_repaired() {
     assert_read(r#"{"a\"}": 0}"#, "{a\"}: 0}");
     assert_read(r#"{"a": " ", "]\b\"]_-": false}"#, "{a: \" \", ]\u{8}\"]_-: false}");
     assert_read(r#"["x\", ", "y"]"#, r#"["x\", ", "y"]"#);
 }
 
 #[test]
-fn a_text_that_is_no_container_is_bare_as_it_stands() {
+fn a_text_without_a_container_is_a_bare_text() {
     assert_read("He said \"hi\"", "He said \"hi\"");
     assert_read(r#""a" and "b""#, r#""a" and "b""#);
     assert_read(r#"{"a": 1} is it"#, "none");
@@ -59,7 +59,7 @@ fn brackets_go_wrong() {
 }
 
 #[test]
-fn what_the_end_cut_off_is_missing() {
+fn a_truncated_part_is_missing() {
     assert_read(r#"{"a": 1, "b":"#, "{a: 1, b: ?}!unclosed");
     assert_read(r#"{"a": 1, "b"#, "{a: 1}!unclosed");
     assert_read(r#"{"a": "so f"#, r#"{a: "so f"!unclosed}!unclosed"#);
@@ -88,7 +88,7 @@ fn quotes_of_all_kinds_quote() {
 }
 
 #[test]
-fn inner_quotes_and_escapes_are_mended() {
+fn inner_quotes_and_escapes_are_repaired() {
     assert_read(
         r#"{"a": "He said "hi" to me", "b": 1}"#,
         r#"{a: "He said \"hi\" to me"!escape, b: 1}"#,
@@ -125,7 +125,7 @@ fn python_is_read() {
 }
 
 #[test]
-fn a_slip_that_is_not_allowed_is_not_mended() {
+fn an_error_that_is_not_allowed_is_not_repaired() {
     let without = Leniencies::ALL.without(LeniencyKind::Punctuation);
     assert_eq!(parse("[1,]", without), None);
     assert_eq!(parse(r#"{"a": "b}"#, Leniencies::STRICT), None);

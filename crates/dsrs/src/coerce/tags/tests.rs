@@ -28,14 +28,14 @@ fn elements_are_members() {
 }
 
 #[test]
-fn elements_in_a_text_are_a_part_of_it() {
+fn elements_within_a_text_belong_to_it() {
     assert_object("<s>so <b>very</b> red</s>", "{s: so <b>very</b> red}!tags");
     assert_object("<s>a &lt; b &amp; c</s>", "{s: \"a < b & c\"}!tags");
     assert_object("<s><![CDATA[a < b]]></s>", "{s: \"a < b\"}!tags");
 }
 
 #[test]
-fn prose_and_forgotten_closers_are_told() {
+fn prose_and_missing_closing_tags_are_reported() {
     assert_object("Sure: <a>1</a>", "{a: 1}!prose!tags");
     assert_object("<p><a>1<b>2</b></p>", "{a: 1<b>2</b>!unclosed}!tags");
     assert_object("<p><a>1</a><b>2", "{a: 1, b: 2!unclosed}!unclosed!tags");

@@ -178,7 +178,7 @@ impl<'t> TagTree<'t> {
         self.readable = self.readable.saturating_sub(text.len());
         let raw = text.strip_prefix("<![CDATA[").and_then(|rest| rest.strip_suffix("]]>"));
         if raw.is_none() && !is_readable {
-            return repair::as_it_stands(text);
+            return repair::as_bare_text(text);
         }
         let content = raw.map_or_else(|| entity::undo(text), Cow::Borrowed);
         match content {

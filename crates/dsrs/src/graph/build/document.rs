@@ -25,12 +25,12 @@ pub const MAX_EDGES: usize = 50_000;
 const MAX_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1000;
 const MAX_RETRIES: u64 = 20;
 
-/// Read-only members of the graph resource: a GET answer can be sent back as it is.
+/// Read-only members of the graph resource: a GET response can be sent back unchanged.
 const READ_ONLY: [&str; 7] =
     ["id", "version", "state_version", "content_hash", "created_at", "updated_at", "state"];
 
-/// A graph document, read but not resolved. What could not be read is `None` beside its name, so
-/// that later checks do not report what follows from it.
+/// A graph document, read but not resolved. A part that could not be read is `None` with its name,
+/// so that later checks do not report its consequences.
 pub(super) struct GraphDraft {
     pub(super) name: Arc<str>,
     pub(super) description: Option<Arc<str>>,
@@ -47,11 +47,11 @@ pub(super) struct NodeDraft {
     pub(super) named: bool,
     pub(super) strategy: Option<Arc<str>>,
     pub(super) signature: Option<SignatureDraft>,
-    /// Whether a signature stands there, good or not.
+    /// Whether the document has a signature, valid or not.
     pub(super) signed: bool,
     pub(super) config: Option<Payload>,
     pub(super) settings: NodeSettings,
-    /// What it is as an op, once that has been read.
+    /// The op, once it has been read.
     pub(super) op: Option<Box<dyn Op>>,
 }
 
@@ -114,7 +114,7 @@ impl GraphDraft {
     }
 }
 
-/// The inputs; where they are no object, one without a name stands for those that were meant.
+/// The inputs. If they are not an object, one input without a name represents them.
 fn read_inputs(
     payload: &Payload,
     scope: &mut TypeScope,
@@ -204,8 +204,7 @@ fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The edges; where they are no array or too many, one without ends stands for those that were
-/// meant.
+/// The edges. If they are not an array or too many, one edge without ends represents them.
 fn read_edges(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Vec<EdgeDraft>> {
     let count = payload.as_list().map_or(0, <[Payload]>::len);
     if count > MAX_EDGES {

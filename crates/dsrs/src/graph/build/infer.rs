@@ -1,5 +1,5 @@
-//! The types of ops: they follow from what is connected, so ops are made in topological order,
-//! whatever order nodes and edges were written in. Knows ops by trait.
+//! The types of ops: they are inferred from the connections, so ops are made in topological order,
+//! independent of the order of nodes and edges in the document. Knows ops by trait.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::strategy::{InputTypes, Op, OpInput};
 use crate::types::{CompareBudget, TypeIR};
 use crate::value::Payload;
 
-const TOO_LARGE: &str = "the types that meet here are too large, or all those of ops before it; give \
-                         them names under `types`, or use fewer parts";
+const TOO_LARGE: &str = "the types of this op, or of all ops before it, are too large; name \
+                         them under `types`, or use fewer parts";
 
 /// An op that is to be made.
 pub(super) struct OpDraft {
@@ -67,7 +67,7 @@ type OpSources<'e> = IndexMap<&'e Arc<str>, (usize, Option<&'e Source>)>;
 /// What feeds each op, by its name.
 type SourcesByOp<'e> = HashMap<&'e str, OpSources<'e>>;
 
-/// What is known of an input's type.
+/// The known type of an input.
 enum InputType {
     Type(TypeIR),
     /// It would be known, were it not for something that is reported elsewhere.
@@ -76,7 +76,7 @@ enum InputType {
 }
 
 impl Inference<'_> {
-    /// Makes every op that can be made; gives the names of the others, about which something is
+    /// Creates every op that can be created; returns the names of the others, whose problems are
     /// reported here or elsewhere.
     pub(super) fn run(
         mut self,
@@ -106,7 +106,7 @@ impl Inference<'_> {
                 None => drop(untyped.insert(name)),
             }
         }
-        // Those left are on a cycle or behind one.
+        // The remaining ones are on a cycle or after one.
         untyped.extend(waiting.into_iter().flatten().map(|(name, _)| name));
         untyped
     }
@@ -133,7 +133,7 @@ impl Inference<'_> {
             return None;
         }
         let types = draft.op.infer(&mut InputTypes::new(given, &defs, self.budget), &at);
-        let types = types.map_err(|found| problems.extend(found)).ok()?;
+        let types = types.map_err(|found| problems.append(found)).ok()?;
         if !weights.take(types.outputs.iter().map(|field| &field.ty)) {
             problems.add(&at, Code::TooLarge, TOO_LARGE);
             return None;
@@ -162,10 +162,10 @@ impl Inference<'_> {
             match self.input(name, input, fed, untyped) {
                 InputType::Type(ir) => drop(given.insert(input.name.clone(), ir)),
                 InputType::Lost => lost = true,
-                // A slip in the name of another input may have meant this one.
+                // A misspelled name of another input may refer to this one.
                 InputType::Nothing if !slips.is_empty() => lost |= input.ty.is_none(),
                 InputType::Nothing if !input.required => {}
-                // What is to feed it is found later, by its name or not at all.
+                // Its source is found later by name, or it has none.
                 InputType::Nothing => match &input.ty {
                     Some(ty) => drop(given.insert(input.name.clone(), ty.clone())),
                     None => missing.push(&input.name),
@@ -203,7 +203,7 @@ impl Inference<'_> {
         for field in slips {
             let Some((position, _)) = fed.get(*field) else { continue };
             let known = listed(draft.inputs.iter().map(|input| input.name.as_ref()));
-            let detail = format!("node `{name}` has no input `{field}`; it takes: {known}");
+            let detail = format!("node `{name}` has no input `{field}`; its inputs: {known}");
             problems.add(&place.index(*position).key("to"), Code::UnknownField, detail);
         }
     }
@@ -240,7 +240,7 @@ impl Inference<'_> {
         }
         match self.graph.type_of(from, &At::Root) {
             Ok(ty) => InputType::Type(ty.ir),
-            // Told where the edge is checked.
+            // Reported when the edge is checked.
             Err(_) => InputType::Lost,
         }
     }
@@ -252,7 +252,7 @@ impl Inference<'_> {
             Some(from) => (
                 Code::UndeterminedType,
                 format!(
-                    "nothing says what type `{from}` has, which feeds `{node}.{field}`; declare it \
+                    "the type of `{from}`, which feeds `{node}.{field}`, is unknown; declare it \
                      under `inputs`"
                 ),
             ),
@@ -274,7 +274,7 @@ impl Inference<'_> {
     }
 }
 
-/// The ops that are neither on a cycle of ops nor behind one, those that feed others first.
+/// The ops that are neither on a cycle of ops nor after one; sources come first.
 fn order(ops: &IndexMap<Arc<str>, OpDraft>, feeds: &SourcesByOp<'_>) -> Vec<usize> {
     let mut edges = Vec::new();
     for (to, fed) in feeds {

@@ -1,4 +1,4 @@
-//! Signatures from strategies: a typed module brings its own signature, and a posted one must equal it.
+//! Signatures from strategies: a typed module has its own signature, and a posted one must equal it.
 //! Ops have no written signature; theirs is inferred later.
 
 use super::document::NodeDraft;
@@ -10,9 +10,9 @@ use crate::strategy::{BuildEnv, Op, OpFactory, pinned, registry};
 use crate::types::{CompareBudget, TypeScope};
 use crate::value::{Map, Payload};
 
-/// Gives a node the signature that its strategy brings. A node of any other strategy must have one;
-/// one that stands beside the strategy's own must say the same, as it does in a document that was
-/// resolved before.
+/// Sets the signature of a node whose strategy has its own. A node of any other strategy must have
+/// a signature. A posted signature must equal the own one, as in a document that was resolved
+/// before.
 pub(super) fn own_signature(
     node: &mut NodeDraft,
     env: &dyn BuildEnv,
@@ -31,7 +31,7 @@ pub(super) fn own_signature(
     match factory.and_then(|factory| factory.own_signature(env, &config, place)) {
         None if node.signed => {}
         None => problems.add(&at, Code::MissingField, "`signature` is missing"),
-        Some(Err(found)) => problems.extend(found),
+        Some(Err(found)) => problems.append(found),
         Some(Ok(own)) if !node.signed => {
             node.signature = read_signature(&own, scope, &at, problems);
         }
@@ -39,7 +39,7 @@ pub(super) fn own_signature(
     }
 }
 
-/// Reads the config of an op and fills in what is written down; `None` when anything is wrong.
+/// Reads the config of an op and fills in defaults; `None` if there are problems.
 fn read_op(
     node: &mut NodeDraft,
     op: &'static dyn OpFactory,
@@ -50,8 +50,8 @@ fn read_op(
 ) -> Option<Box<dyn Op>> {
     let before = problems.len();
     if node.signed {
-        let detail = "the types of an op follow from its config and from what is connected; leave \
-                      `signature` out";
+        let detail = "the types of an op are inferred from its config and its connections; omit \
+                      `signature`";
         problems.add(&at.key("signature"), Code::InvalidSignature, detail);
     }
     check_model(env, &node.settings.lm, &at.key("lm"), problems);
@@ -61,7 +61,7 @@ fn read_op(
         Err(found) => Err(found),
     };
     node.config = Some(config);
-    let read = read.map_err(|found| problems.extend(found)).ok();
+    let read = read.map_err(|found| problems.append(found)).ok();
     read.filter(|_| problems.len() == before && node.named)
 }
 
@@ -87,7 +87,7 @@ fn check_own(
         one.len() == two.len() && each.all(|alike| alike)
     };
     if !(alike(&own.inputs, &posted.inputs) && alike(&own.outputs, &posted.outputs)) {
-        let detail = "this strategy brings its own signature, and this is another; leave it out";
+        let detail = "this strategy has its own signature, and this one differs; omit it";
         problems.add(at, Code::InvalidSignature, detail);
     }
 }

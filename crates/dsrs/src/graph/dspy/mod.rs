@@ -2,11 +2,11 @@
 //! tuned state and back. Format after `dspy/primitives/base_module.py` and `dspy/predict/predict.py`
 //! of <https://github.com/stanfordnlp/dspy>. Knows nothing of files or HTTP.
 //!
-//! A file holds `{path: {demos, signature: {instructions, fields}, lm, traces, train}}` beside
-//! `metadata`; that of a lone `dspy.Predict` is such a member itself, without a path. DSPy's paths
-//! are ours: the attribute that holds a module has the name of the node. In a graph in which only
-//! one node asks an LM, that node may also be spelled as the lone module it is: `predict` for
-//! `reply.predict`, and no path at all for a `predict` node.
+//! A file contains `{path: {demos, signature: {instructions, fields}, lm, traces, train}}` beside
+//! `metadata`; that of a lone `dspy.Predict` is such a member itself, without a path. Paths are the
+//! same on both sides: the attribute of a module is the name of the node. If only one node of a
+//! graph calls an LM, its path may also be that of a lone module: `predict` for `reply.predict`,
+//! and no path at all for a `predict` node.
 
 mod names;
 mod read;
@@ -33,7 +33,8 @@ const LM: &str = "lm";
 /// The predictors of a program, found by both spellings of their paths.
 struct Predictors<'p> {
     by_path: IndexMap<String, &'p dyn DynPredictor>,
-    /// The node that alone asks an LM; none where its lone spelling would be another's path.
+    /// The only node that calls an LM; none if its path as a lone module would be the path of
+    /// another.
     alone: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! How DSPy names the fields of a signature in its files: by a prefix made of the name, and a
-//! description that is `${name}` unless one was given.
+//! How DSPy names the fields of a signature in its files: by a prefix derived from the name, and a
+//! description that is `${name}` by default.
 
 use crate::signature::{FieldSchema, SignatureSchema};
 
@@ -29,35 +29,35 @@ pub(super) fn prefix(name: &str) -> String {
     format!("{}:", words.join(" "))
 }
 
-/// Sets `_` before a capital with small letters behind it, unless nothing stands before it. What was
-/// looked at once is not looked at again, as in a search by a pattern.
+/// Inserts `_` before a capital letter that precedes lower-case letters, unless it is the first
+/// letter. Matches do not overlap, as in a search with a regular expression.
 fn camel_humps(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let small = |at: usize| letters.get(at).is_some_and(char::is_ascii_lowercase);
-    let (mut told, mut at) = (String::with_capacity(name.len() + 4), 0);
+    let (mut separated, mut at) = (String::with_capacity(name.len() + 4), 0);
     while let Some(letter) = letters.get(at) {
-        told.push(*letter);
+        separated.push(*letter);
         at += 1;
         if letters.get(at).is_some_and(char::is_ascii_uppercase) && small(at + 1) {
             let end = (at + 1..).find(|next| !small(*next)).unwrap_or(at + 1);
-            told.push('_');
-            told.extend(letters.get(at..end).unwrap_or_default());
+            separated.push('_');
+            separated.extend(letters.get(at..end).unwrap_or_default());
             at = end;
         }
     }
-    told
+    separated
 }
 
-/// Sets `_` between neighbours.
-fn between(name: &str, parted: impl Fn(char, char) -> bool) -> String {
-    let mut told = String::with_capacity(name.len() + 4);
+/// Inserts `_` between two letters for which `is_boundary` holds.
+fn between(name: &str, is_boundary: impl Fn(char, char) -> bool) -> String {
+    let mut separated = String::with_capacity(name.len() + 4);
     for letter in name.chars() {
-        if told.chars().next_back().is_some_and(|before| parted(before, letter)) {
-            told.push('_');
+        if separated.chars().next_back().is_some_and(|before| is_boundary(before, letter)) {
+            separated.push('_');
         }
-        told.push(letter);
+        separated.push(letter);
     }
-    told
+    separated
 }
 
 fn title(word: &str) -> String {
@@ -65,18 +65,18 @@ fn title(word: &str) -> String {
     if letters().next().is_some() && letters().all(|letter| letter.is_ascii_uppercase()) {
         return word.to_owned();
     }
-    let mut told = word.to_ascii_lowercase();
-    if let Some(first) = told.get_mut(..1) {
+    let mut title = word.to_ascii_lowercase();
+    if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    told
+    title
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What `dspy.signatures.signature.infer_prefix` of DSPy 3.4.1 gives.
+    /// The results of `dspy.signatures.signature.infer_prefix` in DSPy 3.4.1.
     #[test]
     fn prefixes_are_those_of_dspy() {
         for (name, wanted) in [
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_description_is_told_by_its_name() {
+    fn a_placeholder_description_names_its_field() {
         assert_eq!(described("${question}"), Some("question"));
         assert_eq!(described("what is asked"), None);
         assert_eq!(described("${}"), None);

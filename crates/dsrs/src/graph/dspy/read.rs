@@ -16,13 +16,13 @@ use crate::value::{Fields, Map, Payload};
 /// The LM settings that mean the same here.
 const SETTINGS: [&str; 5] = ["temperature", "max_tokens", "top_p", "seed", "stop"];
 
-/// What a file of DSPy's says.
+/// The content of a DSPy file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DspyImport {
     /// The state.
     pub state: GraphState,
-    /// JSON Pointers of the members that have no meaning here. What holds nothing (null, an empty
-    /// list or object) and what says what the program says anyway is not named.
+    /// JSON Pointers of the members that have no meaning here. Empty members (null, an empty list
+    /// or object) and members that equal the program are not listed.
     pub ignored: Vec<String>,
 }
 
@@ -83,7 +83,8 @@ impl DspyReader {
         self.problems.add(at, Code::UnknownField, detail);
     }
 
-    /// The file of a lone `Predict`: a predictor without a path, beside what has one.
+    /// The file of a lone `Predict`: a predictor without a path, possibly with others that have
+    /// one.
     fn lone_predict(&mut self, members: &Map, all: &Predictors<'_>, at: &At<'_>) {
         let Some((path, predictor)) = all.find("") else {
             let known = all.listed();
@@ -126,11 +127,11 @@ impl DspyReader {
         self.keep(path, state, at);
     }
 
-    /// Keeps what a predictor says; one that is spelled twice has to say the same.
+    /// Stores the entry of a predictor. Two spellings of one predictor must have equal entries.
     fn keep(&mut self, path: &str, state: PredictState, at: &At<'_>) {
         let known = self.found.state.0.get(path);
         if known.is_some_and(|known| *known != state) {
-            let detail = format!("the file says two different things of the predictor `{path}`");
+            let detail = format!("the file has two different entries for the predictor `{path}`");
             self.problems.add(at, Code::DuplicateName, detail);
         }
         self.found.state.0.insert(path.into(), state);
@@ -156,19 +157,19 @@ impl DspyReader {
         instruction.filter(|text| *text != schema.instructions)
     }
 
-    /// Checks that the fields are those of the predictor. The file has no names, but nearly always
-    /// what DSPy makes of them.
+    /// Checks that the fields are those of the predictor. The file has no names of fields, but nearly
+    /// always the prefixes and descriptions that DSPy derives from them.
     fn fields(&mut self, schema: &SignatureSchema, value: &Payload, at: &At<'_>) {
-        let told = read::list(value, at, &mut self.problems, read::map);
-        let Some(told) = told else { return };
+        let listed_fields = read::list(value, at, &mut self.problems, read::map);
+        let Some(listed_fields) = listed_fields else { return };
         let own: Vec<&FieldSchema> = fields(schema).collect();
-        if told.len() != own.len() {
+        if listed_fields.len() != own.len() {
             let names = listed(own.iter().map(|field| &*field.name));
-            let (found, wanted) = (told.len(), own.len());
+            let (found, wanted) = (listed_fields.len(), own.len());
             let detail = format!("the file has {found} fields, the predictor {wanted}: {names}");
             self.problems.add(at, Code::InvalidValue, detail);
         }
-        for (position, (members, by_place)) in told.into_iter().zip(&own).enumerate() {
+        for (position, (members, by_place)) in listed_fields.into_iter().zip(&own).enumerate() {
             let at = at.index(position);
             let text = |name: &str| members.get(name).and_then(Payload::as_str);
             let named = text("description").and_then(described);
@@ -184,11 +185,11 @@ impl DspyReader {
                 let detail = format!("the predictor has no field `{name}`{near}");
                 self.problems.add(&at, Code::UnknownField, detail);
             }
-            self.told_of_field(members, field.unwrap_or(by_place), &at);
+            self.ignore_differences(members, field.unwrap_or(by_place), &at);
         }
     }
 
-    fn told_of_field(&mut self, members: &Map, field: &FieldSchema, at: &At<'_>) {
+    fn ignore_differences(&mut self, members: &Map, field: &FieldSchema, at: &At<'_>) {
         for (name, value) in members {
             let same = match (name.as_ref(), value.as_str()) {
                 ("prefix", Some(text)) => text == prefix(&field.name),
@@ -204,21 +205,21 @@ impl DspyReader {
     }
 
     fn demos(&mut self, schema: &SignatureSchema, value: &Payload, at: &At<'_>) -> Vec<Demo> {
-        let told = read::list(value, at, &mut self.problems, |demo, at, problems| {
+        let demos = read::list(value, at, &mut self.problems, |demo, at, problems| {
             Some(read::map(demo, at, problems))
         });
-        let told = told.unwrap_or_default().into_iter().enumerate();
+        let demos = demos.unwrap_or_default().into_iter().enumerate();
         let read =
-            told.filter_map(|(position, demo)| self.demo(schema, demo?, &at.index(position)));
+            demos.filter_map(|(position, demo)| self.demo(schema, demo?, &at.index(position)));
         read.collect()
     }
 
     /// One demo, unless DSPy itself would not show it.
     fn demo(&mut self, schema: &SignatureSchema, demo: &Map, at: &At<'_>) -> Option<Demo> {
-        let gives = |side: &[FieldSchema]| {
+        let has_any = |side: &[FieldSchema]| {
             side.is_empty() || side.iter().any(|field| given(schema, demo, field).is_some())
         };
-        if !gives(&schema.inputs) || !gives(&schema.outputs) {
+        if !has_any(&schema.inputs) || !has_any(&schema.outputs) {
             self.found.ignored.push(at.pointer());
             return None;
         }

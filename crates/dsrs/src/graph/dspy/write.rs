@@ -9,12 +9,12 @@ use crate::predict::{Demo, DynPredictor, lm_to_payload};
 use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
-/// Where a state says how demos are chosen; DSPy's say nothing of that.
+/// The member of a state that selects demos for each call; DSPy has none.
 const NEAREST: &str = "nearest";
 
-/// The attributes of a `dspy.Predict` (3.0 to 3.4). Loading sets every member of a file that is a lone
-/// `Predict` as an attribute, so that a path of such a name must not stand in one.
-const TAKEN: [&str; 36] = [
+/// The attributes of a `dspy.Predict` (3.0 to 3.4). Loading a file as a lone `Predict` sets every
+/// member as an attribute, so such a file must not contain a path of such a name.
+const PREDICT_ATTRIBUTES: [&str; 36] = [
     "acall",
     "aforward",
     "batch",
@@ -55,14 +55,13 @@ const TAKEN: [&str; 36] = [
 
 /// A program's state as `program.save("x.json")` writes that of the program in DSPy with the same
 /// predictors: effective instructions, demos, fields. LM settings have no counterpart, because DSPy
-/// keeps them only together with a model of its own, nor has the choice of demos for each call;
-/// `metadata.left_out` names what is lost.
+/// stores them only with a model, and neither has the selection of demos for each call;
+/// `metadata.left_out` lists what is missing.
 ///
-/// A node that alone asks an LM is written twice, by its path and as a lone module, so that both
-/// `dspy.ChainOfThought(…)` and a program that holds one as an attribute load the file.
+/// The only node that calls an LM is written twice, by its path and as a lone module, so that both
+/// `dspy.ChainOfThought(…)` and a program with one as an attribute can load the file.
 ///
-/// # Errors
-/// A predictor whose path means something else in such a file.
+/// # Errors A predictor whose path has another meaning in such a file.
 pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
     let (mut file, mut left_out) = (Map::new(), Vec::new());
     let mut problems = Problems::new();
@@ -76,7 +75,7 @@ pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
         match all.lone(path) {
             Some("") => {
                 file.extend(member.as_map().cloned().unwrap_or_default());
-                if path.starts_with('_') || TAKEN.contains(&path.as_str()) {
+                if path.starts_with('_') || PREDICT_ATTRIBUTES.contains(&path.as_str()) {
                     continue;
                 }
             }
@@ -95,13 +94,13 @@ pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
 
 fn check(path: &str, at: &At<'_>, problems: &mut Problems) {
     if path == METADATA {
-        let detail = format!("DSPy keeps something else under `{METADATA}`; rename the node");
+        let detail = format!("DSPy reserves `{METADATA}`; rename the node");
         problems.add(at, Code::ReservedName, detail);
     }
 }
 
 fn predictor(found: &dyn DynPredictor) -> Payload {
-    let told = fields(found.schema()).map(|field| {
+    let fields = fields(found.schema()).map(|field| {
         object([
             ("prefix", Payload::from(prefix(&field.name).as_str())),
             ("description", Payload::from(description(field).as_str())),
@@ -109,7 +108,7 @@ fn predictor(found: &dyn DynPredictor) -> Payload {
     });
     let signature = object([
         ("instructions", Payload::from(found.instruction())),
-        ("fields", Payload::list(told.collect())),
+        ("fields", Payload::list(fields.collect())),
     ]);
     let demos = found.state().demos.iter().map(demo);
     object([

@@ -25,7 +25,7 @@ pub(super) struct EditedDocument {
     pub(super) renamed: Vec<(Arc<str>, Arc<str>)>,
     /// The edit that last touched each part.
     pub(super) touched: HashMap<DocumentPart, usize>,
-    /// Edges that an `insert_between` made, by the member that says how.
+    /// Edges of an `insert_between`, by the member of the edit that defines them.
     pub(super) inserted: HashMap<Edge, &'static str>,
     /// Edits that could not be applied, by the names they would have made.
     lost: HashSet<Arc<str>>,
@@ -48,8 +48,8 @@ pub(super) enum DocumentPart {
     Type(Arc<str>),
 }
 
-/// Applies all edits. One that cannot be applied is reported, and those that build on what it would
-/// have made are left out without a word.
+/// Applies all edits. An edit that cannot be applied is reported; edits that depend on its result
+/// are skipped without a report.
 pub(super) fn apply(document: &Payload, edits: &[Edit], problems: &mut Problems) -> EditedDocument {
     let mut applied = EditedDocument::of(document);
     let root = At::Root;
@@ -57,13 +57,13 @@ pub(super) fn apply(document: &Payload, edits: &[Edit], problems: &mut Problems)
     for (number, edit) in edits.iter().enumerate() {
         let at = place.index(number);
         if names(edit).any(|name| applied.lost.contains(name)) {
-            applied.lost.extend(made(edit).cloned());
+            applied.lost.extend(created_names(edit).cloned());
             continue;
         }
         let before = problems.len();
         applied.one(number, edit, &at, problems);
         if problems.len() > before {
-            applied.lost.extend(made(edit).cloned());
+            applied.lost.extend(created_names(edit).cloned());
         }
     }
     applied
@@ -85,7 +85,7 @@ fn names(edit: &Edit) -> impl Iterator<Item = &Arc<str>> {
 }
 
 /// The nodes that an edit makes.
-fn made(edit: &Edit) -> impl Iterator<Item = &Arc<str>> {
+fn created_names(edit: &Edit) -> impl Iterator<Item = &Arc<str>> {
     let made = match edit {
         Edit::AddNode { name, .. } | Edit::InsertBetween { name, .. } => Some(name),
         Edit::RenameNode { to, .. } => Some(to),
@@ -114,7 +114,7 @@ impl EditedDocument {
         applied
     }
 
-    /// The document as it is now.
+    /// The current document.
     pub(super) fn document(&self) -> Payload {
         let mut document = self.head.clone();
         let edges = self.edges.iter().map(edge_to_payload).collect();
@@ -302,7 +302,7 @@ fn remove(members: &mut Map, name: &Arc<str>, what: &str, at: &At<'_>, problems:
     }
 }
 
-/// The node of a source as it stands in a resolved document.
+/// The node of a source in a resolved document.
 fn node_of(source: &Payload) -> Option<&str> {
     source.as_str()?.split('.').next()
 }

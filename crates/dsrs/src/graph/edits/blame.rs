@@ -4,8 +4,8 @@
 use super::apply::{DocumentPart, EditedDocument, graph_input};
 use crate::problem::{At, Code, Problem, Problems};
 
-/// The problems of the result at the edits behind them. Where none can be named, they stand at
-/// `/edits`; and they are left out when an edit had failed by itself, for they would only follow.
+/// The problems of the result, at the edits that caused them. If no edit is known, the place is
+/// `/edits`. If an edit itself failed, these problems are omitted as consequences.
 pub(super) fn blame(found: Problems, applied: &EditedDocument, complete: bool) -> Problems {
     let mut blamed = Problems::new();
     for problem in found.iter() {
@@ -36,7 +36,7 @@ fn place(problem: &Problem, applied: &EditedDocument) -> Option<String> {
             let fed = edit(DocumentPart::Fed(name.clone().into()));
             match (node, fed) {
                 (Some(number), _) if problem.code == Code::InvalidType => {
-                    // A type that was there when the node was written may have gone since.
+                    // A type that existed when the node was written may have been removed.
                     let later = newest(applied).filter(|types| *types > number);
                     Some(
                         later

@@ -9,7 +9,7 @@ use crate::graph::program_graph::ProgramGraph;
 use crate::problem::{At, Problems};
 use crate::value::{Map, Payload};
 
-/// What is different.
+/// The differences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphDiff {
     /// Edits that make the new graph of the old one.
@@ -31,7 +31,7 @@ pub fn graph_diff(old: &ProgramGraph, new: &ProgramGraph) -> GraphDiff {
     let parts = |name: &str| (part(&before, name), part(&after, name));
     if old.description != new.description {
         let shown = |text: &Option<Arc<str>>| text.as_deref().unwrap_or("none").to_owned();
-        change.say(
+        change.write_line(
             '~',
             &format!("description: {} -> {}", shown(&old.description), shown(&new.description)),
         );
@@ -55,42 +55,45 @@ struct DiffBuilder {
 }
 
 impl DiffBuilder {
-    fn say(&mut self, sign: char, what: &str) {
+    fn write_line(&mut self, sign: char, what: &str) {
         let _ = writeln!(self.text, "{sign} {what}");
     }
 
     fn types(&mut self, (before, after): &(Map, Map)) {
         for (name, ty) in after.iter().filter(|(name, ty)| before.get(*name) != Some(ty)) {
             let known = before.contains_key(name);
-            self.say(if known { '~' } else { '+' }, &format!("type {name}: {}", ty.to_json()));
+            self.write_line(
+                if known { '~' } else { '+' },
+                &format!("type {name}: {}", ty.to_json()),
+            );
             self.edits.push(Edit::SetType { name: name.clone(), ty: ty.clone() });
         }
     }
 
     fn removed_types(&mut self, (before, after): &(Map, Map)) {
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
-            self.say('-', &format!("type {name}"));
+            self.write_line('-', &format!("type {name}"));
             self.edits.push(Edit::RemoveType { name: name.clone() });
         }
     }
 
     fn removed_outputs(&mut self, (before, after): &(Map, Map)) {
         for (name, from) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
-            self.say('-', &format!("output {name}: {}", from.as_str().unwrap_or_default()));
+            self.write_line('-', &format!("output {name}: {}", from.as_str().unwrap_or_default()));
             self.edits.push(Edit::RemoveOutput { name: name.clone() });
         }
     }
 
     fn removed_edges(&mut self, before: &[Edge], after: &[Edge]) {
         for edge in before.iter().filter(|edge| !after.contains(edge)) {
-            self.say('-', &format!("edge {} -> {}", edge.from, edge.to));
+            self.write_line('-', &format!("edge {} -> {}", edge.from, edge.to));
             self.edits.push(Edit::Disconnect(edge.clone()));
         }
     }
 
     fn added_edges(&mut self, before: &[Edge], after: &[Edge]) {
         for edge in after.iter().filter(|edge| !before.contains(edge)) {
-            self.say('+', &format!("edge {} -> {}", edge.from, edge.to));
+            self.write_line('+', &format!("edge {} -> {}", edge.from, edge.to));
             self.edits.push(Edit::Connect(edge.clone()));
         }
     }
@@ -100,35 +103,35 @@ impl DiffBuilder {
             match before.get(name) {
                 Some(known) if known == node => {}
                 Some(known) => {
-                    self.say('~', &format!("node {name}: {}", changed(known, node)));
+                    self.write_line('~', &format!("node {name}: {}", changed(known, node)));
                     self.edits.push(Edit::ReplaceNode { name: name.clone(), node: node.clone() });
                 }
                 None => {
                     let strategy = member(node, "strategy").and_then(Payload::as_str);
-                    self.say('+', &format!("node {name}: {}", strategy.unwrap_or_default()));
+                    self.write_line('+', &format!("node {name}: {}", strategy.unwrap_or_default()));
                     self.edits.push(Edit::AddNode { name: name.clone(), node: node.clone() });
                 }
             }
         }
     }
 
-    /// Last of all nodes: until then an output may still come from one that goes.
+    /// After all other nodes, because an output may read from a removed node until then.
     fn removed_nodes(&mut self, (before, after): &(Map, Map)) {
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
-            self.say('-', &format!("node {name}"));
+            self.write_line('-', &format!("node {name}"));
             self.edits.push(Edit::RemoveNode { name: name.clone() });
         }
     }
 
     fn inputs(&mut self, (before, after): &(Map, Map)) {
         for name in before.keys().filter(|name| !after.contains_key(*name)) {
-            self.say('-', &format!("input {name}"));
+            self.write_line('-', &format!("input {name}"));
             self.edits.push(Edit::RemoveInput { name: name.clone() });
         }
         for (name, ty) in after.iter().filter(|(name, ty)| before.get(*name) != Some(ty)) {
             let known = before.contains_key(name);
-            let told = ty.as_str().map_or_else(|| ty.to_json(), str::to_owned);
-            self.say(if known { '~' } else { '+' }, &format!("input {name}: {told}"));
+            let ty_text = ty.as_str().map_or_else(|| ty.to_json(), str::to_owned);
+            self.write_line(if known { '~' } else { '+' }, &format!("input {name}: {ty_text}"));
             self.edits.push(Edit::SetInput { name: name.clone(), ty: ty.clone() });
         }
     }
@@ -137,7 +140,7 @@ impl DiffBuilder {
         for (name, from) in after.iter().filter(|(name, from)| before.get(*name) != Some(from)) {
             let Some(source) = from.as_str() else { continue };
             let sign = if before.contains_key(name) { '~' } else { '+' };
-            self.say(sign, &format!("output {name}: {source}"));
+            self.write_line(sign, &format!("output {name}: {source}"));
             let parsed = Source::read(from, &At::Root, &mut Problems::new());
             self.edits.extend(parsed.map(|from| Edit::SetOutput { name: name.clone(), from }));
         }
@@ -148,11 +151,11 @@ impl DiffBuilder {
 fn changed(before: &Payload, after: &Payload) -> String {
     let members = after.as_map().into_iter().flatten();
     let different = members.filter(|(name, value)| member(before, name) != Some(value));
-    let told = different.map(|(name, value)| match (member(before, name), value) {
+    let members = different.map(|(name, value)| match (member(before, name), value) {
         (Some(Payload::Map(_)), _) | (_, Payload::Map(_)) | (None, _) => name.to_string(),
         (Some(before), after) => format!("{name} {} -> {}", before.to_json(), after.to_json()),
     });
-    told.collect::<Vec<_>>().join(", ")
+    members.collect::<Vec<_>>().join(", ")
 }
 
 fn member<'p>(payload: &'p Payload, name: &str) -> Option<&'p Payload> {

@@ -16,9 +16,8 @@ use crate::value::Payload;
 impl ProgramGraph {
     /// Adds a node under a free name.
     ///
-    /// # Errors
-    /// `invalid_name`, `reserved_name`, `duplicate_name`, and `invalid_type` when the node's
-    /// signature uses a type name that stands for another type here.
+    /// # Errors `invalid_name`, `reserved_name`, `duplicate_name`, and `invalid_type` when the
+    /// node's signature uses a type name that is another type here.
     pub fn add_node(&mut self, name: &str, node: Node) -> Result<(), Problems> {
         let at = At::Root.key("name");
         let mut problems = Problems::new();
@@ -36,8 +35,7 @@ impl ProgramGraph {
 
     /// Removes a node and its edges.
     ///
-    /// # Errors
-    /// `unknown_node`; `invalid_value` when an output of the graph comes from it.
+    /// # Errors `unknown_node`; `invalid_value` if an output of the graph reads from it.
     pub fn remove_node(&mut self, name: &str) -> Result<(), Problems> {
         let at = At::Root.key("name");
         if !self.nodes.contains_key(name) {
@@ -54,10 +52,9 @@ impl ProgramGraph {
         Ok(())
     }
 
-    /// Puts another node in the place of one; its edges and outputs stay and are checked again.
+    /// Replaces a node; its edges and outputs stay and are checked again.
     ///
-    /// # Errors
-    /// `unknown_node`, and whatever no longer fits, at the edge's or output's place.
+    /// # Errors `unknown_node`, and edges and outputs that no longer fit, at their places.
     pub fn replace_node(&mut self, name: &str, node: Node) -> Result<(), Problems> {
         if !self.nodes.contains_key(name) {
             return Err(self.unknown_node(name, &At::Root.key("name")).into());
@@ -90,7 +87,7 @@ impl ProgramGraph {
         Ok(())
     }
 
-    /// Takes an edge away.
+    /// Removes an edge.
     ///
     /// # Errors
     /// `unknown_field` when there is no such edge.
@@ -153,7 +150,7 @@ impl ProgramGraph {
         Ok(())
     }
 
-    /// Takes an output away.
+    /// Removes an output.
     ///
     /// # Errors
     /// `unknown_field`.
@@ -167,10 +164,9 @@ impl ProgramGraph {
         }
     }
 
-    /// Takes an input away that no edge and no output reads.
+    /// Removes an input that no edge and no output reads.
     ///
-    /// # Errors
-    /// `unknown_field`; `invalid_value` when something still reads it.
+    /// # Errors `unknown_field`; `invalid_value` if it is still read.
     pub fn remove_input(&mut self, name: &str) -> Result<(), Problems> {
         let at = At::Root.key("name");
         if !self.inputs.contains_key(name) {
@@ -188,7 +184,7 @@ impl ProgramGraph {
         Ok(())
     }
 
-    /// Gives a node another name; edges and outputs follow.
+    /// Renames a node, also in edges and outputs.
     ///
     /// # Errors
     /// `unknown_node`, and as [`Self::add_node`] for the new name.
@@ -201,10 +197,9 @@ impl ProgramGraph {
         self.edit_one(Edit::RenameNode { name: name.into(), to: to.into() }, env)
     }
 
-    /// Defines a type, or defines it anew; every node whose signature names it is made again.
+    /// Defines or redefines a type; every node whose signature names it is created again.
     ///
-    /// # Errors
-    /// Whatever the new definition gets wrong, and all that no longer fits with it.
+    /// # Errors Problems of the new definition, and everything that no longer fits.
     pub fn set_type(
         &mut self,
         name: &str,
@@ -214,10 +209,9 @@ impl ProgramGraph {
         self.edit_one(Edit::SetType { name: name.into(), ty: definition.clone() }, env)
     }
 
-    /// Takes a definition away that nothing names.
+    /// Removes an unused definition.
     ///
-    /// # Errors
-    /// `unknown_field`, and `invalid_type` where it is still named.
+    /// # Errors `unknown_field`, and `invalid_type` if it is still used.
     pub fn remove_type(&mut self, name: &str, env: &dyn BuildEnv) -> Result<(), Problems> {
         self.edit_one(Edit::RemoveType { name: name.into() }, env)
     }
@@ -236,7 +230,7 @@ impl ProgramGraph {
         let mut budget = CompareBudget::for_document();
         for (position, edge) in self.edges.iter().enumerate().filter(|(_, e)| touches(e)) {
             let checked = self.check_edge(edge, &mut budget, &edges.index(position));
-            problems.extend(checked.err().unwrap_or_default());
+            problems.append(checked.err().unwrap_or_default());
             if budget.is_exhausted() {
                 break;
             }
@@ -256,7 +250,7 @@ impl ProgramGraph {
         }
     }
 
-    /// The graph's definitions with those that a new node brings.
+    /// The graph's definitions with those of a new node.
     fn merged_defs(&self, node: &Node, problems: &mut Problems) -> Arc<TypeDefs> {
         let theirs = &node.schema().defs;
         if Arc::ptr_eq(theirs, &self.defs) || theirs.0.is_empty() {
@@ -266,7 +260,7 @@ impl ProgramGraph {
         for (name, def) in &theirs.0 {
             match merged.0.get(name) {
                 Some(ours) if ours != def => {
-                    let detail = format!("`{name}` stands for another type in this graph");
+                    let detail = format!("`{name}` is another type in this graph");
                     problems.add(&At::Root.key("node"), Code::InvalidType, detail);
                 }
                 Some(_) => {}

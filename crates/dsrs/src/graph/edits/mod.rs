@@ -18,29 +18,29 @@ use crate::value::Payload;
 
 pub use diff::{GraphDiff, graph_diff};
 
-/// One change. Its parts are what was posted; what they mean is decided when the result is read.
+/// One change. Its parts are unresolved; they are resolved when the result is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
-    /// Puts a node behind the others.
+    /// Appends a node.
     AddNode {
         /// Its name, which must be free.
         name: Arc<str>,
         /// The node, as in a document.
         node: Payload,
     },
-    /// Takes a node and its edges away.
+    /// Removes a node and its edges.
     RemoveNode {
         /// The node.
         name: Arc<str>,
     },
-    /// Puts another node in the place of one; edges stay.
+    /// Replaces a node; its edges stay.
     ReplaceNode {
         /// The node.
         name: Arc<str>,
         /// The new node.
         node: Payload,
     },
-    /// Gives a node another name, in edges, outputs and state too.
+    /// Renames a node, also in edges, outputs and state.
     RenameNode {
         /// The name now.
         name: Arc<str>,
@@ -49,7 +49,7 @@ pub enum Edit {
     },
     /// Adds an edge.
     Connect(Edge),
-    /// Takes an edge away.
+    /// Removes an edge.
     Disconnect(Edge),
     /// Puts a new node into an edge.
     InsertBetween {
@@ -68,34 +68,34 @@ pub enum Edit {
     SetOutput {
         /// The output.
         name: Arc<str>,
-        /// Where its value comes from.
+        /// The source of its value.
         from: Source,
     },
-    /// Takes an output away.
+    /// Removes an output.
     RemoveOutput {
         /// The output.
         name: Arc<str>,
     },
-    /// Declares an input, or gives it another type.
+    /// Declares an input, or changes its type.
     SetInput {
         /// The input.
         name: Arc<str>,
         /// A type or a field.
         ty: Payload,
     },
-    /// Takes an input away.
+    /// Removes an input.
     RemoveInput {
         /// The input.
         name: Arc<str>,
     },
-    /// Defines a type, or defines it anew.
+    /// Defines or redefines a type.
     SetType {
         /// The type.
         name: Arc<str>,
         /// Its definition.
         ty: Payload,
     },
-    /// Takes a definition away.
+    /// Removes a definition.
     RemoveType {
         /// The type.
         name: Arc<str>,
@@ -122,8 +122,7 @@ impl Edits {
 
     /// The document after the edits, unchecked until it is built.
     ///
-    /// # Errors
-    /// Edits that name what is not there, or what is there already, with pointers below `/edits`.
+    /// # Errors Edits that name something unknown or duplicate, with pointers below `/edits`.
     pub fn apply_to(&self, document: &Payload) -> Result<Payload, Problems> {
         let mut problems = Problems::new();
         let applied = apply::apply(document, &self.0, &mut problems);
@@ -139,18 +138,17 @@ impl Edits {
 }
 
 impl ProgramGraph {
-    /// Applies edits in order and checks what comes out.
+    /// Applies edits in order and checks the result.
     ///
-    /// # Errors
-    /// What is wrong with an edit, or with the graph after all of them, with pointers below
-    /// `/edits`. The graph stays as it was.
+    /// # Errors Problems of an edit, or of the graph after all edits, with pointers below `/edits`.
+    /// The graph is unchanged then.
     pub fn apply_edits(&self, edits: &Edits, env: &dyn BuildEnv) -> Result<EditResult, Problems> {
         let mut problems = Problems::new();
         let applied = apply::apply(&self.to_document(), &edits.0, &mut problems);
         match Self::from_document(&applied.document(), env) {
             Ok(graph) => problems.or(EditResult { graph, renamed: applied.renamed }),
             Err(found) => {
-                problems.extend(blame::blame(found, &applied, problems.is_empty()));
+                problems.append(blame::blame(found, &applied, problems.is_empty()));
                 Err(problems)
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn edits(body: &Payload, at: &At<'_>, problems: &mut Problems) -> Opt
     let edits = object.required("edits", |payload, at, problems| {
         let count = payload.as_list().map_or(0, <[Payload]>::len);
         if count > MAX_EDITS {
-            let detail = format!("{count} edits; at most {MAX_EDITS} go into one request");
+            let detail = format!("{count} edits; a request has at most {MAX_EDITS}");
             problems.add(at, Code::TooLarge, detail);
             return None;
         }
@@ -123,7 +123,7 @@ fn insert_between(object: &mut Object<'_, '_, '_>) -> Option<Edit> {
     Some(Edit::InsertBetween { edge: edge?, name, node, input: input?, output: output? })
 }
 
-/// An edit as it is posted.
+/// A posted edit.
 pub(super) fn to_payload(edit: &Edit) -> Payload {
     let text = |text: &Arc<str>| Payload::Str(text.clone());
     let ends =

@@ -84,11 +84,11 @@ impl Program {
         let outputs = Payload::map(Map::from_iter([(name.clone(), value.clone())]));
         let admitted = admit(&outputs, node.outputs(), &At::Root, &mut found);
         let inside = format!("/{name}");
-        for mut problem in found {
+        problems.append(found.map(|mut problem| {
             let rest = problem.pointer.strip_prefix(&inside).unwrap_or_default();
             problem.pointer = format!("{}{rest}", at.pointer());
-            problems.push(problem);
-        }
+            problem
+        }));
         admitted
     }
 

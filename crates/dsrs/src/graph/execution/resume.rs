@@ -99,11 +99,11 @@ impl ProgramPair<'_> {
             let (before, after) = (was.get(&target), is.get(&target));
             let source = |edge: Option<&&Edge>| edge.map(|edge| edge.from.clone());
             if source(before) != source(after) {
-                return Some(format!("its input `{}` comes from elsewhere", field.name));
+                return Some(format!("its input `{}` has another source", field.name));
             }
             let input = after.filter(|edge| edge.from.node.as_ref() == INPUT)?.from.field();
             (self.old.1.get(input) != self.new.1.get(input))
-                .then(|| format!("the graph's input `{input}` is read differently"))
+                .then(|| format!("the graph's input `{input}` is converted differently"))
         })
     }
 }

@@ -1,5 +1,5 @@
-//! A graph's tuned state back in the typed module that the graph was made of: one to one, whole or
-//! not at all.
+//! Loads a graph's tuned state back into the typed module that the graph was derived from: one to
+//! one, completely or not at all.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use crate::module::named_predictors_mut;
 use crate::predict::{DynPredictor, PredictState};
 use crate::problem::{At, Code, Problem, Problems};
 
-/// Loads the state of a graph's predictors into the module's. `nodes` says which node stands for
-/// which path, as [`Projection::nodes`](super::Projection::nodes) has it; a predictor that the state
-/// leaves out goes back to its defaults.
+/// Loads the state of a graph's predictors into those of the module. `nodes` maps nodes to paths,
+/// as [`Projection::nodes`](super::Projection::nodes) has it; a predictor that is missing in the
+/// state gets its defaults.
 ///
-/// # Errors
-/// A state whose node stands for no predictor, a predictor that no node stands for, and everything
-/// that does not fit; the module is as it was then.
+/// # Errors A state whose node has no predictor, a predictor without a node, and everything that
+/// does not fit. The module is unchanged then.
 pub fn load_module_state<M: Facet<'static>>(
     state: &GraphState,
     nodes: &[(Arc<str>, String)],
@@ -37,11 +36,11 @@ pub fn load_module_state<M: Facet<'static>>(
         for (path, predictor) in &mut predictors {
             let Some(node) = paths.get(path.as_str()) else { continue };
             let tuned = state.0.get(*node).cloned().unwrap_or_default();
-            problems.extend(predictor.load_state(tuned, &root.key(node)).err().unwrap_or_default());
+            problems.append(predictor.load_state(tuned, &root.key(node)).err().unwrap_or_default());
         }
         if !problems.is_empty() {
             for ((_, predictor), before) in predictors.iter_mut().zip(before) {
-                // What it had a moment ago fits it still.
+                // The previous state still fits.
                 drop(predictor.load_state(before, &root));
             }
         }
@@ -57,7 +56,7 @@ fn one_to_one(
     let mut problems = Problems::new();
     let root = At::Root;
     for node in state.0.keys().filter(|node| !nodes.iter().any(|(known, _)| known == *node)) {
-        let detail = format!("no predictor of the module is behind `{node}`");
+        let detail = format!("`{node}` has no predictor of the module");
         problems.add(&root.key(node), Code::UnknownNode, detail);
     }
     for (node, path) in nodes {
@@ -68,7 +67,7 @@ fn one_to_one(
     }
     for (path, _) in predictors {
         if !nodes.iter().any(|(_, known)| known == path) {
-            let detail = format!("no node stands for the module's predictor `{path}`");
+            let detail = format!("no node represents the module's predictor `{path}`");
             problems.add(&root, Code::MissingField, detail);
         }
     }

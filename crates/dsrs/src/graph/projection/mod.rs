@@ -29,11 +29,11 @@ pub use load_state::load_module_state;
 /// How long one traced run may take; the LM in it answers at once.
 const RUN_LIMIT: Duration = Duration::from_secs(60);
 
-/// A graph made of a module.
+/// A graph derived from a module.
 pub struct Projection {
     /// The graph. Inputs that are open are fed by nothing, and it does not compile before they are.
     pub graph: ProgramGraph,
-    /// The nodes with the paths of the predictors that they stand for.
+    /// The nodes with the paths of their predictors.
     pub nodes: Vec<(Arc<str>, String)>,
     /// What could not be seen.
     pub open: Vec<OpenConnection>,
@@ -51,7 +51,7 @@ pub struct OpenConnection {
 /// A module that has no graph.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// It cannot be searched for predictors, or its types cannot be told.
+    /// It cannot be searched for predictors, or its types cannot be determined.
     #[error(transparent)]
     Reflect(#[from] ReflectError),
     /// A traced run failed.
@@ -62,7 +62,7 @@ pub enum ProjectError {
         /// Why.
         reason: String,
     },
-    /// The graph does not hold together.
+    /// The graph is invalid.
     #[error("{0}")]
     Graph(Problems),
 }
@@ -74,14 +74,14 @@ impl From<Problems> for ProjectError {
 }
 
 impl ProgramGraph {
-    /// Makes a graph of a module by watching it run once on every example, with an LM that answers
-    /// values which occur nowhere else. An edge is taken where, in every run, one input field of a
-    /// predictor equals one output field of an earlier one, or one input of the module, and no
-    /// other. More and more different examples leave less open.
+    /// Derives a graph from a module: runs it once on every example with an LM that answers unique
+    /// values. An edge is inferred if, in every run, an input field of a predictor equals exactly
+    /// one output field of an earlier predictor or one input of the module. More examples, and more
+    /// varied ones, leave less open.
     ///
-    /// Every node uses the strategy `predict` on the predictor's own schema, so what a typed
-    /// strategy added, such as `reasoning`, stands among its outputs. Instructions and demos stay
-    /// in the module; [`load_module_state`](super::load_module_state) brings a tuned state back.
+    /// Every node uses the strategy `predict` on the predictor's own schema, so fields that a typed
+    /// strategy adds, such as `reasoning`, are among its outputs. Instructions and demos stay in
+    /// the module; [`load_module_state`](super::load_module_state) loads a tuned state back.
     ///
     /// # Errors
     /// When the module cannot be searched, a run fails, or two parts of it do not fit together.
@@ -94,19 +94,19 @@ impl ProgramGraph {
         M: Module + Facet<'static>,
     {
         let mut projection = Self::nodes_of(name, module)?;
-        let rim = from_types::<M::Input, M::Output>("", Vec::new())?;
+        let boundary = from_types::<M::Input, M::Output>("", Vec::new())?;
         let lm = Arc::new(SentinelLm::new(schemas(module)?));
         let mut runs = Vec::with_capacity(examples.len());
         for (number, example) in examples.iter().enumerate() {
             let run = watch(module, example, lm.clone()).await;
             runs.push(run.map_err(|reason| ProjectError::Run { example: number, reason })?);
         }
-        projection.wire(&rim, &runs)?;
+        projection.connect_observed(&boundary, &runs)?;
         Ok(projection)
     }
 
-    /// Makes a graph of a module with edges that are given, where watching runs is no way to find
-    /// them. `outputs` names the graph's outputs; its inputs are those of the module.
+    /// Derives a graph from a module with the given edges, for modules whose edges cannot be
+    /// observed in runs. `outputs` names the graph's outputs; its inputs are those of the module.
     ///
     /// # Errors
     /// When the module cannot be searched, or an edge or output does not fit.
@@ -120,8 +120,8 @@ impl ProgramGraph {
         M: Module + Facet<'static>,
     {
         let mut projection = Self::nodes_of(name, module)?;
-        let rim = from_types::<M::Input, M::Output>("", Vec::new())?;
-        projection.declare_inputs(&rim)?;
+        let boundary = from_types::<M::Input, M::Output>("", Vec::new())?;
+        projection.declare_inputs(&boundary)?;
         for edge in edges {
             projection.graph.connect(edge.from, edge.to)?;
         }
@@ -180,7 +180,7 @@ fn schemas<M: Facet<'static>>(
     Ok(each.collect())
 }
 
-/// One run as it was seen.
+/// One observed run.
 struct ObservedRun {
     input: Fields,
     output: Fields,
@@ -194,7 +194,7 @@ async fn watch<M: Module>(
     lm: Arc<SentinelLm>,
 ) -> Result<ObservedRun, String> {
     let input = as_fields(example)?;
-    // The example is taken through data once, which is how a graph would be given it too.
+    // The example is converted to data and back, like the inputs of a graph.
     let again = crate::reflect::from_payload::<M::Input>(&Payload::map(input.clone()));
     let again = again.map_err(|error| error.to_string())?;
     lm.begin_run();
@@ -218,7 +218,7 @@ fn as_fields<T: Data>(value: &T) -> Result<Fields, String> {
 }
 
 impl ObservedRun {
-    /// What a predictor was given, or gave; `None` unless it was called exactly once.
+    /// The inputs and outputs of a predictor; `None` unless it was called exactly once.
     fn call(&self, path: &str) -> Option<(usize, &Fields, &Fields)> {
         let mut calls = self.calls.iter().enumerate().filter(|(_, call)| *call.0 == *path);
         let (index, (_, inputs, outputs)) = calls.next()?;
@@ -245,8 +245,8 @@ impl ObservedRun {
 }
 
 impl Projection {
-    fn declare_inputs(&mut self, rim: &SignatureSchema) -> Result<(), Problems> {
-        for field in &rim.inputs {
+    fn declare_inputs(&mut self, boundary: &SignatureSchema) -> Result<(), Problems> {
+        for field in &boundary.inputs {
             let input = FieldSchema {
                 description: field.description.clone(),
                 default: field.default.clone(),
@@ -257,9 +257,14 @@ impl Projection {
         Ok(())
     }
 
-    fn wire(&mut self, rim: &SignatureSchema, runs: &[ObservedRun]) -> Result<(), Problems> {
-        self.graph.adopt(&rim.defs);
-        self.declare_inputs(rim)?;
+    /// Connects every input and output whose source the runs determine; the others stay open.
+    fn connect_observed(
+        &mut self,
+        boundary: &SignatureSchema,
+        runs: &[ObservedRun],
+    ) -> Result<(), Problems> {
+        self.graph.adopt(&boundary.defs);
+        self.declare_inputs(boundary)?;
         let nodes = self.nodes.clone();
         let names: HashMap<&str, &Arc<str>> =
             nodes.iter().map(|(name, path)| (path.as_str(), name)).collect();
@@ -268,7 +273,7 @@ impl Projection {
             for field in fields.unwrap_or_default() {
                 let seen = runs.iter().map(|run| {
                     let (index, inputs, _) = run.call(path).ok_or(NOT_ONCE)?;
-                    let value = inputs.get(&field.name).ok_or("it was not given")?;
+                    let value = inputs.get(&field.name).ok_or("it had no value")?;
                     Ok(run.sources(value, index, &names))
                 });
                 let place = Target { node: name.clone(), field: field.name.clone() };
@@ -281,9 +286,9 @@ impl Projection {
                 }
             }
         }
-        for field in &rim.outputs {
+        for field in &boundary.outputs {
             let seen = runs.iter().map(|run| {
-                let value = run.output.get(&field.name).ok_or("it was not given")?;
+                let value = run.output.get(&field.name).ok_or("it had no value")?;
                 Ok(run.sources(value, run.calls.len(), &names))
             });
             let given = runs.iter().filter_map(|run| run.output.get(&field.name));
@@ -301,15 +306,15 @@ impl Projection {
 
 const NOT_ONCE: &str = "its predictor was not called exactly once in every run";
 
-/// The source, unless a constant of the program would have looked the same. The module's own inputs
-/// are what the examples say.
+/// The source, unless a constant of the program would have looked the same. Inputs of the module are
+/// always certain, because the examples set them.
 fn not_constant<'v>(
     source: Source,
     mut given: impl Iterator<Item = &'v Payload>,
 ) -> Result<Source, String> {
     let first = given.next();
-    let telling = first.is_none_or(has_room) || given.any(|other| Some(other) != first);
-    if telling || &*source.node == INPUT {
+    let is_certain = first.is_none_or(has_room) || given.any(|other| Some(other) != first);
+    if is_certain || &*source.node == INPUT {
         return Ok(source);
     }
     Err(format!(
@@ -318,7 +323,7 @@ fn not_constant<'v>(
     ))
 }
 
-/// Whether a value is of a kind that has room for one which occurs nowhere else.
+/// Whether a value has a type with enough values for a unique one.
 fn has_room(value: &Payload) -> bool {
     match value {
         Payload::Null | Payload::Bool(_) => false,
@@ -343,12 +348,12 @@ fn one_source(
     }
     let mut found: Vec<Source> = common.ok_or("no run was watched")?.into_iter().collect();
     match found.len() {
-        0 => Err("it is computed on the way: no earlier output or input had its value".to_owned()),
+        0 => Err("it is computed: no earlier output or input had its value".to_owned()),
         1 => Ok(found.remove(0)),
         _ => {
-            let mut told: Vec<String> = found.iter().map(|source| format!("`{source}`")).collect();
-            told.sort_unstable();
-            Err(format!("it may come from any of {}: they had the same value", told.join(", ")))
+            let mut names: Vec<String> = found.iter().map(|source| format!("`{source}`")).collect();
+            names.sort_unstable();
+            Err(format!("it may come from any of {}: they had the same value", names.join(", ")))
         }
     }
 }

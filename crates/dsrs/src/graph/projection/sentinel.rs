@@ -1,5 +1,5 @@
-//! An LM for watching data flow: it answers values that occur nowhere else, so that whoever shows
-//! one of them later must have got it from there.
+//! An LM that makes data flow visible: it answers unique values, so a value that occurs later must
+//! come from that answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,8 +12,8 @@ use crate::signature::SignatureSchema;
 use crate::types::{Literal, Type, TypeDef, TypeDefs, TypeIR};
 use crate::value::{Fields, Payload};
 
-/// The first whole number that is answered. Small, since a typed module may hold it in a byte, and
-/// odd enough not to be met elsewhere.
+/// The first integer answer. Small, because a typed module may store it in a byte, and unlikely to
+/// occur elsewhere.
 const FIRST_INT: u32 = 29;
 
 /// What every made-up text begins with.
@@ -28,7 +28,7 @@ pub(super) struct SentinelLm {
     known: Vec<(String, Arc<SignatureSchema>)>,
     next: AtomicU32,
     next_int: AtomicU32,
-    /// The runs begun so far: what has few values changes from run to run.
+    /// The number of started runs: values of small types change from run to run.
     runs: AtomicU32,
 }
 
@@ -38,7 +38,7 @@ impl SentinelLm {
         Self { known, next, next_int, runs: AtomicU32::new(0) }
     }
 
-    /// Says that the next run begins.
+    /// Starts the next run.
     pub(super) fn begin_run(&self) {
         self.runs.fetch_add(1, Ordering::Relaxed);
     }

@@ -220,8 +220,8 @@ impl<'w> ProvenanceWalk<'w> {
                 return Ok(Vec::new());
             };
             // A source of the whole value, such as the condition of a branch, distinguishes no parts.
-            let tells = |flow: &&Flow| flow.is_copy || !flow.into.is_empty();
-            let flows = sources.flows.iter().filter(tells);
+            let distinguishes = |flow: &&Flow| flow.is_copy || !flow.into.is_empty();
+            let flows = sources.flows.iter().filter(distinguishes);
             let mut ways = flows.flat_map(|flow| self.ways(node, flow));
             match (ways.next(), ways.next()) {
                 (Some((into, Some(next))), None) if into.is_empty() => place = next,

@@ -1,6 +1,6 @@
-//! What turns one list of demos into another. A demo is found again by its content, wherever it
-//! stands; one that is left over is the changed form of another with the same inputs, or at the
-//! same position. Takes O(n log n) steps for n demos.
+//! The steps that turn one list of demos into another. Demos match by content at any position; a
+//! remaining demo is a changed form of one with the same inputs, or else at the same position. O(n
+//! log n) steps for n demos.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::value::{Fields, Payload};
 /// list, `to` in the new one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DemoChange {
-    /// One that only the old list has.
+    /// A demo that only the old list has.
     Removed {
         /// Where it was.
         from: usize,
-        /// What it was.
+        /// The old demo.
         demo: Demo,
     },
-    /// One that only the new list has.
+    /// A demo that only the new list has.
     Added {
         /// Where it is.
         to: usize,
-        /// What it is.
+        /// The new demo.
         demo: Demo,
     },
     /// The same one at another place in the order.
@@ -88,7 +88,7 @@ pub(super) fn changes(old: &[Demo], new: &[Demo]) -> Vec<DemoChange> {
     steps
 }
 
-/// Steps in the order of the list that one reads: the new one, what is gone where it was.
+/// Steps in the order of the new list; removed demos are at their old positions.
 fn place(step: &DemoChange) -> (usize, usize) {
     match step {
         DemoChange::Removed { from, .. } => (*from, 0),
@@ -157,7 +157,8 @@ fn fields(old: &Demo, new: &Demo) -> Vec<DemoField> {
     all
 }
 
-/// Makes the new list of the old one: what is told takes its place, the others keep their order.
+/// Applies the changes to the old list. Changed demos get their new positions; the others retain their
+/// order.
 pub(super) fn apply(steps: &[DemoChange], old: &[Demo]) -> Vec<Demo> {
     let mut placed: HashMap<usize, Demo> = HashMap::new();
     let mut taken = vec![false; old.len()];
@@ -180,9 +181,9 @@ pub(super) fn apply(steps: &[DemoChange], old: &[Demo]) -> Vec<Demo> {
         };
         placed.extend(to.zip(demo));
     }
-    let mut kept = old.iter().zip(taken).filter(|(_, taken)| !taken).map(|(demo, _)| demo);
+    let mut unchanged = old.iter().zip(taken).filter(|(_, taken)| !taken).map(|(demo, _)| demo);
     let mut list = Vec::new();
-    while let Some(demo) = placed.remove(&list.len()).or_else(|| kept.next().cloned()) {
+    while let Some(demo) = placed.remove(&list.len()).or_else(|| unchanged.next().cloned()) {
         list.push(demo);
     }
     list

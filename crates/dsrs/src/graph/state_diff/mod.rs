@@ -16,8 +16,8 @@ use crate::value::{Map, Payload};
 
 pub use demos::{DemoChange, DemoField};
 
-/// What is different, by predictor path, in the order of the new program; paths that only the old
-/// one has come last. A predictor that says the same in both is not listed.
+/// The differences by predictor path, in the order of the new program; paths that only the old one
+/// has are last. Equal predictors are not listed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StateDiff(pub IndexMap<Arc<str>, PredictorDiff>);
 
@@ -50,13 +50,13 @@ impl<T: PartialEq> ValueChange<T> {
 /// An instruction that changed, as an override or in what calls use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InstructionChange {
-    /// The overrides; `None` stands for the signature's own.
+    /// The overrides; `None` is the signature's own instruction.
     pub set: ValueChange<Arc<str>>,
     /// What calls use; `None` where there is no such predictor.
     pub effective: ValueChange<Arc<str>>,
 }
 
-/// What is different in one predictor.
+/// The differences of one predictor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictorDiff {
     /// Which of the two programs has it.
@@ -90,8 +90,8 @@ impl StateDiff {
         self.0.is_empty()
     }
 
-    /// Makes the new state of the old one. Another state than the old one gives a state without a
-    /// meaning, never a panic. What overrides nothing is left out.
+    /// Turns the old state into the new one. For any other state the result is meaningless, but it
+    /// never panics. Predictors without overrides are omitted.
     #[must_use]
     pub fn apply(&self, old: &GraphState) -> GraphState {
         let mut state = old.clone();
@@ -144,8 +144,8 @@ fn predictor(
     let said = |found: Option<&dyn DynPredictor>| found.map(|p| Arc::from(p.instruction()));
     let set = (before.instruction.clone(), after.instruction.clone());
     let effective = (said(old), said(new));
-    let told = set.0 != set.1 || effective.0 != effective.1;
-    let instruction = told.then_some(InstructionChange {
+    let differs = set.0 != set.1 || effective.0 != effective.1;
+    let instruction = differs.then_some(InstructionChange {
         set: ValueChange { before: set.0, after: set.1 },
         effective: ValueChange { before: effective.0, after: effective.1 },
     });
@@ -163,7 +163,7 @@ fn predictor(
 }
 
 fn settings(before: &LmOverrides, after: &LmOverrides) -> IndexMap<Arc<str>, ValueChange<Payload>> {
-    let members = |lm| lm_to_payload(lm).and_then(|told| told.as_map().cloned());
+    let members = |lm| lm_to_payload(lm).and_then(|settings| settings.as_map().cloned());
     let (before, after): (Map, Map) =
         (members(before).unwrap_or_default(), members(after).unwrap_or_default());
     let names: IndexSet<&Arc<str>> = before.keys().chain(after.keys()).collect();

@@ -11,25 +11,25 @@ use super::{
 use crate::predict::{Demo, NearestDemos};
 use crate::value::Payload;
 
-/// How many digits of a hash tell the vectors of one state from those of another.
+/// How many digits of a hash represent the vectors of a state.
 const DIGITS: usize = 16;
 
 impl StateDiff {
-    /// `{path: {change, instruction?, demos?, lm?, nearest?}}`; members in which nothing changed are
-    /// left out. Of vectors there are only the first digits of their hash.
+    /// `{path: {change, instruction?, demos?, lm?, nearest?}}`; unchanged members are
+    /// left out. Vectors are represented by the first digits of their hash.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         let predictors = self.0.iter().map(|(path, found)| (path.clone(), found.to_payload()));
         Payload::map(predictors.collect())
     }
 
-    /// The same in words, a line a change, with `+`, `-` and `~` in front. Empty when nothing is
-    /// different.
+    /// A readable form with one line per change that starts with `+`, `-` or `~`. Empty if there is no
+    /// difference.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (path, found) in &self.0 {
-            found.say(path, &mut text);
+            found.write_lines(path, &mut text);
         }
         text
     }
@@ -55,32 +55,35 @@ impl PredictorDiff {
         object(members.into_iter().flatten())
     }
 
-    fn say(&self, path: &str, text: &mut String) {
+    fn write_lines(&self, path: &str, text: &mut String) {
         match self.presence {
             Presence::Both => {}
             Presence::Added => line(text, '+', format_args!("predictor {path}")),
             Presence::Removed => line(text, '-', format_args!("predictor {path}")),
         }
         if let Some(found) = &self.instruction {
-            let shown = |text: &Option<Arc<str>>| told(text.clone().map(Payload::Str).as_ref());
+            let shown =
+                |text: &Option<Arc<str>>| json_or_none(text.clone().map(Payload::Str).as_ref());
             let (before, after) = (shown(&found.effective.before), shown(&found.effective.after));
             line(text, '~', format_args!("{path} instruction: {before} -> {after}"));
         }
         for change in &self.demos {
-            say_demo(path, change, text);
+            write_demo(path, change, text);
         }
         for (name, change) in &self.lm {
-            let (before, after) = (told(change.before.as_ref()), told(change.after.as_ref()));
+            let (before, after) =
+                (json_or_none(change.before.as_ref()), json_or_none(change.after.as_ref()));
             line(text, '~', format_args!("{path} lm.{name}: {before} -> {after}"));
         }
         if let Some(found) = self.nearest.as_ref().map(brief) {
-            let (before, after) = (told(found.before.as_ref()), told(found.after.as_ref()));
+            let (before, after) =
+                (json_or_none(found.before.as_ref()), json_or_none(found.after.as_ref()));
             line(text, '~', format_args!("{path} nearest: {before} -> {after}"));
         }
     }
 }
 
-fn say_demo(path: &str, change: &DemoChange, text: &mut String) {
+fn write_demo(path: &str, change: &DemoChange, text: &mut String) {
     match change {
         DemoChange::Removed { from, demo } => {
             line(text, '-', format_args!("{path} demo {from}: {}", demo_payload(demo).to_json()));
@@ -97,7 +100,8 @@ fn say_demo(path: &str, change: &DemoChange, text: &mut String) {
                     if from == to { format!("{to}") } else { format!("{from} -> demo {to}") };
                 let (side, name) = (side_of(field), &field.name);
                 let value = &field.value;
-                let (before, after) = (told(value.before.as_ref()), told(value.after.as_ref()));
+                let (before, after) =
+                    (json_or_none(value.before.as_ref()), json_or_none(value.after.as_ref()));
                 let what = format_args!("{path} demo {place} {side}.{name}: {before} -> {after}");
                 line(text, '~', what);
             }
@@ -110,7 +114,7 @@ fn line(text: &mut String, sign: char, what: std::fmt::Arguments<'_>) {
     let _ = writeln!(text, "{sign} {what}");
 }
 
-fn told(value: Option<&Payload>) -> String {
+fn json_or_none(value: Option<&Payload>) -> String {
     value.map_or_else(|| "none".to_owned(), Payload::to_json)
 }
 
@@ -160,7 +164,7 @@ fn side_of(field: &DemoField) -> &'static str {
 
 /// How demos are chosen, with a part of a hash instead of the vectors.
 fn brief(found: &ValueChange<NearestDemos>) -> ValueChange<Payload> {
-    let told = |nearest: &Option<NearestDemos>| {
+    let summary = |nearest: &Option<NearestDemos>| {
         let NearestDemos { model, k, vectors } = nearest.as_ref()?;
         let count = |count: usize| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX));
         let digest = Sha256::digest(vectors.to_base64());
@@ -177,7 +181,7 @@ fn brief(found: &ValueChange<NearestDemos>) -> ValueChange<Payload> {
             ("vectors", Payload::from(digits.as_str())),
         ]))
     };
-    ValueChange { before: told(&found.before), after: told(&found.after) }
+    ValueChange { before: summary(&found.before), after: summary(&found.after) }
 }
 
 fn demo_payload(demo: &Demo) -> Payload {

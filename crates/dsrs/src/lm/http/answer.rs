@@ -310,7 +310,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_of_an_answer_do_not_change_it(
+        fn an_answer_is_independent_of_its_chunks(
             body in "[a-z]{0,60}",
             cut in 0_usize..60,
             size in 1_usize..40,

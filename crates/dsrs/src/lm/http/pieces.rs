@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn cuts_of_a_body_do_not_change_it(
+        fn a_body_is_independent_of_its_chunks(
             body in "[a-z]{0,60}",
             cut in 0_usize..60,
             size in 1_usize..40,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::wire::{NoReply, TokenCounts, WireText, arguments, is_error, no_choices, usage};
+use super::reply::{NoReply, TokenCounts, WireText, arguments, is_error, no_choices, usage};
 use crate::lm::sse::SseEvent;
 use crate::lm::{DeltaSink, LmReply, ToolCall};
 

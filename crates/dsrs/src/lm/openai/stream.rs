@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use super::OpenAi;
 use super::chunks::Chunks;
-use super::wire::{NoReply, ResponseMode};
+use super::reply::NoReply;
+use super::request::ResponseMode;
 use crate::lm::failure;
 use crate::lm::http::{HttpAnswer, HttpError};
 use crate::lm::sse::{SseEvent, SseFault, SseReader};

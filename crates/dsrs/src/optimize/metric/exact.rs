@@ -1,5 +1,5 @@
-//! `exact`: the output is what is expected. The space around texts makes no difference, nor does the
-//! order of members; 1 and 1.0 are the same.
+//! `exact`: the output equals the expected value. Ignores white space around texts and the order of
+//! members; 1 and 1.0 are equal.
 
 use super::form::form;
 use crate::value::Payload;

@@ -1,6 +1,5 @@
-//! `f1`: how much of what is expected the output has, and how little else: the harmonic mean of
-//! precision and recall over words, as in the evaluation of SQuAD (Rajpurkar et al. 2016), and over
-//! the elements of lists.
+//! `f1`: the overlap of output and expected value: the harmonic mean of precision and recall over
+//! words, as in the evaluation of SQuAD (Rajpurkar et al. 2016), and over the elements of lists.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -47,7 +46,7 @@ fn f1<T: Eq + Hash>(
         }
     }
     match wanted + given {
-        // Nothing was wanted, and nothing was given.
+        // Both are empty.
         0 => 1.0,
         all => 2.0 * common as f64 / all as f64,
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::form::told;
+use super::form::quoted;
 use super::numeric::Tolerance;
 use super::options::{fields, object, tolerance};
 use super::spec::MetricSpec;
@@ -63,7 +63,7 @@ impl FieldwiseMetric {
         Some((Self { fields, by }, options))
     }
 
-    /// The mean over the fields that are compared, and what is wrong with those that are.
+    /// The mean over the compared fields, and feedback on the wrong ones.
     pub(super) fn score(&self, case: Case<'_>) -> Result<Score, PredictError> {
         let (mut sum, mut count, mut wrong) = (0.0, 0_u32, Vec::new());
         for (name, expected, output) in self.compared(case) {
@@ -113,7 +113,7 @@ impl FieldwiseMetric {
 }
 
 impl FieldComparison {
-    /// From 0 to 1, or why nothing can be compared with what is expected.
+    /// A score from 0 to 1, or the reason why the values cannot be compared.
     fn score(self, expected: &Payload, output: &Payload) -> Result<f64, &'static str> {
         match self {
             Self::Exact => Ok(exact::score(expected, output)),
@@ -124,9 +124,9 @@ impl FieldComparison {
         }
     }
 
-    /// What is wrong with an output.
+    /// Feedback on a wrong output.
     fn explain(self, expected: &Payload, output: &Payload, score: f64) -> String {
-        let (expected, output) = (told(expected), told(output));
+        let (expected, output) = (quoted(expected), quoted(output));
         match self {
             Self::Exact | Self::Normalized => format!("expected {expected}, got {output}"),
             Self::Contains => format!("expected to contain {expected}, got {output}"),

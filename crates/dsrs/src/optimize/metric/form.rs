@@ -30,8 +30,8 @@ pub(super) fn form(value: &Payload, text: fn(&str) -> String) -> Payload {
     }
 }
 
-/// A value in feedback, the beginning of it where it is long.
-pub(super) fn told(value: &Payload) -> String {
+/// A value in feedback, truncated if it is long.
+pub(super) fn quoted(value: &Payload) -> String {
     match brief(value) {
         Payload::Str(text) => format!("`{text}`"),
         other => format!("`{}`", other.to_json()),

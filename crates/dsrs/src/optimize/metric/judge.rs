@@ -129,7 +129,7 @@ const fn view(context: MetricContext<'_>) -> JudgedFields<'_> {
 
 /// The result, or `None` with its problems added to the others.
 fn built<T>(made: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
-    made.map_err(|found| problems.extend(found)).ok()
+    made.map_err(|found| problems.append(found)).ok()
 }
 
 /// The predictor calls of a run as expressions read them.

@@ -102,9 +102,8 @@ impl Metric {
 
     /// Judges. LM calls of judges and graphs go through `ctx`.
     ///
-    /// # Errors
-    /// `reward_failed` where the case cannot be judged (nothing of it can be compared, an expression
-    /// fails), and whatever an LM call of a judge fails with.
+    /// # Errors `reward_failed` if the case cannot be scored (nothing can be compared, an
+    /// expression fails), and the error of an LM call of a judge.
     pub async fn score(&self, ctx: &Ctx, case: Case<'_>) -> Result<Score, PredictError> {
         self.judge(ctx, case).await
     }
@@ -119,7 +118,7 @@ impl Metric {
         }
     }
 
-    /// As [`Self::score`], in a box: metrics are made of metrics.
+    /// [`Self::score`] as a boxed future, because metrics contain metrics.
     fn judge<'a>(
         &'a self,
         ctx: &'a Ctx,

@@ -1,5 +1,5 @@
-//! `normalized_exact`: the output is what is expected once case, articles, punctuation and space are
-//! put aside, as in the evaluation of SQuAD (Rajpurkar et al. 2016, its `evaluate-v1.1.py`), over
+//! `normalized_exact`: the output equals the expected value, ignoring case, articles, punctuation
+//! and space, as in the evaluation of SQuAD (Rajpurkar et al. 2016, its `evaluate-v1.1.py`), over
 //! Unicode.
 
 use unicode_normalization::UnicodeNormalization;

@@ -21,7 +21,7 @@ impl Tolerance {
 
     /// 1 within the tolerance, else 0; of lists, number by number.
     pub(super) fn score(self, expected: &Payload, output: &Payload) -> Result<f64, &'static str> {
-        let expected = numbers(expected).ok_or("is no number: name the fields that are")?;
+        let expected = numbers(expected).ok_or("is not a number: name the numeric fields")?;
         let near = numbers(output).is_some_and(|output| {
             output.len() == expected.len()
                 && expected.iter().zip(&output).all(|(wanted, found)| self.holds(*wanted, *found))

@@ -10,7 +10,7 @@ use crate::read::{Object, boolean, list, listed, nearest, number, shared_text};
 use crate::signature::SignatureSchema;
 use crate::value::{Map, Payload};
 
-/// Members as an object, those that are not there left out.
+/// The present members as an object.
 pub(super) fn object<const N: usize>(members: [(&str, Option<Payload>); N]) -> Payload {
     let there = members.into_iter().filter_map(|(name, member)| Some((Arc::from(name), member?)));
     Payload::map(there.collect::<Map>())
@@ -38,14 +38,14 @@ pub(super) fn fields(
             Some(())
         })?;
         if read.is_empty() {
-            let detail = "name one output at least, or leave `fields` out to compare all of which \
-                          something is expected";
+            let detail = "name at least one output, or omit `fields` to compare all outputs with \
+                          an expected value";
             problems.add(at, Code::InvalidValue, detail);
         }
         Some(names)
     });
     if one.is_some() && several.is_some() {
-        let detail = "`field` and `fields` say the same: leave one out";
+        let detail = "`field` and `fields` exclude each other: omit one";
         object.problems().add(&place.key("field"), Code::InvalidValue, detail);
     }
     several.or_else(|| one.map(|name| vec![name]))
@@ -93,7 +93,7 @@ pub(super) fn scale(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> 
     }
 }
 
-/// A scale as it is written; nothing for that from 0 to 1.
+/// The written form of a scale; none for the default, 0 to 1.
 pub(super) fn written(scale: Scale) -> Option<Payload> {
     let ends = || Payload::list(vec![scale.low.into(), scale.high.into()]);
     (scale != Scale::UNIT).then(ends)

@@ -6,51 +6,50 @@ use crate::strategy::judging::judge_schema;
 use crate::value::Payload;
 
 const FIELDS: &str = r#""field": {"type": "string", "description": "the output that is compared"},
-    "fields": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the outputs that are compared; all of which something is expected when it is not said"}"#;
+    "fields": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the outputs that are compared; by default all with an expected value"}"#;
 
 const METRIC: &str = r#"{"type": ["string", "object"], "description": "a metric"}"#;
 
-const SCALE: &str = r#"{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "the worst score and the best that are given; 0 and 1 when it is not said"}"#;
+const SCALE: &str = r#"{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "the worst and the best score; by default 0 and 1"}"#;
 
-const FEEDBACK: &str =
-    r#"{"type": "string", "description": "the output that says in words why: a text"}"#;
+const FEEDBACK: &str = r#"{"type": "string", "description": "the output with the reason: a text"}"#;
 
-const FED: &str = "inputs are filled by name from the outputs of the graph and then from its inputs; `expected_NAME` takes what the example expects of `NAME`";
+const INPUT_RULE: &str = "inputs are filled by name from the outputs of the graph and then from its inputs; `expected_NAME` is the expected value of `NAME`";
 
 /// All forms of a metric.
 pub(super) fn schema() -> Payload {
     let names: Vec<String> = PLAIN.iter().map(|name| format!("\"{name}\"")).collect();
     let plain = format!(
-        r#"{{"type": "string", "enum": [{}], "description": "a comparison of all outputs of which something is expected"}}"#,
+        r#"{{"type": "string", "enum": [{}], "description": "a comparison of all outputs with an expected value"}}"#,
         names.join(", ")
     );
     let fieldwise = |name: &str, about: &str| one(name, &options(FIELDS), about);
     let all = [
         plain,
-        fieldwise("exact", "the output is what is expected"),
+        fieldwise("exact", "the output equals the expected value"),
         fieldwise(
             "normalized_exact",
-            "the output is what is expected, but for case, articles, punctuation and space",
+            "the output equals the expected value, ignoring case, articles, punctuation and space",
         ),
-        fieldwise("contains", "what is expected is found in the output"),
+        fieldwise("contains", "the output contains the expected value"),
         fieldwise("f1", "words or elements in common: the mean of precision and recall"),
-        one("numeric", &numeric(), "the output is a number near the one that is expected"),
+        one("numeric", &numeric(), "the output is a number close to the expected one"),
         one(
             "expression",
             r#"{"type": "string"}"#,
-            "a Jinja expression over `inputs`, `expected`, `outputs` and `trace` that gives a number, or true or false for 1 and 0",
+            "a Jinja expression over `inputs`, `expected`, `outputs` and `trace` that evaluates to a number, or true or false for 1 and 0",
         ),
         one("judge", &judge(), "an LM that judges"),
         graph(),
         parts("mean", "the mean of the parts"),
-        one("weighted", &weighted(), "the mean of the parts by their weights"),
-        parts("min", "the least of the parts"),
-        parts("max", "the greatest of the parts"),
+        one("weighted", &weighted(), "the weighted mean of the parts"),
+        parts("min", "the lowest score of the parts"),
+        parts("max", "the highest score of the parts"),
         parts("product", "the product of the parts"),
-        one("at_least", &at_least(), "1 where the metric reaches the threshold, else 0"),
+        one("at_least", &at_least(), "1 if the metric reaches the threshold, else 0"),
     ];
     let text = format!(
-        r#"{{"description": "how good what a graph made of an example is, from 0 to 1", "oneOf": [{}]}}"#,
+        r#"{{"description": "the score of the outputs for an example, from 0 to 1", "oneOf": [{}]}}"#,
         all.join(", ")
     );
     // A test reads it: it is constant.
@@ -76,22 +75,22 @@ fn options(properties: &str) -> String {
 
 fn numeric() -> String {
     options(&format!(
-        r#"{FIELDS}, "tolerance": {{"type": "number", "minimum": 0, "default": 1e-6, "description": "how far the number may be off"}},
-        "relative": {{"type": "boolean", "default": false, "description": "whether that is a share of the number that is expected"}}"#
+        r#"{FIELDS}, "tolerance": {{"type": "number", "minimum": 0, "default": 1e-6, "description": "the maximum difference"}},
+        "relative": {{"type": "boolean", "default": false, "description": "whether the tolerance is a fraction of the expected number"}}"#
     ))
 }
 
 fn judge() -> String {
     let more = [("feedback", FEEDBACK), ("scale", SCALE)];
     let more = more.map(|(name, text)| (name, Payload::from_json(text).unwrap_or_default()));
-    judge_schema(FED, more).to_json()
+    judge_schema(INPUT_RULE, more).to_json()
 }
 
 fn graph() -> String {
     let pin = StoredGraphRef::SCHEMA_MEMBERS;
     format!(
-        r#"{{"type": "object", "description": "a stored graph that judges; {FED}", "properties": {{{pin},
-        "score": {{"type": "string", "description": "the output that is the score: a number, or a bool; the one named `score`, or the only one, when it is not said"}},
+        r#"{{"type": "object", "description": "a stored graph that judges; {INPUT_RULE}", "properties": {{{pin},
+        "score": {{"type": "string", "description": "the output that is the score: a number, or a bool; the one named `score`, or the only one, by default"}},
         "feedback": {FEEDBACK}, "scale": {SCALE}}}, "required": ["graph"], "additionalProperties": false}}"#
     )
 }

@@ -20,27 +20,27 @@ pub(super) const PROPERTIES: [(&str, &str); 5] = [
     (
         "max_bootstrapped_demos",
         r#"{"type": "integer", "minimum": 0, "maximum": 64, "default": 4,
-            "description": "demos of each predictor that come from rollouts that went well"}"#,
+            "description": "demos of each predictor from successful rollouts"}"#,
     ),
     (
         "max_labeled_demos",
         r#"{"type": "integer", "minimum": 0, "maximum": 256, "default": 16,
-            "description": "demos of each predictor in all, the rest straight from examples"}"#,
+            "description": "demos of each predictor in total; the rest are labeled examples"}"#,
     ),
     (
         "max_rounds",
         r#"{"type": "integer", "minimum": 1, "maximum": 10, "default": 1,
-            "description": "tries at each example; from the second on at temperature 1"}"#,
+            "description": "tries of each example; from the second on at temperature 1"}"#,
     ),
     (
         "metric_threshold",
         r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1,
-            "description": "the score from which on a rollout has gone well"}"#,
+            "description": "the score from which a rollout counts as successful"}"#,
     ),
     (
         "teacher_model",
         r#"{"type": "string",
-            "description": "the model alias that demos are made with; each predictor's own, if not said"}"#,
+            "description": "the model alias of the teacher; by default each predictor's own"}"#,
     ),
 ];
 
@@ -57,7 +57,7 @@ pub(super) struct Bootstrap {
     pub(super) teacher_model: Option<Arc<str>>,
 }
 
-/// Demos by predictor, and the examples behind them.
+/// Demos by predictor, and their examples.
 #[derive(Default)]
 struct BootstrappedDemos<'e> {
     demos: IndexMap<Arc<str>, Vec<Demo>>,
@@ -108,7 +108,7 @@ impl Bootstrap {
         for round in 0..self.max_rounds {
             let mut left = order.iter().copied();
             while found.used.len() < self.max_bootstrapped {
-                // Only as many at a time as are still needed, so that no run is wasted.
+                // Only as many concurrent runs as demos are needed, so that no run is wasted.
                 let needed = self.max_bootstrapped - found.used.len();
                 let untried = left.by_ref().filter(|example| !contains(&found.used, example));
                 let wave: Vec<&Example> = untried.take(needed).collect();

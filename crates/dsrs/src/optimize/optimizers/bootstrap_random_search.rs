@@ -1,4 +1,4 @@
-//! `bootstrap_random_search`: many sets of demos, and the one that does best. After DSPy's
+//! `bootstrap_random_search`: the best of many sets of demos. After DSPy's
 //! `BootstrapFewShotWithRandomSearch`.
 
 use futures_util::FutureExt;
@@ -13,12 +13,12 @@ use crate::optimize::{
 use crate::problem::{At, Problems};
 use crate::value::Payload;
 
-/// What this one has beside the members of bootstrapping.
+/// The config members in addition to those of bootstrapping.
 const OWN: [(&str, &str); 2] = [
     (
         "num_candidate_programs",
         r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 16,
-            "description": "sets of demos by chance, beside the three that are always tried"}"#,
+            "description": "random sets of demos, in addition to the three that are always tried"}"#,
     ),
     (
         "stop_at_score",
@@ -37,9 +37,9 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Makes many sets of demos as bootstrap_few_shot does, from shuffled trainsets and of \
-         different sizes, tries each on the whole valset and takes the best. Good from about fifty \
-         examples on."
+        "Makes many sets of demos like bootstrap_few_shot, from shuffled trainsets and of different \
+         sizes, evaluates each on the whole valset and selects the best. Needs about fifty examples \
+         or more."
     }
 
     fn config_schema(&self) -> Payload {
@@ -80,7 +80,7 @@ impl RandomSearch {
     async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let plans =
             [DemoRecipe::AsItWas, DemoRecipe::Labeled, DemoRecipe::Bootstrapped].into_iter();
-        // One after the other: a budget that ends then leaves whole candidates behind.
+        // Sequential, so that a spent budget leaves fully evaluated candidates.
         for plan in plans.chain((1..=self.candidates).map(DemoRecipe::Shuffled)) {
             let (candidate, origin) = self.make(bench, &plan).await?;
             let id = bench.enter(candidate, &[bench.start()], origin);

@@ -1,9 +1,8 @@
-//! `gepa`: instructions get better by reflection on what went wrong, and candidates are bred from
-//! those that are best at something. After Agrawal et al., "GEPA: Reflective Prompt Evolution Can
-//! Outperform Reinforcement Learning" (2025, arXiv 2507.19457) and its merging of candidates; the
-//! options have the names that DSPy's `GEPA` gives them. Differs from both in that a merger is tried
-//! only right after a candidate was taken, and in that the search ends once one is perfect on every
-//! example.
+//! `gepa`: improves instructions by reflection on failures; candidates descend from those that are
+//! best on some example. After Agrawal et al., "GEPA: Reflective Prompt Evolution Can Outperform
+//! Reinforcement Learning" (2025, arXiv 2507.19457) and its merging of candidates; the options have
+//! the names of DSPy's `GEPA`. Differences from both: a merge is tried only right after a candidate
+//! was accepted, and the search ends when a candidate is perfect on every example.
 
 mod merge;
 mod pareto;
@@ -39,10 +38,9 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Has an LM read what predictors did on a few examples and what the metric said of it, and \
-         write better instructions; goes on from the candidates that are best on some example, and \
-         merges those that improved different predictors. For metrics that give feedback; needs few \
-         examples."
+        "An LM reads the inputs, outputs and feedback of predictors on a few examples and writes \
+         better instructions. Continues with the candidates that are best on some example, and merges \
+         those that improved different predictors. For metrics with feedback; needs few examples."
     }
 
     fn config_schema(&self) -> Payload {
@@ -55,12 +53,12 @@ impl OptimizerFactory for Factory {
             (
                 "reflection_minibatch_size",
                 r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 3,
-                    "description": "examples of the trainset that one reflection is about"}"#,
+                    "description": "examples of the trainset in one reflection"}"#,
             ),
             (
                 "candidate_selection_strategy",
                 r#"{"enum": ["pareto", "current_best"], "default": "pareto",
-                    "description": "which candidate is mutated: one that leads on some example, by chance, or the one with the best mean"}"#,
+                    "description": "which candidate is mutated: a random one that is best on some example, or the one with the best mean"}"#,
             ),
             (
                 "component_selector",
@@ -263,7 +261,7 @@ impl<'s> GepaSearch<'s> {
         let parents = [self.pool.id(one), self.pool.id(other)];
         let ancestor = self.pool.id(ancestor);
         let origin = format!(
-            "merger of candidates {} and {}, which come of {}",
+            "merge of candidates {} and {}, which descend from {}",
             parents[0].0, parents[1].0, ancestor.0
         );
         let id = self.bench.enter(merged, &parents, origin);

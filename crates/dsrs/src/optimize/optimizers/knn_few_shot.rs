@@ -25,27 +25,27 @@ const PROPERTIES: [(&str, &str); 5] = [
     (
         "k",
         r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 3,
-            "description": "demos that each call is shown"}"#,
+            "description": "demos shown to each call"}"#,
     ),
     (
         "model",
         r#"{"type": "string",
-            "description": "the alias of an embedding model; the only one there is, if not said"}"#,
+            "description": "the alias of an embedding model; by default the only one"}"#,
     ),
     (
         "max_pool",
         r#"{"type": "integer", "minimum": 1, "maximum": 2000, "default": 200,
-            "description": "examples of the trainset that demos are chosen from, at most"}"#,
+            "description": "examples of the trainset in the pool, at most"}"#,
     ),
     (
         "bootstrap",
         r#"{"type": "boolean", "default": true,
-            "description": "whether the program is run on the pool, so that what its predictors did where it went well are the demos"}"#,
+            "description": "whether the program runs on the pool, so that calls of successful runs become demos"}"#,
     ),
     (
         "metric_threshold",
         r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1,
-            "description": "the score from which on a rollout has gone well"}"#,
+            "description": "the score from which a rollout counts as successful"}"#,
     ),
 ];
 
@@ -59,9 +59,9 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Keeps many demos and shows each call those whose inputs are nearest to its own, by an \
-         embedding model. Good where inputs differ much from each other; each call of a predictor \
-         then takes a request to the embedding model, too."
+        "Stores many demos and shows each call those whose inputs are nearest to its own, by an \
+         embedding model. For inputs that differ much from each other; each call of a predictor \
+         then also needs a request to the embedding model."
     }
 
     fn config_schema(&self) -> Payload {
@@ -142,13 +142,13 @@ impl KnnFewShot {
             [] => "no embedding model is configured; configure one (`embedding = true`)".to_owned(),
             several => {
                 let names: Vec<_> = several.iter().map(|alias| format!("`{alias}`")).collect();
-                format!("say which embedding model in `model`: {}", names.join(", "))
+                format!("name one embedding model in `model`: {}", names.join(", "))
             }
         };
         Err(EarlyStop::Failed(format!("knn_few_shot: {why}").into()))
     }
 
-    /// The examples that demos are made of, in the order of the trainset.
+    /// The examples of the pool, in the order of the trainset.
     fn pool<'b>(&self, bench: &'b Workbench) -> Vec<&'b Example> {
         let mut places: Vec<usize> = (0..bench.train().len()).collect();
         bench.rng("pool").shuffle(&mut places);
@@ -207,7 +207,7 @@ fn take(rollout: &Rollout, place: usize, parts: &mut [PredictorPool]) {
     }
 }
 
-/// The vectors of inputs that are known so far.
+/// The known vectors of inputs.
 struct Space<'b> {
     bench: &'b Workbench,
     model: Arc<str>,
@@ -235,7 +235,7 @@ impl<'b> Space<'b> {
         let vectors = Vectors::of(&rows).filter(|vectors| vectors.len() == demos.len());
         let vectors = vectors.ok_or_else(|| {
             EarlyStop::Failed(
-                format!("the model `{}` gave vectors of several lengths", self.model).into(),
+                format!("the model `{}` returned vectors of several lengths", self.model).into(),
             )
         })?;
         Ok(Some((demos, vectors)))

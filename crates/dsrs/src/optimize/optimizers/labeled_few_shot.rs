@@ -23,8 +23,8 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Gives every predictor examples of the trainset as demos, chosen by chance. Calls no LM to \
-         find them; the candidate is then measured once."
+        "Gives every predictor random examples of the trainset as demos. Calls no LM to select them; \
+         the candidate is then evaluated once."
     }
 
     fn config_schema(&self) -> Payload {

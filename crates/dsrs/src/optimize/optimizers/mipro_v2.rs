@@ -1,6 +1,6 @@
-//! `mipro_v2`: instructions that an LM writes from what is known of data and program, and sets of
-//! demos, of which a Bayesian search finds the best combination. After DSPy's `MIPROv2` (Opsahl-Ong et
-//! al. 2024, arXiv 2406.11695).
+//! `mipro_v2`: a Bayesian search for the best combination of sets of demos and instructions that an
+//! LM writes from descriptions of data and program. After DSPy's `MIPROv2` (Opsahl-Ong et al. 2024,
+//! arXiv 2406.11695).
 
 mod demos;
 mod ground;
@@ -30,47 +30,47 @@ use crate::optimize::{
 use crate::problem::{At, Code, Problem, Problems};
 use crate::value::Payload;
 
-/// What this one has beside members of bootstrapping.
+/// The config members in addition to those of bootstrapping.
 const OWN: [(&str, &str); 12] = [
     (
         "auto",
         r#"{"enum": ["light", "medium", "heavy", null], "default": "light",
-            "description": "how much is done: 6, 12 or 18 sets of demos and half as many instructions of each predictor, valsets of at most 100, 300 or 1000 examples. Not with `num_candidates` or `num_trials`"}"#,
+            "description": "the effort: 6, 12 or 18 sets of demos and half as many instructions of each predictor, valsets of at most 100, 300 or 1000 examples. Not with `num_candidates` or `num_trials`"}"#,
     ),
     (
         "num_candidates",
         r#"{"type": "integer", "minimum": 1, "maximum": 200,
-            "description": "instructions, and sets of demos, of each predictor, what it has counted in"}"#,
+            "description": "instructions, and sets of demos, of each predictor, including its current ones"}"#,
     ),
     (
         "num_trials",
         r#"{"type": "integer", "minimum": 1, "maximum": 10000,
-            "description": "combinations that are tried; if not said, as many as there are predictors and candidates to find the best of"}"#,
+            "description": "combinations to try; by default a number that depends on predictors and candidates"}"#,
     ),
     (
         "minibatch",
         r#"{"type": "boolean",
-            "description": "whether combinations are tried on a part of the valset first; if not said, where the valset has more than 50 examples"}"#,
+            "description": "whether combinations are tried on a part of the valset first; by default if the valset has more than 50 examples"}"#,
     ),
     (
         "minibatch_size",
         r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 35,
-            "description": "examples that a combination is tried on at a time; where the valset has no more, on all of them"}"#,
+            "description": "examples of a minibatch; a smaller valset is always used whole"}"#,
     ),
     (
         "minibatch_full_eval_steps",
         r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 5,
-            "description": "after so many minibatches, the most promising combination is tried on the whole valset"}"#,
+            "description": "minibatches between evaluations of the most promising combination on the whole valset"}"#,
     ),
     (
         "init_temperature",
         r#"{"type": "number", "minimum": 0, "maximum": 2, "default": 1,
-            "description": "the temperature at which instructions are written"}"#,
+            "description": "the temperature of the LM that writes instructions"}"#,
     ),
     (
         "view_data_batch_size",
         r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 10,
-            "description": "examples of the trainset that an LM looks at together, to sum up what they are like"}"#,
+            "description": "examples of the trainset per request for the summary"}"#,
     ),
     (
         "data_aware_proposer",
@@ -80,17 +80,17 @@ const OWN: [(&str, &str); 12] = [
     (
         "program_aware_proposer",
         r#"{"type": "boolean", "default": true,
-            "description": "whether they are written from what the program is, and what the predictor is there for"}"#,
+            "description": "whether instructions are written from a description of the program and the role of the predictor"}"#,
     ),
     (
         "fewshot_aware_proposer",
         r#"{"type": "boolean", "default": true,
-            "description": "whether they are written from demos of the predictor"}"#,
+            "description": "whether instructions are written from demos of the predictor"}"#,
     ),
     (
         "tip_aware_proposer",
         r#"{"type": "boolean", "default": true,
-            "description": "whether each is written by another tip"}"#,
+            "description": "whether each instruction is written with a different tip"}"#,
     ),
 ];
 
@@ -110,17 +110,17 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Has an LM write instructions from a summary of the trainset, a description of the program \
-         and demos, bootstraps sets of demos, and searches for the best combination for all \
-         predictors together, on minibatches of the valset. Without demos where both of their \
-         counts are 0. Good from about a hundred examples and a thousand calls on."
+        "An LM writes instructions from a summary of the trainset, a description of the program and \
+         demos. Bootstraps sets of demos, and searches for the best combination for all predictors \
+         together, on minibatches of the valset. Optimizes only instructions if both counts of \
+         demos are 0. Needs about a hundred examples and a thousand calls or more."
     }
 
     fn config_schema(&self) -> Payload {
         let labeled = (
             "max_labeled_demos",
             r#"{"type": "integer", "minimum": 0, "maximum": 256, "default": 4,
-                "description": "demos of each predictor in all, the rest straight from examples"}"#,
+                "description": "demos of each predictor in total; the rest are labeled examples"}"#,
         );
         let shared = PROPERTIES.into_iter().filter(|(name, _)| *name != labeled.0);
         let members: Vec<_> = OWN.into_iter().chain(shared).chain([labeled]).collect();

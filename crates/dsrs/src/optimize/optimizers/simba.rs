@@ -1,10 +1,9 @@
-//! `simba`: on one minibatch after the other, programs are tried several times at each example;
-//! where the tries differ most, something is learned: a good one becomes a demo, or an LM compares
-//! it with a bad one and writes a rule. After DSPy's `SIMBA` (stochastic introspective mini-batch
-//! ascent), with its option names. Differs from it in four things: the best of each step is tried on
-//! the whole valset at once, so that a budget that ends leaves something behind, and nothing waits
-//! for the last step; the program that the search begins with has a mean, that of its first tries;
-//! a run that scored 0 is no demo; and perfect tries lead to no rule.
+//! `simba`: processes minibatches and tries programs several times on each example. It learns from
+//! the examples whose tries differ most: a good try becomes a demo, or an LM compares it with a bad
+//! one and writes a rule. After DSPy's `SIMBA` (stochastic introspective mini-batch ascent), with
+//! its option names. Differences: the best candidate of each step is evaluated on the whole valset
+//! at once, so that a spent budget leaves a result; the initial program has the mean of its first
+//! tries; a run with score 0 becomes no demo; and perfect tries lead to no rule.
 
 mod buckets;
 mod demos;
@@ -40,8 +39,8 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Tries programs several times at the examples of a minibatch, and learns where the tries \
-         differ most: a good one becomes a demo, or an LM says what made it better than a bad one. \
+        "Tries programs several times on the examples of a minibatch and learns where the tries \
+         differ most: a good try becomes a demo, or an LM explains why it was better than a bad one. \
          For many examples and programs whose answers vary."
     }
 
@@ -55,28 +54,28 @@ impl OptimizerFactory for Factory {
             (
                 "num_candidates",
                 r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 6,
-                    "description": "tries at each example, and new candidates of each step"}"#,
+                    "description": "tries of each example, and new candidates of each step"}"#,
             ),
             ("max_steps", r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 8}"#),
             (
                 "max_demos",
                 r#"{"type": "integer", "minimum": 0, "maximum": 64, "default": 4,
-                    "description": "demos that a predictor holds before some are dropped; 0 for rules only"}"#,
+                    "description": "demos of a predictor before some are dropped; 0 for rules only"}"#,
             ),
             (
                 "demo_input_field_maxlen",
                 r#"{"type": "integer", "minimum": 1, "default": 100000,
-                    "description": "characters of an input in a demo"}"#,
+                    "description": "maximum characters of an input in a demo"}"#,
             ),
             (
                 "temperature_for_sampling",
                 r#"{"type": "number", "minimum": 0, "default": 0.2,
-                    "description": "how readily worse programs are drawn for tries"}"#,
+                    "description": "how often lower-scored programs are drawn for tries"}"#,
             ),
             (
                 "temperature_for_candidates",
                 r#"{"type": "number", "minimum": 0, "default": 0.2,
-                    "description": "how readily worse programs are drawn to be changed"}"#,
+                    "description": "how often lower-scored programs are drawn to be changed"}"#,
             ),
         ])
     }

@@ -2,11 +2,11 @@
 //! inserts and removes nodes; each graph is checked like a posted one. Another optimizer can then
 //! optimize the prompts of the best graph, in turns.
 //!
-//! The idea that the workflow itself is what one searches is that of ADAS (Hu et al. 2024) and AFlow
-//! (Zhang et al. 2024), where an LM writes code; here the moves are few and typed, so that nothing
-//! has to be asked for them, and every candidate is a graph that runs. Turns of structure and prompts
-//! are those of multi-agent system search (MASS, Zhou et al. 2025). The moves of a turn compete by
-//! successive halving (Jamieson & Talwalkar 2016). Knows other optimizers by the registry alone.
+//! Searching workflows is the idea of ADAS (Hu et al. 2024) and AFlow (Zhang et al. 2024), where an
+//! LM writes code. Here the moves are few and typed, need no LM, and every candidate is a valid
+//! graph. Alternating structure and prompts is the idea of multi-agent system search (MASS, Zhou et
+//! al. 2025). The moves of a round compete by successive halving (Jamieson & Talwalkar 2016). Knows
+//! other optimizers by the registry alone.
 
 mod choices;
 mod inherit;
@@ -43,9 +43,9 @@ impl OptimizerFactory for Factory {
     }
 
     fn description(&self) -> &'static str {
-        "Changes the graph itself: tries other strategies for its nodes, puts in nodes that plan, \
-         rewrite or revise, takes out those that do not help. Inputs and outputs stay. In turns with \
-         an optimizer of prompts, if one is named; weighs cost, if asked."
+        "Changes the graph itself: tries other strategies for its nodes, adds nodes that plan, rewrite \
+         or revise, and removes nodes that do not help. Inputs and outputs stay. Can alternate with \
+         an optimizer of prompts and weigh cost."
     }
 
     fn config_schema(&self) -> Payload {
@@ -123,14 +123,14 @@ impl StrategySearch {
         let EnteredMoves { to_try, unfit, left } =
             moves::enter(self, bench, parents, round).await?;
         bench.phase(&format!(
-            "round {round}: {} changes of the graph; {unfit} do not check, {left} are left out",
+            "round {round}: {} changes of the graph; {unfit} invalid, {left} skipped",
             to_try.len()
         ));
         let Some(best) = parents.first() else { return Ok(Vec::new()) };
         self.race.run(bench, *best, to_try, round).await
     }
 
-    /// The best candidates on the whole valset; of equals those that use less.
+    /// The best candidates on the whole valset; cheaper ones first if equal.
     fn best_of(
         &self,
         bench: &Workbench,

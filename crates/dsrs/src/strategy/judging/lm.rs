@@ -80,7 +80,7 @@ impl LmJudge {
         let module = match module {
             Ok(module) => InnerModule::under(JUDGE, module),
             Err(found) => {
-                problems.extend(found);
+                problems.append(found);
                 return Err(problems);
             }
         };
@@ -99,7 +99,7 @@ impl LmJudge {
             Ok(feeds) if problems.is_empty() => Ok(Self { module, score, feedback, feeds }),
             Ok(_) => Err(problems),
             Err(found) => {
-                problems.extend(found);
+                problems.append(found);
                 Err(problems)
             }
         }

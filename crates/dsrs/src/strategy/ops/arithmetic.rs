@@ -41,7 +41,7 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
 })) }
 
 fn sides() -> Payload {
-    let side = r#"{"type": "number", "description": "fixes this side; it is no input then"}"#;
+    let side = r#"{"type": "number", "description": "a constant for this side, which is then not an input"}"#;
     config_schema([(LEFT, schema(side)), (RIGHT, schema(side))], &[])
 }
 

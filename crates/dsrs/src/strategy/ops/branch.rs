@@ -89,7 +89,7 @@ impl OpFactory for Factory {
             }
             (then, otherwise) => {
                 let mut problems = then.err().unwrap_or_default();
-                problems.extend(otherwise.err().unwrap_or_default());
+                problems.append(otherwise.err().unwrap_or_default());
                 Err(problems)
             }
         }

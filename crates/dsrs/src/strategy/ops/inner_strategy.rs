@@ -23,7 +23,7 @@ pub(super) fn inner_schema(description: &str) -> Payload {
         (
             SIGNATURE,
             schema(
-                r#"{"type": ["string", "object"], "description": "its signature; leave it out for an op and for a strategy that brings its own"}"#,
+                r#"{"type": ["string", "object"], "description": "its signature; omit it for an op and for a strategy with its own"}"#,
             ),
         ),
         (CONFIG, schema(r#"{"type": "object", "description": "its config"}"#)),
@@ -66,7 +66,7 @@ impl InnerStrategy {
             return Ok(Self { path, kind: InnerKind::Strategy(InnerModule::under(path, module)) });
         };
         if posted.is_some() {
-            let detail = "the types of an op follow from its inputs; leave `signature` out";
+            let detail = "the types of an op are inferred from its inputs; omit `signature`";
             return Err(problem(&at, Code::InvalidSignature, detail));
         }
         let (name, types) = (op.name(), OnceLock::new());
@@ -140,8 +140,7 @@ fn signature(
     let own = factory.own_signature(env, config, at).transpose()?;
     let text = match (&own, posted) {
         (Some(own), Some(posted)) if own != posted => {
-            let detail =
-                "this strategy brings its own signature, and this one differs; leave it out";
+            let detail = "this strategy has its own signature, and this one differs; omit it";
             return Err(problem(at, Code::InvalidSignature, detail));
         }
         (Some(own), _) => own,

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use tokio::time::Instant;
 
 use super::inner_strategy::{InnerStrategy, inner_schema, inputs_of};
-use super::provenance::{APART, input};
+use super::provenance::{MAX_TRACKED_PARTS, input};
 use super::{Container, container, failed, invalid, too_large};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind, SpanKind, SpanStatus};
 use crate::problem::{At, Code, Problems};
@@ -364,7 +364,7 @@ impl DynModule for MapModule {
         };
         let output = Selection::new(vec![output.clone()]);
         match within.split_first() {
-            None if batch.items().len() > APART => Sources::all(&self.schema),
+            None if batch.items().len() > MAX_TRACKED_PARTS => Sources::all(&self.schema),
             None => self.sources_of_all(call, &batch, &output),
             Some((step, rest)) => match batch.position(step) {
                 Some(position) => self.sources_of(call, &batch, position, &output.then(&rest)),

@@ -4,7 +4,7 @@ use crate::strategy::Flow;
 use crate::value::{Fields, Payload, Selection, SelectionStep};
 
 /// The most parts of one value that are traced separately; larger values are traced as a whole.
-pub(super) const APART: usize = 1_000;
+pub(super) const MAX_TRACKED_PARTS: usize = 1_000;
 
 /// All of an input.
 pub(super) fn input(name: &str) -> Selection {
@@ -28,5 +28,5 @@ pub(super) fn all(inputs: &Fields) -> Vec<Flow> {
 
 /// Traces each part separately, if there are not too many.
 pub(super) fn each(inputs: &Fields, parts: usize, flows: impl FnOnce() -> Vec<Flow>) -> Vec<Flow> {
-    if parts > APART { all(inputs) } else { flows() }
+    if parts > MAX_TRACKED_PARTS { all(inputs) } else { flows() }
 }

@@ -84,10 +84,10 @@ impl SlotTemplate {
             match within.type_in(&given.type_of(name)) {
                 Err(error) => {
                     let detail = format!("`{{{}}}`: {error}", shown(name, within));
-                    problems.extend(invalid(at, member, Code::UnknownField, detail));
+                    problems.append(invalid(at, member, Code::UnknownField, detail));
                 }
                 Ok(ty) if !spec.accepts(&ty) => {
-                    problems.extend(invalid(
+                    problems.append(invalid(
                         at,
                         member,
                         Code::TypeMismatch,

@@ -55,7 +55,7 @@ impl Coder {
                 Err(error) => error,
             };
             if left == 0 {
-                return Err(self.given_up(&error));
+                return Err(self.abandoned(&error));
             }
             let mut again = input.clone();
             again.insert(prompt::PREVIOUS.into(), Payload::Str(code));
@@ -116,7 +116,7 @@ impl Coder {
         }
     }
 
-    fn given_up(&self, error: &SandboxError) -> PredictError {
+    fn abandoned(&self, error: &SandboxError) -> PredictError {
         let tried = match self.max_iters {
             1 => "the LM's program failed".to_owned(),
             most => format!("{most} programs of the LM failed, the last one"),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_taken_out_of_its_fence() {
+    fn a_program_is_extracted_from_its_fence() {
         assert_eq!(code("x = 1\nx"), "x = 1\nx");
         assert_eq!(code("```python\nx = 1\n  \nx\n```"), "x = 1\n  \nx");
         assert_eq!(code("Here it is:\n```\nx\n```\nDone."), "x");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_what_was_printed_and_then_the_value() {
+    fn a_result_is_the_printed_text_followed_by_the_value() {
         let out = |printed: &str, value: Payload| {
             result_text(&SandboxOutput { printed: printed.into(), value })
         };

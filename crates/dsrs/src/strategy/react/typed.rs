@@ -224,12 +224,12 @@ impl<S: Signature> ReActBuilder<S> {
     /// name of an added field.
     pub fn build(mut self) -> Result<ReAct<S>, Problems> {
         let base = SignatureSchema::of::<S>();
-        self.problems.extend(prompt::check_names(&base, &At::Root).err().into_iter().flatten());
+        self.problems.append(prompt::check_names(&base, &At::Root).err().unwrap_or_default());
         let extract = with_reasoning(&prompt::extract(&base), &At::Root);
         let extract = match extract {
             Ok(extract) if self.problems.is_empty() => extract,
             outcome => {
-                self.problems.extend(outcome.err().into_iter().flatten());
+                self.problems.append(outcome.err().unwrap_or_default());
                 return Err(self.problems);
             }
         };

@@ -1,6 +1,7 @@
 //! Adds the `$defs` of a JSON Schema to the definitions of the graph. An identical definition is
 //! shared; one whose name is taken by another gets a new name.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -8,8 +9,9 @@ use indexmap::IndexMap;
 use super::keywords::group;
 use super::reader::SchemaReader;
 use super::references::{InlineDefinition, SchemaReferences, at_path};
-use crate::problem::{At, Problems};
+use crate::problem::{At, Code, Problems};
 use crate::types::names::{definition_name, legal_name};
+use crate::types::scope::too_many;
 use crate::types::{TypeDef, TypeIR, TypeScope};
 use crate::value::{Map, Payload};
 
@@ -37,6 +39,10 @@ pub(super) fn add_definitions(
     problems: &mut Problems,
 ) -> (SchemaReferences, Option<TypeDef>) {
     let mut entries = entries(map, at, problems);
+    if let Some(entry) = scope.excess(entries.iter()) {
+        at_path(at, &entry.path, |place| problems.add(place, Code::TooLarge, too_many()));
+        return (SchemaReferences::default(), None);
+    }
     let mut inlined = IndexMap::new();
     loop {
         let mut attempt = scope.clone();
@@ -61,7 +67,7 @@ pub(super) fn add_definitions(
         if clashes.is_empty() {
             let own_body = define_all(&entries, refs.clone(), bodies, own, &mut attempt, at);
             *scope = attempt;
-            problems.extend(found);
+            problems.append(found);
             return (refs, own_body);
         }
         for index in clashes {
@@ -98,8 +104,9 @@ fn entries<'v>(map: &'v Map, at: &At<'_>, problems: &mut Problems) -> Vec<Defini
     }
     let mut elsewhere = Vec::new();
     map.values().for_each(|member| references(member, &mut elsewhere));
+    let mut known: HashSet<String> = found.iter().map(|entry| entry.pointer.clone()).collect();
     for pointer in elsewhere {
-        if !found.iter().any(|entry| entry.pointer == pointer) {
+        if known.insert(pointer.to_owned()) {
             found.extend(entry_elsewhere(map, pointer));
         }
     }
@@ -169,16 +176,18 @@ fn name_all(
     own: Option<(&str, &Arc<str>)>,
 ) -> SchemaReferences {
     let mut names: IndexMap<String, Arc<str>> = IndexMap::new();
+    let mut taken: HashSet<Arc<str>> = HashSet::new();
     for entry in entries.iter_mut() {
         let name = match own {
             Some((_, name)) if entry.is(own) => name.clone(),
             _ => {
-                while names.values().any(|taken| *taken == entry.name()) {
+                while taken.contains(&entry.name()) {
                     entry.count += 1;
                 }
                 entry.name()
             }
         };
+        taken.insert(name.clone());
         names.insert(entry.pointer.clone(), name);
     }
     SchemaReferences { names, ..SchemaReferences::default() }

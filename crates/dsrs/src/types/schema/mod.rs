@@ -175,7 +175,7 @@ fn read_recursive(
             attempt.define(name.clone(), def, at);
         }
         *scope = attempt;
-        problems.extend(found);
+        problems.append(found);
         scope.settle(problems);
         return Some((TypeIR::Named(name), notes.unwrap_or_default()));
     }

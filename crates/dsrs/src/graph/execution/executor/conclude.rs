@@ -143,8 +143,8 @@ impl Execution<'_> {
         Some(RunError { node: Some(node), error })
     }
 
-    /// Releases the followers of a node. A follower that is not pending completed in an earlier attempt;
-    /// that happens behind ops, which are computed again.
+    /// Releases the followers of a node. A follower that is not pending completed in an earlier
+    /// attempt; that happens after ops, which are computed again.
     pub(super) fn release(&mut self, index: usize) {
         let program = self.program;
         for &follower in &program.plan.nodes[index].followers {

@@ -48,8 +48,8 @@ pub(super) fn mergers(
     found
 }
 
-/// Merges two candidates by predictor: takes the changed state, and the better candidate's if both
-/// changed it. Returns `None` unless each changed something that the other did not.
+/// Merges two candidates by predictor: uses the changed state, and that of the better candidate if
+/// both changed it. Returns `None` unless each changed something that the other did not.
 fn merged(
     [one, other, ancestor]: &[Arc<Candidate>; 3],
     paths: &[Arc<str>],
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merger_takes_changed_states_and_prefers_the_better_parent() {
+    fn a_merge_uses_changed_states_and_prefers_the_better_parent() {
         let (one, other, ancestor) = (["A", "b", "C"], ["a", "B", "D"], ["a", "b", "c"]);
         assert_eq!(merge(one, other, ancestor, true).as_deref(), Some("A B C"));
         assert_eq!(merge(one, other, ancestor, false).as_deref(), Some("A B D"));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_only_one_parent_need_no_merger() {
+    fn changes_of_only_one_parent_need_no_merge() {
         assert_eq!(merge(["A", "B", "c"], ["C", "b", "c"], ["a", "b", "c"], true), None);
         assert_eq!(merge(["A", "b", "c"], ["B", "b", "c"], ["a", "b", "c"], true), None);
     }

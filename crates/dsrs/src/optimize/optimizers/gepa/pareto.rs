@@ -10,8 +10,8 @@ pub(super) struct Leader {
     pub(super) leads: usize,
 }
 
-/// The frontier of candidates, each with its score on every example. On it are those that lead on
-/// some example and that none dominates. Of equals the first is on it.
+/// The frontier of candidates, each with its score on every example. It contains the candidates
+/// that are best on some example and that no other dominates; of equal candidates, only the first.
 pub(super) fn frontier(scores: &[&[f64]]) -> Vec<Leader> {
     let best = best(scores);
     let leader = |(at, scores): (usize, &&[f64])| {

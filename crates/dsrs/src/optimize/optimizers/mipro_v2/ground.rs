@@ -83,7 +83,7 @@ pub(super) fn asks(task: &str, inputs: &[(&str, &str)], output: (&str, &str)) ->
     }
 }
 
-/// What an LM found out about data and program; `None` where it was not asked or did not answer.
+/// Descriptions of data and program by an LM; `None` if not requested or not answered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Grounds {
     /// A summary of the trainset.

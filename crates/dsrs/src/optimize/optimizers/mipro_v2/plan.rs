@@ -1,10 +1,10 @@
-//! How much is done: what a config says, and what of it holds for a program and a valset. Knows
-//! counts, and nothing of what is counted.
+//! The effort of a search: the counts of a config, adapted to a program and a valset. Knows counts
+//! only.
 
 use crate::optimize::optimizers::config::{count, member};
 use crate::value::Payload;
 
-/// Valsets up to this size are tried whole each time, unless minibatches are asked for.
+/// Valsets up to this size are always used whole, unless the config requests minibatches.
 const SMALL_VALSET: usize = 50;
 
 /// How much there is of everything, by the name of a preset.
@@ -21,7 +21,7 @@ const PRESETS: [Preset; 3] = [
     Preset { name: "heavy", candidates: 18, val: 1_000 },
 ];
 
-/// What a config says of how much is done.
+/// The effort that a config requests.
 #[derive(Clone, Debug)]
 pub(super) struct Extent {
     preset: Option<usize>,
@@ -32,34 +32,34 @@ pub(super) struct Extent {
     full_eval_steps: usize,
 }
 
-/// What is done.
+/// The counts of one search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MiproPlan {
     /// DemoSets of demos of each predictor, at most.
     pub(super) demo_sets: usize,
-    /// Instructions of each predictor, at most, the one that it has counted in.
+    /// Maximum instructions of each predictor, including its current one.
     pub(super) instructions: usize,
     /// Combinations that are tried.
     pub(super) trials: usize,
-    /// Of these, so many by chance.
+    /// The number of random ones among these.
     pub(super) startup: usize,
     /// Examples of the valset that candidates are chosen by, at most.
     pub(super) val: usize,
-    /// On how many examples a combination is tried at a time; without it on all of them.
+    /// The minibatches; without them every trial uses the whole valset.
     pub(super) minibatch: Option<Minibatch>,
 }
 
 /// How combinations are tried on some examples first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Minibatch {
-    /// How many examples at a time.
+    /// The number of examples.
     pub(super) size: usize,
-    /// After so many trials, the most promising combination is tried on all examples.
+    /// Trials between full evaluations of the most promising combination.
     pub(super) full_eval_steps: usize,
 }
 
 impl Extent {
-    /// What a config says. A preset and counts of one's own exclude each other.
+    /// Reads a config. A preset and explicit counts exclude each other.
     pub(super) fn read(config: &Payload) -> Result<Self, &'static str> {
         let said = |name: &str| member(config, name).map(|_| count(config, name, 0));
         let (candidates, trials) = (said("num_candidates"), said("num_trials"));
@@ -67,7 +67,7 @@ impl Extent {
         let own = candidates.or(trials).is_some();
         if named.is_some() && own {
             return Err(
-                "`auto` sets `num_candidates` and `num_trials`; leave out `auto`, or those",
+                "`auto` sets `num_candidates` and `num_trials`; omit either `auto` or those",
             );
         }
         let named = named.and_then(|name| PRESETS.iter().position(|known| known.name == name));
@@ -84,8 +84,8 @@ impl Extent {
         })
     }
 
-    /// What is done for so many predictors and a valset of this size; `zero_shot` where no demos are
-    /// chosen.
+    /// The counts for a number of predictors and a size of the valset; `zero_shot` if no demos are
+    /// selected.
     pub(super) fn plan(&self, predictors: usize, zero_shot: bool, val: usize) -> MiproPlan {
         let preset = self.preset.and_then(|at| PRESETS.get(at));
         let wanted = preset.or(PRESETS.first()).map_or(1, |preset| preset.candidates);
@@ -110,7 +110,7 @@ impl Extent {
     }
 }
 
-/// As many trials as DSPy takes: more variables need more of them, and every candidate is to come up.
+/// The number of trials in DSPy: more variables need more trials, and every candidate must occur.
 fn recommended(variables: usize, candidates: usize) -> usize {
     let bits = (candidates.max(1) as f64).log2();
     let searched = 2.0 * variables as f64 * bits;
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_say_how_much_is_done() {
+    fn presets_set_the_effort() {
         let light = plan("{}", 1, false, 2_000);
         assert_eq!((light.demo_sets, light.instructions, light.trials), (6, 3, 10));
         assert_eq!((light.val, light.startup), (100, 3));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_ones_own_take_the_whole_valset() {
+    fn explicit_counts_use_the_whole_valset() {
         let own = plan(r#"{"num_candidates": 4, "num_trials": 30}"#, 1, false, 2_000);
         assert_eq!((own.demo_sets, own.instructions, own.trials, own.val), (4, 4, 30, 2_000));
         assert_eq!(own.startup, 10);

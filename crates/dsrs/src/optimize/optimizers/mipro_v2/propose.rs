@@ -123,8 +123,8 @@ impl Proposer<'_> {
             ("instruction_so_far", Some(wanted.now.clone())),
             ("tip", tip.filter(|tip| !tip.is_empty()).map(Arc::from)),
         ];
-        let told = known.into_iter().filter_map(|(name, text)| Some((name.into(), text?)));
-        told.map(|(name, text)| (name, Payload::Str(text))).collect()
+        let inputs = known.into_iter().filter_map(|(name, text)| Some((name.into(), text?)));
+        inputs.map(|(name, text)| (name, Payload::Str(text))).collect()
     }
 }
 

@@ -1,11 +1,11 @@
-//! Which combination of choices to try next: the tree-structured Parzen estimator for choices that
-//! have no order. Knows numbers, and nothing of what is chosen or of how it is tried.
+//! Proposes the next combination of choices: the tree-structured Parzen estimator for unordered
+//! choices. Knows numbers only.
 //!
-//! Of what was tried, a few count as good. Two densities are made, of the good and of the others; from
-//! that of the good, combinations are drawn, and the one is taken that is likeliest to be good rather
-//! than not (J. Bergstra et al., *Algorithms for Hyper-Parameter Optimization*, NIPS 2011). All choices
-//! are drawn together, so that what is good only together is found together, as S. Falkner et al. have
-//! it (BOHB, ICML 2018) and Optuna's multivariate sampler.
+//! A fraction of the trials counts as good. The estimator builds two densities, of the good trials
+//! and of the others. It draws combinations from the first and selects the one with the best ratio
+//! of both (J. Bergstra et al., *Algorithms for Hyper-Parameter Optimization*, NIPS 2011). All
+//! choices are drawn together, as in BOHB (S. Falkner et al., ICML 2018) and Optuna's multivariate
+//! sampler, so that dependent choices are found.
 
 use fastrand::Rng;
 
@@ -15,24 +15,23 @@ pub(super) type Combo = Vec<usize>;
 /// A combination that was tried, and how good it was: more is better.
 pub(super) type ScoredCombo = (Combo, f64);
 
-/// The part of what was tried that counts as good.
+/// The fraction of trials that counts as good.
 const GOOD: f64 = 0.15;
 
 /// How many count as good, at most.
 const MOST_GOOD: usize = 25;
 
-/// What a density knows beforehand, that all choices are alike, weighs as much as so many that were
-/// tried.
+/// The weight of the uniform prior of a density, in trials.
 const PRIOR: f64 = 1.0;
 
-/// How many combinations are drawn, of which the one that promises most is taken.
+/// The number of combinations drawn for one proposal.
 const DRAWN: usize = 24;
 
 /// The space of combinations, and how it is searched.
 pub(super) struct Tpe {
     /// How many choices each variable has; one at least.
     pub(super) choices: Vec<usize>,
-    /// Until so many were tried, chance alone decides.
+    /// The number of random trials at the start.
     pub(super) startup: usize,
 }
 
@@ -43,7 +42,7 @@ struct Density<'t> {
 }
 
 impl Tpe {
-    /// The combination to try next; none of those that are closed, and `None` when all are.
+    /// The next combination, except excluded ones; `None` if all are excluded.
     pub(super) fn next(
         &self,
         rng: &mut Rng,
@@ -55,7 +54,7 @@ impl Tpe {
             return self.first_free(rng, free);
         }
         let mut ranked: Vec<&ScoredCombo> = tried.iter().collect();
-        // Stable: of equals, what was tried first counts as better.
+        // Stable: of equal trials, the earlier one counts as better.
         ranked.sort_by(|one, other| other.1.total_cmp(&one.1));
         let good = ((GOOD * ranked.len() as f64).ceil() as usize).clamp(1, MOST_GOOD);
         let (above, below) = ranked.split_at(good.min(ranked.len()));
@@ -90,7 +89,7 @@ impl Tpe {
         }
     }
 
-    /// The combination after this one; after the last comes the first.
+    /// The following combination; the first follows the last.
     fn count_up(&self, combo: &mut Combo) {
         for (digit, count) in combo.iter_mut().zip(&self.choices) {
             *digit = (*digit + 1) % count;
@@ -102,7 +101,7 @@ impl Tpe {
 }
 
 impl Density<'_> {
-    /// What every choice of a kernel weighs beside the one that was tried.
+    /// The weight of every choice in a kernel except the tried one.
     fn floor(&self) -> f64 {
         PRIOR / (self.kernels.len() + 1) as f64
     }

@@ -1,6 +1,6 @@
-//! The search: combinations of instructions and demos are tried one after the other, each chosen by
-//! how those before it did; the most promising are tried on the whole valset. Knows nothing of where
-//! instructions and demos come from.
+//! The search: tries combinations of instructions and demos one after the other; each depends on
+//! the results of those before. The most promising are evaluated on the whole valset. Knows nothing
+//! of the origin of instructions and demos.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::plan::{Minibatch, MiproPlan};
 use super::tpe::{Combo, ScoredCombo, Tpe};
 use crate::optimize::{Candidate, EarlyStop, Trial, TrialId, Workbench};
 
-/// What may be chosen for one predictor. The first of each is what it has now.
+/// The choices for one predictor. The first of each is the current one.
 pub(super) struct PredictorChoices {
     pub(super) path: Arc<str>,
     pub(super) instructions: Vec<Arc<str>>,
@@ -26,7 +26,7 @@ pub(super) struct TrialSearch<'s> {
 }
 
 impl<'s> TrialSearch<'s> {
-    /// Begins with the program as it is, on the whole valset.
+    /// Starts with the original program on the whole valset.
     pub(super) async fn begin(
         bench: &'s Workbench,
         choices: &'s [PredictorChoices],
@@ -64,8 +64,8 @@ impl<'s> TrialSearch<'s> {
         Ok(self.bench.best().map_or(self.bench.start(), |best| best.id))
     }
 
-    /// Another combination, and its candidate: one that was not tried yet, or, where all were, one
-    /// that is not known on the whole valset.
+    /// Another combination and its candidate: an untried one, or, if all were tried, one without a
+    /// full evaluation.
     fn next(&self, number: usize) -> Option<(Combo, TrialId)> {
         let (mut tried, mut known): (Vec<ScoredCombo>, Vec<Combo>) = (Vec::new(), Vec::new());
         for (combo, id) in &self.tried {
@@ -100,8 +100,7 @@ impl<'s> TrialSearch<'s> {
         (candidate, changes.join("; "))
     }
 
-    /// Tries that combination on the whole valset that did best on parts of it, of those that were
-    /// not tried on the whole yet.
+    /// Evaluates the best combination without a full evaluation on the whole valset.
     async fn try_most_promising(&self) -> Result<(), EarlyStop> {
         let open = self.tried.iter().filter_map(|(_, id)| self.bench.trial(*id));
         let open = open.filter(|trial| trial.full.is_none());
@@ -116,8 +115,8 @@ impl<'s> TrialSearch<'s> {
     }
 }
 
-/// How good a candidate is, as far as is known: what it did on the whole valset, or else the mean over
-/// all parts that it was tried on.
+/// The known score of a candidate: its mean on the whole valset, or else the mean over its
+/// minibatches.
 fn estimate(trial: &Trial) -> f64 {
     if let Some(full) = trial.full {
         return full.objective;

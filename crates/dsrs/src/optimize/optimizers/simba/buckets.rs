@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_most_comes_first_then_the_best_then_the_rare_success() {
+    fn buckets_are_ordered_by_gap_then_best_then_rarity() {
         let found = buckets(
             [[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.2, 0.6, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
                 .iter()

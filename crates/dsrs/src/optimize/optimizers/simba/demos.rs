@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_places_are_taken_one_at_least_is_made_free_for_all_predictors_alike() {
+    fn full_predictors_drop_at_least_one_demo_at_the_same_positions() {
         for seed in 0..50 {
             let mut rng = fastrand::Rng::with_seed(seed);
             let thinned = thinned(&candidate(4), 4, &mut rng);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inputs_of_a_demo_are_cut_between_characters() {
+    fn inputs_of_demos_are_truncated_between_characters() {
         let mut inputs = demo("äöü").input;
         cut(&mut inputs, 2);
         assert_eq!(inputs["question"], Payload::from("äö"));

@@ -1,5 +1,5 @@
-//! The pool: programs with what they scored on minibatches, and drawing from it, the likelier the
-//! better. Knows nothing of how programs were made.
+//! The pool: programs with their scores on minibatches; better programs are drawn more often. Knows
+//! nothing of the origin of programs.
 
 use crate::optimize::TrialId;
 
@@ -14,7 +14,7 @@ struct Member {
 }
 
 impl ProgramPool {
-    /// Takes a program in, once.
+    /// Adds a program, once.
     pub(super) fn take(&mut self, id: TrialId, mean: f64) {
         if !self.holds(id) {
             self.0.push(Member { id, mean });
@@ -32,7 +32,8 @@ impl ProgramPool {
         }
     }
 
-    /// The best so many, of equals the older ones; the first of all is always among them.
+    /// The best `count` programs, older ones first if equal; the first program is always among
+    /// them.
     pub(super) fn top(&self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.0.len()).collect();
         order.sort_by(|one, other| self.0[*other].mean.total_cmp(&self.0[*one].mean));
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_are_at_the_top_and_the_first_is_always_with_them() {
+    fn the_top_candidates_always_include_the_first() {
         let pool = pool(&[0.1, 0.5, 0.9, 0.5]);
         assert_eq!(pool.top(1), [0]);
         assert_eq!(pool.top(3), [2, 1, 0]);

@@ -42,7 +42,7 @@ pub(super) fn revise(site: &Site<'_>) -> Option<Move> {
         defs: base.defs.clone(),
     };
     let mut edits = vec![Edit::AddNode { name: name.clone(), node: predictor(site, &signature) }];
-    edits.extend(fed_alike(site, &name));
+    edits.extend(same_sources(site, &name));
     edits.extend(base.outputs.iter().map(|field| {
         let from = Source::field_of(site.name.clone(), field.name.clone());
         let to = Target { node: name.clone(), field: draft_of(&field.name) };
@@ -92,7 +92,7 @@ pub(super) fn plan(site: &Site<'_>) -> Option<Move> {
         Edit::AddNode { name: name.clone(), node: predictor(site, &signature) },
         Edit::ReplaceNode { name: site.name.clone(), node },
     ];
-    edits.extend(fed_alike(site, &name));
+    edits.extend(same_sources(site, &name));
     let to = Target { node: site.name.clone(), field: PLAN.into() };
     edits.push(Edit::Connect(Edge { from: Source::field_of(name.clone(), PLAN), to }));
     Some(Move { what: format!("`{name}` plans the task of `{}`", site.name), edits: Edits(edits) })
@@ -185,7 +185,7 @@ pub(super) fn feeding<'s>(site: &'s Site<'_>) -> impl Iterator<Item = &'s Edge> 
 }
 
 /// Connects a new node to the same sources as a node.
-fn fed_alike(site: &Site<'_>, name: &Arc<str>) -> Vec<Edit> {
+fn same_sources(site: &Site<'_>, name: &Arc<str>) -> Vec<Edit> {
     let alike = |edge: &Edge| {
         let to = Target { node: name.clone(), field: edge.to.field.clone() };
         Edit::Connect(Edge { from: edge.from.clone(), to })

@@ -37,7 +37,7 @@ impl Race {
         let mut batch = self.minibatch;
         while !running.is_empty() && batch < order.len() {
             let heat = order.get(..batch).unwrap_or_default();
-            let ran = heat_of(bench, &running, heat).await?;
+            let ran = run_heat(bench, &running, heat).await?;
             let against = against(bench, rival, heat).await?;
             let hopeful = ran.iter().filter(|one| against.leaves_hope(one));
             running = hopeful.map(|one| one.id).collect();
@@ -58,7 +58,7 @@ impl Race {
 
 /// Evaluates all candidates on the same examples. If one stops, the others complete, because they are
 /// already paid for.
-async fn heat_of(
+async fn run_heat(
     bench: &Workbench,
     running: &[TrialId],
     examples: &[usize],
@@ -101,8 +101,8 @@ impl RivalResult {
     }
 }
 
-/// Sorts by objective, best first; of equals, the one that used less comes first. Candidates without a
-/// score come last.
+/// Sorts by objective, best first; of equals, the cheaper one first. Candidates without a score
+/// come last.
 pub(super) fn sort(ids: &mut [TrialId], scored: impl Fn(TrialId) -> Option<TrialScore>) {
     let rank = |id: TrialId| {
         let scored = scored(id);

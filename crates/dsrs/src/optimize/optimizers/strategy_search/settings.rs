@@ -19,56 +19,56 @@ pub(super) const PROPERTIES: [(&str, &str); 10] = [
             {"type": "object", "properties": {"strategy": {"type": "string"},
                 "config": {"type": "object"}}, "required": ["strategy"],
                 "additionalProperties": false}]},
-            "description": "strategies to try, by name or with a config (`best_of_n` and `refine` need one with a reward); all of the registry that need none when it is not said"}"#,
+            "description": "strategies to try, by name or with a config (`best_of_n` and `refine` need one with a reward); by default all of the registry that need none"}"#,
     ),
     (
         "moves",
         r#"{"type": "array", "minItems": 1, "uniqueItems": true,
             "items": {"enum": ["strategy", "revise", "plan", "rewrite", "remove"]},
             "default": ["strategy", "revise", "plan", "rewrite", "remove"],
-            "description": "kinds of changes: another strategy for a node; a node that revises what one gives; one that plans what one is to do; one that rewrites a text before a node takes it; a node less"}"#,
+            "description": "kinds of changes: another strategy for a node; a node that revises the outputs of another; a node that plans for another; a node that rewrites a text input of another; removal of a node"}"#,
     ),
     (
         "max_nodes",
         r#"{"type": "integer", "minimum": 1, "maximum": 5000, "default": 32,
-            "description": "the most nodes of a graph that has got more"}"#,
+            "description": "nodes of a graph that a change makes larger, at most"}"#,
     ),
     (
         "rounds",
         r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 4,
-            "description": "turns of structure and prompts, at most; one that finds nothing better is the last"}"#,
+            "description": "rounds of structure and prompts, at most; a round that finds nothing better is the last"}"#,
     ),
     (
         "beam",
         r#"{"type": "integer", "minimum": 1, "maximum": 16, "default": 1,
-            "description": "graphs from which each round goes on"}"#,
+            "description": "graphs that the next round starts from"}"#,
     ),
     (
         "candidates",
         r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 32,
-            "description": "changes that a round tries; where there are more, chance chooses"}"#,
+            "description": "changes per round; if there are more, they are drawn at random"}"#,
     ),
     (
         "minibatch",
         r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 20,
-            "description": "examples on which all changes of a round are tried first; the better half then on twice as many, and so on"}"#,
+            "description": "examples for the first comparison of all changes of a round; the better half is compared on twice as many, and so on"}"#,
     ),
     (
         "finalists",
         r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 3,
-            "description": "changes of a round that are tried on the whole valset"}"#,
+            "description": "changes per round that are evaluated on the whole valset"}"#,
     ),
     (
         "cost_weight",
         r#"{"type": "number", "minimum": 0, "default": 0,
-            "description": "how much more a graph must score that costs twice as much, such as 0.05"}"#,
+            "description": "how much more a graph that costs twice as much must score, such as 0.05"}"#,
     ),
     (
         "prompt_optimizer",
         r#"{"type": "object", "properties": {"optimizer": {"type": "string"},
             "config": {"type": "object"}}, "required": ["optimizer"],
             "additionalProperties": false,
-            "description": "an optimizer of prompts that goes on from the best graph of each round"}"#,
+            "description": "an optimizer that tunes the prompts of the best graph of each round"}"#,
     ),
 ];
 
@@ -80,7 +80,7 @@ pub(super) fn read(config: &Payload, at: &At<'_>) -> Result<StrategySearch, Prob
     let place = at.key("prompt_optimizer");
     let prompts = prompts.map(|prompts| read_prompts(prompts, &place));
     let prompts = prompts.transpose().unwrap_or_else(|found| {
-        problems.extend(found);
+        problems.append(found);
         None
     });
     let kinds = member(config, "moves").and_then(Payload::as_list);
@@ -116,7 +116,7 @@ fn choices(config: &Payload, at: &At<'_>, problems: &mut Problems) -> AllowedStr
         let factory = match registry::check(strategy, posted, &at) {
             Ok(factory) => factory,
             Err(found) => {
-                problems.extend(found);
+                problems.append(found);
                 continue;
             }
         };
@@ -131,8 +131,8 @@ fn choices(config: &Payload, at: &At<'_>, problems: &mut Problems) -> AllowedStr
 
 fn unusable(strategy: &str) -> String {
     format!(
-        "`{strategy}` takes no node's place as it is: name one that calls an LM, and with a \
-         `config` where it needs one"
+        "`{strategy}` cannot replace a node: name a strategy that calls an LM, with a `config` if \
+         it needs one"
     )
 }
 

@@ -190,6 +190,9 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
                 return None;
             }
         };
+        if !self.scope.count_schema(at, problems) {
+            return None;
+        }
         if self.depth >= DEPTH_LIMIT {
             let detail = format!("types nest at most {DEPTH_LIMIT} levels deep");
             problems.add(at, Code::InvalidType, detail);

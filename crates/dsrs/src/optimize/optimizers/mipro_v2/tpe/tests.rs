@@ -50,19 +50,19 @@ fn inseparable(combo: &Combo) -> f64 {
 }
 
 #[test]
-fn what_adds_up_is_found_far_more_often_than_by_chance() {
+fn independent_choices_are_found_more_often_than_at_random() {
     let (estimated, by_chance) = finds(40, separable, |_| 0.0);
     assert!(estimated > 40 && by_chance < 8, "{estimated}, {by_chance}");
 }
 
 #[test]
-fn what_is_good_only_together_is_found_far_more_often_than_by_chance() {
+fn dependent_choices_are_found_more_often_than_at_random() {
     let (estimated, by_chance) = finds(60, inseparable, |_| 0.0);
     assert!(estimated > 3 * by_chance && by_chance < 15, "{estimated}, {by_chance}");
 }
 
 #[test]
-fn it_stands_the_noise_of_minibatches() {
+fn the_estimator_tolerates_the_noise_of_minibatches() {
     // A standard deviation of 0.08, as the mean of 35 answers has it that are right or wrong.
     let noise = |rng: &mut Rng| (0..12).map(|_| rng.f64()).sum::<f64>() / 12.0 - 0.5;
     let (estimated, by_chance) = finds(60, separable, noise);
@@ -70,7 +70,7 @@ fn it_stands_the_noise_of_minibatches() {
 }
 
 #[test]
-fn of_few_tries_more_is_made_than_of_chance() {
+fn few_trials_are_better_than_random_ones() {
     let (estimated, by_chance) = finds(16, separable, |_| 0.0);
     assert!(estimated > by_chance, "{estimated}, {by_chance}");
 }
@@ -79,7 +79,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_combination_comes_once_where_those_that_came_are_closed(
+    fn every_combination_is_proposed_once_if_tried_ones_are_excluded(
         choices in prop::collection::vec(1_usize..4, 0..5),
         startup in 0_usize..6,
         seed: u64,
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn a_density_sums_up_to_one(
+    fn a_density_sums_to_one(
         choices in prop::collection::vec(1_usize..4, 1..4),
         kernels in 0_usize..5,
         seed: u64,

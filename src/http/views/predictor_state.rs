@@ -1,0 +1,80 @@
+//! The state of one predictor: its instruction, demos and settings.
+
+use dsrs::predict::{DynPredictor, state_to_payload};
+use dsrs::value::Payload;
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::graph_definition::LmSettings;
+use super::{Json, example};
+
+/// The state of a predictor.
+#[derive(ToSchema)]
+pub struct PredictorState {
+    /// The instruction; null for that of the signature.
+    pub instruction: Option<String>,
+    /// Worked examples.
+    pub demos: Option<Vec<DemoView>>,
+    /// LM settings, which override those of the node.
+    pub lm: Option<LmSettings>,
+    /// How to choose the demos of each call; without it, every call has all demos.
+    pub nearest: Option<Nearest>,
+}
+
+/// Chooses the demos of each call by the cosine similarity of their inputs to those of the call, the most
+/// similar last.
+#[derive(ToSchema)]
+pub struct Nearest {
+    /// The alias of the embedding model, for demos and calls.
+    pub model: String,
+    /// The number of demos per call.
+    #[schema(minimum = 1)]
+    pub k: u32,
+    /// The length of a vector.
+    #[schema(minimum = 1)]
+    pub dimensions: u32,
+    /// The vectors of all demos in order, as little-endian 32-bit floats in base64.
+    #[schema(value_type = String, content_encoding = "base64")]
+    pub vectors: String,
+}
+
+/// A worked example.
+#[derive(ToSchema)]
+#[schema(as = Demo)]
+pub struct DemoView {
+    /// Inputs by field.
+    #[schema(value_type = Object)]
+    pub input: Json,
+    /// Outputs by field.
+    #[schema(value_type = Object)]
+    pub output: Json,
+}
+
+/// The state of a predictor, and the instruction that calls use.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ShownPredictorState)]
+pub struct PredictorStateView<'a> {
+    /// The state.
+    #[serde(flatten)]
+    #[schema(value_type = PredictorState)]
+    pub state: Payload,
+    /// The instruction that calls use.
+    pub effective_instruction: &'a str,
+}
+
+impl<'a> From<&'a dyn DynPredictor> for PredictorStateView<'a> {
+    fn from(predictor: &'a dyn DynPredictor) -> Self {
+        Self {
+            state: state_to_payload(predictor.state()),
+            effective_instruction: predictor.instruction(),
+        }
+    }
+}
+
+impl PredictorStateView<'static> {
+    pub(super) fn example() -> Self {
+        let state = json!({"instruction": example::INSTRUCTION, "demos": [example::demo()]});
+        Self { state: example::payload(&state), effective_instruction: example::INSTRUCTION }
+    }
+}

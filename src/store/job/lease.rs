@@ -1,0 +1,136 @@
+//! Leases: the right to work on a job and to write its results.
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, Postgres, Transaction};
+use uuid::Uuid;
+
+use crate::store::run::RunRow;
+use crate::store::run_batch;
+use crate::store::{Db, Scope, StoreError};
+
+/// The right to work on a job and to write its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The job.
+    pub job: Uuid,
+    /// The holder: a fresh id for each attempt.
+    pub holder: Uuid,
+}
+
+/// A lease that was renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RenewedLease {
+    /// The holder.
+    pub holder: Uuid,
+    /// Whether a client cancelled the job.
+    pub cancelled: bool,
+}
+
+/// Renews leases. A holder that is missing from the result has lost its job. Uses a connection of its
+/// own: a lease must not expire because workers keep all others busy.
+pub async fn renew(
+    db: &Db,
+    holders: &[Uuid],
+    length: Duration,
+) -> Result<Vec<RenewedLease>, StoreError> {
+    let renewed = sqlx::query!(
+        r#"update jobs set lease_until = clock_timestamp() + $2::float8 * interval '1 second'
+           where holder = any($1)
+           returning holder as "holder!", cancelled"#,
+        holders,
+        length.as_secs_f64()
+    )
+    .fetch_all(db.apart())
+    .await?;
+    let renewed = renewed.into_iter();
+    Ok(renewed.map(|row| RenewedLease { holder: row.holder, cancelled: row.cancelled }).collect())
+}
+
+/// Returns a job to the queue; the attempt does not count. False if the lease is lost.
+pub async fn requeue(db: &Db, lease: Lease) -> Result<bool, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    let released = release(&mut tx, lease).await?.is_some();
+    db.commit_job(tx).await?;
+    Ok(released)
+}
+
+/// Releases a lease; the attempt does not count. Returns whether a client cancelled the job, or `None`
+/// if the lease is lost.
+pub(in crate::store) async fn release(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<Option<bool>, StoreError> {
+    let cancelled = sqlx::query_scalar!(
+        "update jobs set holder = null, lease_until = null, attempts = attempts - 1
+         where id = $1 and holder = $2 returning cancelled",
+        lease.job,
+        lease.holder
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(cancelled)
+}
+
+/// Resets the count of attempts within a transaction that stores progress. False if the lease is lost:
+/// then nothing may be stored. No other worker can claim the job until the transaction ends.
+pub(in crate::store) async fn progress(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let held = sqlx::query!(
+        "update jobs set attempts = 1 where id = $1 and holder = $2",
+        lease.job,
+        lease.holder
+    )
+    .execute(connection)
+    .await?;
+    Ok(held.rows_affected() == 1)
+}
+
+/// Opens a transaction that stores results of items, and stores the records of their runs. `None` if
+/// the lease is lost.
+pub(in crate::store) async fn begin_results(
+    scope: &Scope,
+    db: &Db,
+    lease: Lease,
+    runs: impl Iterator<Item = &RunRow>,
+) -> Result<Option<Transaction<'static, Postgres>>, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    if !progress(&mut tx, lease).await? {
+        return Ok(None);
+    }
+    let runs: Vec<_> = runs.map(|run| (scope, run)).collect();
+    if !runs.is_empty() {
+        run_batch::insert(&mut *tx, runs.into_iter()).await?;
+    }
+    Ok(Some(tx))
+}
+
+/// Locks a job until the transaction ends. False if the lease is lost.
+pub(in crate::store) async fn lock(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let held = sqlx::query_scalar!(
+        "select id from jobs where id = $1 and holder = $2 for update",
+        lease.job,
+        lease.holder
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(held.is_some())
+}
+
+/// Removes a job that has ended, within the transaction that stores its result. False if the lease is
+/// lost: then nothing may be stored.
+pub(in crate::store) async fn remove(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let removed =
+        sqlx::query!("delete from jobs where id = $1 and holder = $2", lease.job, lease.holder)
+            .execute(connection)
+            .await?;
+    Ok(removed.rows_affected() == 1)
+}

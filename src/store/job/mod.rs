@@ -1,0 +1,84 @@
+//! Jobs: background work that any server may do. `queue` adds and claims them, `lease` is the right to
+//! work on one, `row` is what clients see of one, `status` writes it.
+//!
+//! A worker claims a job with a lease, renews the lease while it works, and may write only while it
+//! holds the lease. When a lease expires, the job returns to the queue. The queue is the table itself:
+//! a job that has no holder and is not parked is claimable, the oldest first.
+//!
+//! May not know what a job does. Workers see the jobs of all workspaces; each job names its own.
+
+mod lease;
+mod queue;
+mod row;
+mod status;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::Scope;
+
+pub use lease::{Lease, RenewedLease, renew, requeue};
+pub(super) use lease::{begin_results, lock, progress, release, remove};
+pub(super) use queue::{add, add_parked, set_parked};
+pub use queue::{claim, claim_by_id, requeue_expired};
+pub use row::{JobRow, get, status_of};
+pub(super) use row::{commit_queued, list};
+pub(super) use status::finish_within;
+pub use status::{ClaimState, JobEnd, begin, cancel, finish};
+
+/// The channel that announces claimable jobs.
+pub(super) const QUEUED: &str = "jobs:insert";
+
+/// The channel that announces cancellations: of jobs, and of runs that are no jobs.
+pub(super) const CANCELLED: &str = "dsrs_cancelled";
+
+/// The type of a job: each noun that has one declares its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobType {
+    name: &'static str,
+    table: &'static str,
+}
+
+impl JobType {
+    /// A type by its name, in the database and in messages, and its table. The table has the status row
+    /// of each job under the id of the job: `status`, `error`, `started_at`, `finished_at`.
+    pub(super) const fn new(name: &'static str, table: &'static str) -> Self {
+        Self { name, table }
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.name
+    }
+}
+
+/// A job to add.
+#[derive(Clone, Copy, Debug)]
+pub struct NewJob<'a> {
+    /// The id of the job and of its status row.
+    pub id: Uuid,
+    /// Its type.
+    pub kind: JobType,
+    /// The options of the request, as JSON text for the worker.
+    pub request: &'a str,
+    /// The time of the request.
+    pub at: DateTime<Utc>,
+}
+
+/// A claimed job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The right to work on it.
+    pub lease: Lease,
+    /// The workspace, and the caller who requested the job.
+    pub scope: Scope,
+    /// Its type, as stored.
+    pub kind: String,
+    /// The options of the request.
+    pub request: String,
+    /// The number of this attempt, counted from 1.
+    pub attempt: i32,
+    /// Whether a client cancelled it.
+    pub cancelled: bool,
+}

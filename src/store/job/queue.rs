@@ -1,0 +1,161 @@
+//! The queue: jobs are added, claimed by workers, and returned to it when a lease expires.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::{PgConnection, Postgres, Transaction};
+use uuid::Uuid;
+
+use super::lease::Lease;
+use super::{Job, JobType, NewJob};
+use crate::store::{Db, Scope, StoreError};
+
+/// Adds a claimable job, within the transaction that stores its status row. End that transaction with
+/// [`Db::commit_job`].
+pub(in crate::store) async fn add(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    job: NewJob<'_>,
+) -> Result<(), StoreError> {
+    insert(scope, connection, job, false).await
+}
+
+/// Adds a parked job, within such a transaction.
+pub(in crate::store) async fn add_parked(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    job: NewJob<'_>,
+) -> Result<(), StoreError> {
+    insert(scope, connection, job, true).await
+}
+
+async fn insert(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    job: NewJob<'_>,
+    parked: bool,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into jobs (id, workspace_id, kind, request, created_at, created_by, waiting)
+         values ($1, $2, $3, $4::text::json, $5, $6, $7)",
+        job.id,
+        scope.workspace,
+        job.kind.as_str(),
+        job.request,
+        job.at,
+        &*scope.actor,
+        parked
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes a job claimable again, or parks it, within a transaction that has locked it.
+pub(in crate::store) async fn set_parked(
+    connection: &mut PgConnection,
+    job: Uuid,
+    parked: bool,
+) -> Result<(), StoreError> {
+    sqlx::query!("update jobs set waiting = $2 where id = $1", job, parked)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Claims the oldest claimable jobs of these types, one for each holder at most, in one statement. The
+/// lease runs by the clock of the database. Workers that claim at the same time pass over each other's
+/// jobs.
+pub async fn claim(
+    db: &Db,
+    kinds: &[JobType],
+    holders: &[Uuid],
+    length: Duration,
+) -> Result<Vec<Job>, StoreError> {
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    let rows = sqlx::query!(
+        r#"with oldest as (
+               select id, created_at from jobs
+               where holder is null and not waiting and kind = any($1)
+               order by created_at, id limit cardinality($2::uuid[]) for update skip locked
+           ), numbered as (
+               select id, row_number() over (order by created_at, id) as number from oldest
+           )
+           update jobs set holder = ($2::uuid[])[numbered.number], attempts = attempts + 1,
+                           lease_until = clock_timestamp() + $3::float8 * interval '1 second'
+           from numbered where jobs.id = numbered.id
+           returning jobs.id, holder as "holder!", workspace_id, kind, request::text as "request!",
+                     attempts, cancelled, created_by"#,
+        &kinds as &[&str],
+        holders,
+        length.as_secs_f64()
+    )
+    .fetch_all(db.pool())
+    .await?;
+    let jobs = rows.into_iter().map(|row| Job {
+        lease: Lease { job: row.id, holder: row.holder },
+        scope: Scope { workspace: row.workspace_id, actor: Arc::from(row.created_by) },
+        kind: row.kind,
+        request: row.request,
+        attempt: row.attempts,
+        cancelled: row.cancelled,
+    });
+    Ok(jobs.collect())
+}
+
+/// Claims one job that has no holder, parked or not.
+pub async fn claim_by_id(
+    db: &Db,
+    lease: Lease,
+    length: Duration,
+) -> Result<Option<Job>, StoreError> {
+    let claimed = sqlx::query!(
+        r#"update jobs set holder = $2, attempts = attempts + 1, waiting = false,
+                           lease_until = clock_timestamp() + $3::float8 * interval '1 second'
+           where id = $1 and holder is null
+           returning workspace_id, kind, request::text as "request!", attempts, cancelled,
+                     created_by"#,
+        lease.job,
+        lease.holder,
+        length.as_secs_f64()
+    )
+    .fetch_optional(db.pool())
+    .await?;
+    Ok(claimed.map(|row| Job {
+        lease,
+        scope: Scope { workspace: row.workspace_id, actor: Arc::from(row.created_by) },
+        kind: row.kind,
+        request: row.request,
+        attempt: row.attempts,
+        cancelled: row.cancelled,
+    }))
+}
+
+/// Returns jobs with an expired lease to the queue; returns how many.
+pub async fn requeue_expired(db: &Db) -> Result<u64, StoreError> {
+    let expired = sqlx::query!(
+        "update jobs set holder = null, lease_until = null, waiting = false
+         where id in (select id from jobs where lease_until < clock_timestamp()
+                      order by lease_until limit 500 for update skip locked)"
+    )
+    .execute(db.apart())
+    .await?
+    .rows_affected();
+    if expired > 0 {
+        db.notifications.announce_job();
+    }
+    Ok(expired)
+}
+
+impl Db {
+    /// Commits a transaction that made a job claimable, and wakes workers: those of this process at
+    /// once, others by a notification.
+    pub(in crate::store) async fn commit_job(
+        &self,
+        tx: Transaction<'static, Postgres>,
+    ) -> Result<(), StoreError> {
+        tx.commit().await?;
+        self.notifications.announce_job();
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! The status of a job: written when the job begins, ends or is cancelled.
+
+use chrono::{DateTime, Utc};
+use sqlx::{AssertSqlSafe, PgConnection};
+use uuid::Uuid;
+
+use super::lease::{Lease, remove};
+use super::{CANCELLED, JobType};
+use crate::store::cancellation;
+use crate::store::run::RunStatus;
+use crate::store::{Db, Scope, StoreError};
+
+/// Marks a job as cancelled and notifies every server. A server also stops a run of this id that is no
+/// job: its cancellation is stored, for servers that miss the notification. `None` if there is no such
+/// job.
+pub async fn cancel(
+    scope: &Scope,
+    db: &Db,
+    kind: JobType,
+    id: Uuid,
+) -> Result<Option<ClaimState>, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    let job = sqlx::query!(
+        r#"update jobs set cancelled = cancelled or kind = $3 where id = $1 and workspace_id = $2
+           returning holder is not null as "held!", kind = $3 as "fits!""#,
+        id,
+        scope.workspace,
+        kind.as_str()
+    )
+    .fetch_optional(&mut *tx)
+    .await?;
+    if job.as_ref().is_some_and(|job| !job.fits) {
+        return Err(StoreError::not_found(kind.as_str(), id));
+    }
+    if job.is_none() {
+        cancellation::add(scope, &mut tx, id).await?;
+    }
+    sqlx::query!("select pg_notify($1, $2)", CANCELLED, id.to_string()).execute(&mut *tx).await?;
+    tx.commit().await?;
+    Ok(job.map(|job| if job.held { ClaimState::Claimed } else { ClaimState::Unclaimed }))
+}
+
+/// Whether a worker has claimed a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimState {
+    /// No worker has: it is queued or parked.
+    Unclaimed,
+    /// A worker has. It may have died since.
+    Claimed,
+}
+
+/// Marks the status row as running, and sets the start of the first attempt. False if the lease is
+/// lost.
+pub async fn begin(
+    db: &Db,
+    kind: JobType,
+    lease: Lease,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let table = kind.table;
+    let sql = format!(
+        "with held as (select id from jobs where id = $1 and holder = $2 for update)
+         update {table} set status = 'running', started_at = coalesce(started_at, $3)
+         from held where {table}.id = held.id"
+    );
+    let begun = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(lease.holder).bind(at);
+    Ok(begun.execute(db.pool()).await?.rows_affected() == 1)
+}
+
+/// How a job ended, as its status row has it.
+#[derive(Clone, Copy, Debug)]
+pub struct JobEnd<'e> {
+    /// Succeeded, failed or cancelled.
+    pub status: RunStatus,
+    /// The problem that it failed with, as JSON text.
+    pub error: Option<&'e str>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Ends a job: removes it and writes its status row. False, writing nothing, if the lease is lost.
+pub async fn finish(
+    db: &Db,
+    kind: JobType,
+    lease: Lease,
+    end: JobEnd<'_>,
+) -> Result<bool, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    if !finish_within(&mut tx, kind, lease, end).await? {
+        return Ok(false);
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// The same within a transaction that stores more of the result.
+pub(in crate::store) async fn finish_within(
+    connection: &mut PgConnection,
+    kind: JobType,
+    lease: Lease,
+    end: JobEnd<'_>,
+) -> Result<bool, StoreError> {
+    if !remove(connection, lease).await? {
+        return Ok(false);
+    }
+    let sql = format!(
+        "update {} set status = $2, error = $3::text::json, finished_at = $4,
+                       started_at = coalesce(started_at, $4)
+         where id = $1",
+        kind.table
+    );
+    let row = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(end.status.as_str());
+    row.bind(end.error).bind(end.at).execute(connection).await?;
+    Ok(true)
+}
