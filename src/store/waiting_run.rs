@@ -124,6 +124,8 @@ pub async fn signal(
     .execute(&mut *tx)
     .await?;
     if stored.rows_affected() != 1 {
+        // A worker that looked for jobs meanwhile passed over this one, which may be claimable.
+        db.commit_job(tx).await?;
         return Ok(SignalOutcome::Already);
     }
     let woken =
