@@ -119,7 +119,7 @@ echo "using the programs in $PG_BIN"
 
 say "Building ($profile)"
 export SQLX_OFFLINE=true
-if [ "$profile" = release ]; then cargo build --release --locked; else cargo build --locked; fi
+if [ "$profile" = release ]; then cargo build --release --locked --bin dsrs-server; else cargo build --locked --bin dsrs-server; fi
 target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 binary=$target/$profile/dsrs-server
 

@@ -6,6 +6,7 @@
 //! The task (`triage`, `sums`, `orders`), the budget of LM calls for each, then optimizers, or none
 //! for all of them. `DSRS_CONSTRAIN=gbnf` holds the answers of a llama.cpp server to their form;
 //! `DSRS_EXAMPLES=40,60,100` says how many are learnt from, chosen by and held out.
+//! `DSRS_SEED=7` is another seed than 1.
 
 use std::env;
 use std::error::Error;
@@ -47,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             budget: Budget { lm_calls: Some(calls), ..Budget::default() },
             examples: examples()?,
             concurrency: 4,
-            seed: 1,
+            seed: seed()?,
         };
         match run(&order, models()?).await {
             Ok(found) => println!("| `{optimizer}` {}", row(&found)),
@@ -71,6 +72,10 @@ fn row(Found { report, held_out }: &Found) -> String {
     )
 }
 
+fn seed() -> Result<u64, Box<dyn Error>> {
+    Ok(env::var("DSRS_SEED").map_or(Ok(1), |seed| seed.parse())?)
+}
+
 fn examples() -> Result<(usize, usize, usize), Box<dyn Error>> {
     let said = env::var("DSRS_EXAMPLES").unwrap_or_else(|_| "40,60,100".to_owned());
     let counts: Result<Vec<usize>, _> = said.split(',').map(|count| count.trim().parse()).collect();
@@ -83,7 +88,7 @@ fn examples() -> Result<(usize, usize, usize), Box<dyn Error>> {
 /// The LM of the environment, else one that is none.
 fn models() -> Result<Models, Box<dyn Error>> {
     let Ok(base_url) = env::var("OPENAI_BASE_URL") else {
-        return Ok(Models::only(Arc::new(SyntheticLm::seeded(1))));
+        return Ok(Models::only(Arc::new(SyntheticLm::seeded(seed()?))));
     };
     let name = env::var("DSRS_MODEL").unwrap_or_else(|_| "gpt-4o-mini".to_owned());
     let api_key = env::var("OPENAI_API_KEY").ok();

@@ -17,7 +17,7 @@ cat migrations/[0-9]*.sql | psql -qX "$url" -v ON_ERROR_STOP=1
 # the macros only run again if the library is compiled again
 touch src/lib.rs
 SQLX_OFFLINE=false DATABASE_URL="$url" SQLX_OFFLINE_DIR="$new" \
-    cargo test --quiet --package dsrs-server --lib --no-run
+    cargo test --quiet --workspace --lib --no-run
 
 if [ "${1:-}" = "--check" ]; then
     diff -r .sqlx "$new" >&2 || { echo "error: .sqlx/ is out of date: run scripts/prepare-sqlx.sh" >&2; exit 1; }

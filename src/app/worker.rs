@@ -152,8 +152,8 @@ pub(crate) async fn receive_cancellations(app: Arc<App>) {
     let mut cancellations = app.db.notifications().cancellations();
     loop {
         match cancellations.recv().await {
-            Ok(run) => {
-                app.active_work.cancel(None, run);
+            Ok(cancelled) => {
+                app.active_work.cancel(cancelled.workspace, cancelled.run);
             }
             // The next look and the next renewal of leases find the ones that were missed.
             Err(RecvError::Lagged(_)) => {}
@@ -174,7 +174,7 @@ pub(crate) async fn look_for_cancellations(app: Arc<App>) {
         match cancellation::find(&app.db, &runs).await {
             Ok(found) => {
                 for cancelled in found {
-                    app.active_work.cancel(Some(cancelled.workspace), cancelled.run);
+                    app.active_work.cancel(cancelled.workspace, cancelled.run);
                 }
             }
             Err(error) => log_error(&error, "could not look for cancellations"),

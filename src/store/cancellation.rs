@@ -18,6 +18,19 @@ pub struct Cancellation {
     pub workspace: Uuid,
 }
 
+impl Cancellation {
+    /// The text of its notification.
+    pub(super) fn payload(&self) -> String {
+        format!("{} {}", self.workspace, self.run)
+    }
+
+    /// The cancellation of a notification; `None` for that of an earlier release, which names no workspace.
+    pub(super) fn parse(payload: &str) -> Option<Self> {
+        let (workspace, run) = payload.split_once(' ')?;
+        Some(Self { workspace: workspace.parse().ok()?, run: run.parse().ok()? })
+    }
+}
+
 /// Stores a cancellation for a minute, by the clock of the database; every server looks more often. The
 /// client may have named anything, so the rows are removed by the cancellations that follow.
 pub(super) async fn add(

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
+use super::cancellation::Cancellation;
 use super::changes::{self, ListeningGuard};
 use super::heartbeat::{self, Heartbeat};
 use super::{Db, StoreError, job, run_event};
@@ -58,7 +59,7 @@ struct Channels {
     queued: Notify,
     /// Wakes the task that notifies other servers of new jobs.
     unannounced: Notify,
-    cancelled: broadcast::Sender<Uuid>,
+    cancelled: broadcast::Sender<Cancellation>,
     /// The followers of each run.
     followed: Mutex<HashMap<Uuid, Weak<Notify>>>,
 }
@@ -103,8 +104,9 @@ impl Notifications {
         }
     }
 
-    /// The ids of cancelled runs and jobs, from now on.
-    pub fn cancellations(&self) -> broadcast::Receiver<Uuid> {
+    /// Cancellations of runs and jobs, from now on. They are requests of clients: what they name may not
+    /// exist, or belong to another workspace.
+    pub fn cancellations(&self) -> broadcast::Receiver<Cancellation> {
         self.0.cancelled.subscribe()
     }
 }
@@ -222,9 +224,9 @@ impl Db {
                 }
             }
             _ => {
-                if let Ok(id) = Uuid::try_parse(notification.payload()) {
+                if let Some(cancellation) = Cancellation::parse(notification.payload()) {
                     // An error means that there is no receiver, which is fine.
-                    let _ = self.notifications.0.cancelled.send(id);
+                    let _ = self.notifications.0.cancelled.send(cancellation);
                 }
             }
         }

@@ -89,10 +89,10 @@ impl ActiveWork {
         ActiveGuard { active_work: self.clone(), run, running }
     }
 
-    /// Cancels a run of this workspace, or of any if none is given; returns whether it runs here.
-    pub(crate) fn cancel(&self, workspace: Option<Uuid>, run: Uuid) -> bool {
+    /// Cancels a run of this workspace; returns whether it runs here.
+    pub(crate) fn cancel(&self, workspace: Uuid, run: Uuid) -> bool {
         let found = self.runs().get(&run).cloned();
-        let found = found.filter(|run| workspace.is_none_or(|own| own == run.workspace));
+        let found = found.filter(|run| run.workspace == workspace);
         found.inspect(|running| running.stop(StopReason::Cancelled)).is_some()
     }
 
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!((first.stopped(), second.stopped()), (Some(StopReason::Lost), None));
         drop(first);
         assert_eq!(runs.holders(), [Uuid::from_u128(11)], "the newer one is still there");
-        assert!(!runs.cancel(Some(Uuid::max()), Uuid::from_u128(1)), "another's workspace");
-        assert!(runs.cancel(None, Uuid::from_u128(1)));
+        assert!(!runs.cancel(Uuid::max(), Uuid::from_u128(1)), "another's workspace");
+        assert!(runs.cancel(Uuid::nil(), Uuid::from_u128(1)));
         assert_eq!(second.stopped(), Some(StopReason::Cancelled));
         let (third, _) = enter(&runs, 3, 13);
         runs.stop_holder(Uuid::from_u128(13), StopReason::Lost);

@@ -53,7 +53,7 @@ impl App {
         if state == Some(ClaimState::Unclaimed) {
             self.conclude_unclaimed::<K>(id).await?;
         }
-        let is_here = self.active_work.cancel(Some(scope.workspace), id);
+        let is_here = self.active_work.cancel(scope.workspace, id);
         let patience = if state.is_some() || is_here { JOB_PATIENCE } else { UNKNOWN_PATIENCE };
         let deadline = Instant::now() + patience;
         loop {

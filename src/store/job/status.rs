@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::lease::{Lease, remove};
 use super::{CANCELLED, JobType};
-use crate::store::cancellation;
+use crate::store::cancellation::{self, Cancellation};
 use crate::store::run::RunStatus;
 use crate::store::{Db, Scope, StoreError};
 
@@ -35,7 +35,8 @@ pub async fn cancel(
     if job.is_none() {
         cancellation::add(scope, &mut tx, id).await?;
     }
-    sqlx::query!("select pg_notify($1, $2)", CANCELLED, id.to_string()).execute(&mut *tx).await?;
+    let payload = Cancellation { run: id, workspace: scope.workspace }.payload();
+    sqlx::query!("select pg_notify($1, $2)", CANCELLED, payload).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(job.map(|job| if job.held { ClaimState::Claimed } else { ClaimState::Unclaimed }))
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use dsrs_server::store::background_run::{self, FinishOutcome, NodeRow};
+use dsrs_server::store::cancellation::Cancellation;
 use dsrs_server::store::job::{self, ClaimState, Job, Lease};
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::waiting_run::{self, ParkOutcome, SignalOutcome};
 use dsrs_server::store::{Db, PoolSettings, Scope, batch, evaluation};
 use sqlx::{Connection, PgConnection};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{ann, database, run as new_run, tick};
@@ -218,6 +220,27 @@ async fn cancelling_reaches_any_holder_within_the_workspace() {
     assert!(job::claim_by_id(&db, other, MINUTE).await.unwrap().is_none());
     let renewed = job::renew(&db, &[lease.holder], MINUTE).await.unwrap();
     assert!(renewed[0].cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_reaches_other_servers_with_the_workspace_of_the_client() {
+    let db = database().await;
+    let mut cancellations = db.notifications().cancellations();
+    let listening = tokio::spawn({
+        let db = db.clone();
+        async move { db.watch().await }
+    });
+    let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
+    let run = Uuid::now_v7();
+    // It listens a moment later: what is sent until then does not arrive.
+    let cancelled = loop {
+        job::cancel(&stranger, &db, background_run::JOB, run).await.unwrap();
+        if let Ok(received) = timeout(Duration::from_millis(200), cancellations.recv()).await {
+            break received.unwrap();
+        }
+    };
+    assert_eq!(cancelled, Cancellation { run, workspace: stranger.workspace });
+    listening.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]

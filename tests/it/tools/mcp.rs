@@ -22,7 +22,7 @@ pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
         return example;
     }
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", "dsrs-server", "--example", "mcp_server"]);
+    build.args(["build", "--quiet", "--workspace", "--example", "mcp_server"]);
     build.current_dir(env!("CARGO_MANIFEST_DIR"));
     assert!(build.status().unwrap().success(), "the example does not build");
     example
