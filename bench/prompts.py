@@ -67,8 +67,8 @@ def start(binary, lm, constrain, scratch):
         "RUST_LOG": "warn"})
     (scratch / "dsrs.toml").write_text(
         '[models.default]\nprovider = "openai"\nmodel = "small"\nbase_url = "%s"\ntemperature = 0\nmax_tokens = 200\n'
-        'request_timeout = "300s"\nconstrain = "%s"\n' % (lm, constrain))
-    process = subprocess.Popen([binary, "serve"], env=environment)
+        'timeout_ms = 300000\nconstrain = "%s"\n' % (lm, constrain))
+    process = subprocess.Popen([binary, "serve"], env=environment, stdout=subprocess.DEVNULL)
     url = "http://127.0.0.1:%d" % port
     for _ in range(600):
         try:
@@ -86,13 +86,14 @@ def answer(url, graph, inputs):
         return json.loads(error.read())
 
 
-def run(url, name):
+def run(url, name, count):
     node, field = CASES[name]
     graph = name.replace("_", "-")
     types = {"types": node["types"]} if "types" in node else {}
     node = {key: value for key, value in node.items() if key != "types"}
     call("POST", url + "/v1/graphs", {"name": graph, "nodes": {"answer": node}, **types})
     questions = [({"text": t}, e) for t, e in TEXTS] if field == "label" else [({"question": q}, e) for q, e in SUMS]
+    questions = questions[:count]
     ended = right = calls = tokens = 0
     for inputs, expected in questions:
         run = answer(url, graph, inputs)
@@ -111,6 +112,7 @@ def main():
     parser.add_argument("--before", required=True)
     parser.add_argument("--after", required=True)
     parser.add_argument("--constrain", default="gbnf")
+    parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--strategy", action="append", choices=list(CASES))
     options = parser.parse_args()
     print("| strategy | server | succeeded | right | LM calls | input tokens |\n|---|---|---|---|---|---|", flush=True)
@@ -121,7 +123,7 @@ def main():
                 os.chmod(scratch, 0o755)
                 process, url = start(getattr(options, label), options.lm, options.constrain, pathlib.Path(scratch))
                 try:
-                    print("| `%s` | %s | %s |" % (name, label, run(url, name)), flush=True)
+                    print("| `%s` | %s | %s |" % (name, label, run(url, name, options.questions)), flush=True)
                 finally:
                     process.send_signal(signal.SIGTERM)
                     process.wait(60)
