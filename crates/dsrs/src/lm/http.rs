@@ -2,9 +2,7 @@
 //! status, headers and body, either whole and bounded or as a stream. Only this directory knows HTTP
 //! libraries. Knows no JSON, and puts neither headers nor paths into its errors.
 
-mod answer;
-mod head;
-mod pieces;
+mod connection;
 mod plain;
 
 use std::error::Error;
@@ -13,8 +11,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
-use http_body_util::{BodyDataStream, BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyDataStream, BodyExt, Full};
+use hyper::body::{Body, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -23,6 +21,9 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use plain::PlainClient;
 use rustls::{ClientConfig, RootCertStore};
+
+/// The most memory that a header alone can reserve.
+const MOST_AT_ONCE: usize = 1 << 20;
 
 /// Limits of the client.
 #[derive(Clone, Copy, Debug)]
@@ -92,11 +93,6 @@ pub(super) enum HttpError {
     TooLarge,
 }
 
-/// The failure of an invalid answer.
-fn broken(reason: impl ToString) -> HttpError {
-    HttpError::Broken(reason.to_string())
-}
-
 /// A client of one address.
 pub(super) enum HttpClient {
     /// `http`.
@@ -115,7 +111,7 @@ impl HttpClient {
         if address.scheme_str() == Some("https") {
             SecureClient::new(address, headers, limits).map(Box::new).map(Self::Secure)
         } else {
-            PlainClient::new(&address, &headers, *limits).map(Box::new).map(Self::Plain)
+            PlainClient::new(&address, headers, *limits).map(Box::new).map(Self::Plain)
         }
     }
 
@@ -180,9 +176,8 @@ impl SecureClient {
 
     async fn open(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpStream<'_>, HttpError> {
         let (head, body) = self.send(body, accept).await?.into_parts();
-        let body = BodyDataStream::new(body).map_err(|error| unread(&error)).boxed();
-        let kind = head.headers.get(CONTENT_TYPE);
-        let is_events = kind.is_some_and(|kind| head::is_events(kind.as_bytes()));
+        let body = BodyDataStream::new(body).map_err(|error| lost(&error)).boxed();
+        let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
         Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
     }
 
@@ -205,17 +200,41 @@ impl SecureClient {
 
 /// Reads the whole body, up to `limit` bytes.
 async fn read(response: Response<Incoming>, limit: usize) -> Result<HttpAnswer, HttpError> {
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, limit).collect().await.map_err(|error| unread(&*error))?;
-    Ok(HttpAnswer { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() })
+    let (head, mut body) = response.into_parts();
+    let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = BytesMut::with_capacity(length.min(MOST_AT_ONCE));
+    while let Some(piece) = next_piece(&mut body).await? {
+        if whole.len() + piece.len() > limit {
+            return Err(HttpError::TooLarge);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    let (status, body) = (head.status.as_u16(), whole.freeze());
+    Ok(HttpAnswer { status, headers: head.headers, body })
 }
 
-fn unread(error: &(dyn Error + Send + Sync + 'static)) -> HttpError {
-    if error.is::<LengthLimitError>() {
-        HttpError::TooLarge
-    } else {
-        HttpError::Broken(root_cause(error))
+/// The next bytes of a body, `None` at its end. Trailers are ignored.
+async fn next_piece(body: &mut Incoming) -> Result<Option<Bytes>, HttpError> {
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
+        if let Ok(piece) = frame.map_err(|error| lost(&error))?.into_data() {
+            return Ok(Some(piece));
+        }
     }
+    Ok(None)
+}
+
+/// The failure of a connection that was lost or whose answer is not HTTP.
+fn lost(error: &(dyn Error + 'static)) -> HttpError {
+    HttpError::Broken(root_cause(error))
+}
+
+/// Whether a content type is that of server-sent events.
+fn is_events(content_type: &HeaderValue) -> bool {
+    let wanted = b"text/event-stream";
+    let kind = content_type.as_bytes().trim_ascii_start();
+    kind.get(..wanted.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(wanted))
 }
 
 /// A TLS configuration with the certificates of the machine.

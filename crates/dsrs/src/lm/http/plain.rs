@@ -1,45 +1,36 @@
-//! Posts over HTTP/1 without TLS to one address. The task that uses a connection reads and writes it, so
-//! that no other task is woken (docs/performance.md).
+//! Posts over HTTP/1 without TLS to one address and reuses its connections. Frames no messages.
 
 use std::collections::HashMap;
-use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
-use bytes::{Buf, Bytes};
-use futures_util::stream::{StreamExt, try_unfold};
-use hyper::Uri;
-use hyper::header::HeaderMap;
-use tokio::io::AsyncWriteExt;
+use bytes::Bytes;
+use futures_util::stream::StreamExt;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, Uri};
 use tokio::net::TcpStream;
-use tokio::net::tcp::WriteHalf;
 use tokio::runtime;
 use tokio::time::{Instant, timeout};
 
-use super::answer::{Input, receive};
-use super::pieces::BodyPieces;
-use super::{HttpAnswer, HttpError, HttpLimits, HttpStream};
-
-/// A serialized request.
-struct RequestBytes {
-    head: Bytes,
-    body: Bytes,
-}
+use super::connection::Connection;
+use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, read};
 
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
     host: String,
     port: u16,
-    /// The request line and the headers of all requests.
-    head: Vec<u8>,
+    /// The path and query of the address.
+    target: Uri,
+    /// The headers of all requests.
+    headers: HeaderMap,
     limits: HttpLimits,
     idle: Mutex<HashMap<runtime::Id, Vec<Idle>>>,
 }
 
 struct Idle {
-    stream: TcpStream,
+    connection: Connection,
     since: Instant,
 }
 
@@ -47,15 +38,17 @@ impl PlainClient {
     /// A client of an `http` address that sends these headers with every request.
     pub(super) fn new(
         address: &Uri,
-        headers: &HeaderMap,
+        mut headers: HeaderMap,
         limits: HttpLimits,
     ) -> Result<Self, String> {
         let authority = address.authority().ok_or("the address has no host")?;
-        let path = address.path_and_query().map_or("/", |path| path.as_str());
+        let host = HeaderValue::try_from(authority.as_str()).map_err(|error| error.to_string())?;
+        headers.insert(HOST, host);
         Ok(Self {
             host: authority.host().trim_matches(['[', ']']).to_owned(),
             port: authority.port_u16().unwrap_or(80),
-            head: head(path, authority.as_str(), headers),
+            target: address.path_and_query().cloned().map_or_else(Uri::default, Uri::from),
+            headers,
             limits,
             idle: Mutex::default(),
         })
@@ -68,14 +61,12 @@ impl PlainClient {
         accept: &'static str,
     ) -> Result<HttpAnswer, HttpError> {
         let runtime = current_runtime()?;
-        let mut stream = self.connection(runtime).await?;
-        let (mut reader, writer) = stream.split();
-        let receiving = receive(&mut reader, self.limits.answer_bytes);
-        let (received, is_sent) = exchange(writer, self.request(body, accept), receiving).await?;
-        if received.ends_clean && is_sent {
-            self.store(runtime, stream);
+        let (response, mut connection) = self.send(runtime, body.into(), accept).await?;
+        let answer = connection.drive(read(response, self.limits.answer_bytes)).await?;
+        if connection.is_ready() {
+            self.store(runtime, connection);
         }
-        Ok(received.answer)
+        Ok(answer)
     }
 
     /// Posts a body and streams the body of the answer. The connection is not reused: some servers close
@@ -85,41 +76,43 @@ impl PlainClient {
         body: Vec<u8>,
         accept: &'static str,
     ) -> Result<HttpStream<'static>, HttpError> {
-        let mut stream = self.connection(current_runtime()?).await?;
-        let limit = self.limits.answer_bytes;
-        let (reader, writer) = stream.split();
-        let receiving = async {
-            let mut input = Input::new(reader, limit);
-            Ok((input.head().await?, input))
-        };
-        let ((head, input), _) = exchange(writer, self.request(body, accept), receiving).await?;
-        let pieces = BodyPieces::new(&head, input.over(()).over(stream));
-        let body = try_unfold(pieces, |mut pieces| async move {
-            Ok(pieces.next().await?.map(|piece| (piece, pieces)))
-        });
-        let body = body.boxed();
-        let (status, headers, is_events) = (head.status, head.headers, head.is_events);
-        Ok(HttpStream { status, headers, is_events, body })
+        let (response, connection) = self.send(current_runtime()?, body.into(), accept).await?;
+        let (head, body) = response.into_parts();
+        let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
+        let body = connection.stream(body).boxed();
+        Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
     }
 
-    /// An idle connection, else a new one.
-    async fn connection(&self, runtime: runtime::Id) -> Result<TcpStream, HttpError> {
-        match self.take_idle(runtime) {
-            Some(stream) => Ok(stream),
-            None => self.connect().await,
+    /// Sends a request over an idle connection, else over a new one. A server may close an idle connection
+    /// while the request is on its way; then a new one gets it.
+    async fn send(
+        &self,
+        runtime: runtime::Id,
+        body: Bytes,
+        accept: &'static str,
+    ) -> Result<(Response<Incoming>, Connection), HttpError> {
+        if let Some(mut idle) = self.take_idle(runtime) {
+            match idle.send(self.request(body.clone(), accept)).await {
+                Ok(response) => return Ok((response, idle)),
+                Err(error) if !is_closed(&error) => return Err(lost(&error)),
+                Err(_) => {}
+            }
         }
+        let mut new = self.connect().await?;
+        let response = new.send(self.request(body, accept)).await.map_err(|error| lost(&error))?;
+        Ok((response, new))
     }
 
-    fn request(&self, body: Vec<u8>, accept: &str) -> RequestBytes {
-        let length = format!("{}\r\n\r\n", body.len());
-        let mut head = Vec::with_capacity(self.head.len() + accept.len() + length.len() + 32);
-        let parts = [b"accept: ", accept.as_bytes(), b"\r\ncontent-length: ", length.as_bytes()];
-        head.extend_from_slice(&self.head);
-        parts.into_iter().for_each(|part| head.extend_from_slice(part));
-        RequestBytes { head: head.into(), body: body.into() }
+    fn request(&self, body: Bytes, accept: &'static str) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.target.clone();
+        *request.headers_mut() = self.headers.clone();
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
+        request
     }
 
-    async fn connect(&self) -> Result<TcpStream, HttpError> {
+    async fn connect(&self) -> Result<Connection, HttpError> {
         let connecting = TcpStream::connect((self.host.as_str(), self.port));
         let connected = timeout(self.limits.connect_timeout, connecting).await;
         let stream = connected
@@ -127,24 +120,24 @@ impl PlainClient {
             .map_err(|error| connect_error(&error))?;
         // Otherwise small requests wait for an acknowledgement.
         stream.set_nodelay(true).map_err(|error| connect_error(&error))?;
-        Ok(stream)
+        Connection::over(stream).await.map_err(|error| connect_error(&error))
     }
 
-    /// The usable connection that was used last. Dropping the others closes them.
-    fn take_idle(&self, runtime: runtime::Id) -> Option<TcpStream> {
+    /// The connection that was used last. Dropping the others closes them.
+    fn take_idle(&self, runtime: runtime::Id) -> Option<Connection> {
         loop {
             let idle = self.idle().get_mut(&runtime)?.pop()?;
-            if idle.since.elapsed() < self.limits.idle_timeout && is_silent(&idle.stream) {
-                return Some(idle.stream);
+            if idle.since.elapsed() < self.limits.idle_timeout {
+                return Some(idle.connection);
             }
         }
     }
 
-    fn store(&self, runtime: runtime::Id, stream: TcpStream) {
+    fn store(&self, runtime: runtime::Id, connection: Connection) {
         let mut idle = self.idle();
         let stored = idle.entry(runtime).or_default();
         if stored.len() < self.limits.idle_connections {
-            stored.push(Idle { stream, since: Instant::now() });
+            stored.push(Idle { connection, since: Instant::now() });
         }
     }
 
@@ -159,45 +152,16 @@ fn current_runtime() -> Result<runtime::Id, HttpError> {
     Ok(runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id())
 }
 
-fn head(path: &str, host: &str, headers: &HeaderMap) -> Vec<u8> {
-    let mut head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\n").into_bytes();
-    for (name, value) in headers {
-        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            head.extend_from_slice(part);
-        }
-    }
-    head
-}
-
 fn connect_error(error: &dyn std::error::Error) -> HttpError {
     HttpError::Connect(error.to_string())
 }
 
-/// Whether the server has left the connection open and sent nothing unrequested.
-fn is_silent(stream: &TcpStream) -> bool {
-    let read = stream.try_read(&mut [0]);
-    read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-}
-
-/// Sends a request and receives its answer; returns also whether the request was sent completely. The
-/// answer may arrive before.
-async fn exchange<T>(
-    mut writer: WriteHalf<'_>,
-    request: RequestBytes,
-    receiving: impl Future<Output = Result<T, HttpError>>,
-) -> Result<(T, bool), HttpError> {
-    let mut request = request.head.chain(request.body);
-    let mut sending = pin!(writer.write_all_buf(&mut request));
-    let mut receiving = pin!(receiving);
-    let mut sent = None;
-    let received = poll_fn(|cx| {
-        if sent.is_none()
-            && let Poll::Ready(result) = sending.as_mut().poll(cx)
-        {
-            sent = Some(result);
-        }
-        receiving.as_mut().poll(cx)
-    });
-    let received = received.await?;
-    Ok((received, matches!(sent, Some(Ok(())))))
+/// Whether the server closed the connection instead of answering.
+fn is_closed(error: &hyper::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
+    let kind = source.map(io::Error::kind);
+    error.is_canceled()
+        || error.is_incomplete_message()
+        || matches!(kind, Some(BrokenPipe | ConnectionAborted | ConnectionReset))
 }
