@@ -2,25 +2,27 @@
 //! status, headers and body, either whole and bounded or as a stream. Only this directory knows HTTP
 //! libraries. Knows no JSON, and puts neither headers nor paths into its errors.
 
+mod connect;
 mod connection;
 mod plain;
+mod pool;
+mod secure;
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
-use http_body_util::{BodyDataStream, BodyExt, Full};
+use futures_util::stream::{BoxStream, TryStreamExt};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use plain::PlainClient;
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Response, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{ClientConfig, RootCertStore};
+
+use self::plain::PlainClient;
+use self::secure::SecureClient;
 
 /// The most memory that a header alone can reserve.
 const MOST_AT_ONCE: usize = 1 << 20;
@@ -28,10 +30,10 @@ const MOST_AT_ONCE: usize = 1 << 20;
 /// Limits of the client.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// The timeout of connecting.
+    /// The timeout of connecting, which the addresses of a host share.
     pub connect_timeout: Duration,
-    /// The most idle connections.
-    pub idle_connections: usize,
+    /// The most open connections. Further requests wait.
+    pub connections: usize,
     /// How long an idle connection stays open.
     pub idle_timeout: Duration,
     /// The largest answer in bytes; of a streamed answer, the largest event and the longest text.
@@ -42,7 +44,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            idle_connections: 512,
+            connections: 512,
             idle_timeout: Duration::from_secs(60),
             answer_bytes: 16 << 20,
         }
@@ -102,16 +104,20 @@ pub(super) enum HttpClient {
 }
 
 impl HttpClient {
-    /// A client that sends these headers with every request. Fails if the machine has no certificates.
+    /// A client that sends these headers with every request, through the proxy of the environment if
+    /// there is one. Fails if the proxy cannot be used or the machine has no certificates.
     pub(super) fn new(
         address: Uri,
         headers: HeaderMap,
         limits: &HttpLimits,
     ) -> Result<Self, String> {
+        let proxy = connect::proxy(&Matcher::from_env(), &address)?;
         if address.scheme_str() == Some("https") {
-            SecureClient::new(address, headers, limits).map(Box::new).map(Self::Secure)
+            let client = SecureClient::new(address, headers, proxy.as_ref(), limits);
+            client.map(Box::new).map(Self::Secure)
         } else {
-            PlainClient::new(&address, headers, *limits).map(Box::new).map(Self::Plain)
+            let client = PlainClient::new(&address, headers, proxy.as_ref(), limits);
+            client.map(Box::new).map(Self::Plain)
         }
     }
 
@@ -139,62 +145,6 @@ impl HttpClient {
             Self::Plain(client) => client.open(body, accept).await,
             Self::Secure(client) => client.open(body, accept).await,
         }
-    }
-}
-
-/// Posts over TLS, with HTTP/2 if the server supports it.
-pub(in crate::lm) struct SecureClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    address: Uri,
-    headers: HeaderMap,
-    answer_bytes: usize,
-}
-
-impl SecureClient {
-    fn new(address: Uri, headers: HeaderMap, limits: &HttpLimits) -> Result<Self, String> {
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(limits.connect_timeout));
-        tcp.enforce_http(false);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls()?)
-            .https_only()
-            .enable_http1()
-            .enable_http2()
-            .wrap_connector(tcp);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(limits.idle_timeout)
-            .pool_max_idle_per_host(limits.idle_connections)
-            .build(connector);
-        Ok(Self { client, address, headers, answer_bytes: limits.answer_bytes })
-    }
-
-    async fn post(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpAnswer, HttpError> {
-        read(self.send(body, accept).await?, self.answer_bytes).await
-    }
-
-    async fn open(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpStream<'_>, HttpError> {
-        let (head, body) = self.send(body, accept).await?.into_parts();
-        let body = BodyDataStream::new(body).map_err(|error| lost(&error)).boxed();
-        let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
-        Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
-    }
-
-    async fn send(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<Response<Incoming>, HttpError> {
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.address.clone();
-        *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
-        self.client.request(request).await.map_err(|error| {
-            let reason = root_cause(&error);
-            if error.is_connect() { HttpError::Connect(reason) } else { HttpError::Broken(reason) }
-        })
     }
 }
 

@@ -7,15 +7,12 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::stream::{Stream, try_unfold};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-
-use super::{HttpError, next_piece};
 
 /// The longest head of an answer.
 const LONGEST_HEAD: usize = 64 << 10;
@@ -50,17 +47,6 @@ impl Connection {
     /// Drives the connection until the future that needs it is complete.
     pub(super) async fn drive<F: Future>(&mut self, future: F) -> F::Output {
         drive(&mut self.driver, future).await
-    }
-
-    /// The body as a stream, with which the connection ends.
-    pub(super) fn stream(
-        self,
-        body: Incoming,
-    ) -> impl Stream<Item = Result<Bytes, HttpError>> + Send + 'static {
-        try_unfold((self, body), |(mut connection, mut body)| async move {
-            let piece = connection.drive(next_piece(&mut body)).await?;
-            Ok(piece.map(|piece| (piece, (connection, body))))
-        })
     }
 
     /// Whether the connection accepts another request.

@@ -1,37 +1,33 @@
-//! Posts over HTTP/1 without TLS to one address and reuses its connections. Frames no messages.
+//! Posts over HTTP/1 without TLS to one address and reuses its connections. Frames no messages, resolves
+//! no names.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream::StreamExt;
+use futures_util::stream::{StreamExt, try_unfold};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::{Method, Request, Response, Uri};
-use tokio::net::TcpStream;
-use tokio::runtime;
-use tokio::time::{Instant, timeout};
+use hyper_util::client::legacy::connect::dns::GaiResolver;
+use hyper_util::client::proxy::matcher::Intercept;
+use tokio::runtime::Handle;
 
+use super::connect::{Dial, connect_error, dial, tcp};
 use super::connection::Connection;
-use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, read};
+use super::pool::{Lease, Pool};
+use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read};
 
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
-    host: String,
-    port: u16,
-    /// The path and query of the address.
+    dial: Dial,
+    /// What the request line names: the path, or for a proxy the whole address.
     target: Uri,
     /// The headers of all requests.
     headers: HeaderMap,
-    limits: HttpLimits,
-    idle: Mutex<HashMap<runtime::Id, Vec<Idle>>>,
-}
-
-struct Idle {
-    connection: Connection,
-    since: Instant,
+    answer_bytes: usize,
+    pool: Arc<Pool>,
 }
 
 impl PlainClient {
@@ -39,19 +35,20 @@ impl PlainClient {
     pub(super) fn new(
         address: &Uri,
         mut headers: HeaderMap,
-        limits: HttpLimits,
+        proxy: Option<&Intercept>,
+        limits: &HttpLimits,
     ) -> Result<Self, String> {
-        let authority = address.authority().ok_or("the address has no host")?;
-        let host = HeaderValue::try_from(authority.as_str()).map_err(|error| error.to_string())?;
-        headers.insert(HOST, host);
-        Ok(Self {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(80),
-            target: address.path_and_query().cloned().map_or_else(Uri::default, Uri::from),
-            headers,
-            limits,
-            idle: Mutex::default(),
-        })
+        let host = address.authority().ok_or("the address has no host")?.as_str();
+        headers.insert(HOST, HeaderValue::try_from(host).map_err(|error| error.to_string())?);
+        if let Some(auth) = proxy.and_then(Intercept::basic_auth) {
+            headers.insert(PROXY_AUTHORIZATION, auth.clone());
+        }
+        let path = address.path_and_query().cloned().map(Uri::from).unwrap_or_default();
+        let target = if proxy.is_some() { address.clone() } else { path };
+        let server = proxy.map_or(address, Intercept::uri).clone();
+        let dial = dial(tcp(GaiResolver::new(), limits), server);
+        let (answer_bytes, pool) = (limits.answer_bytes, Pool::new(limits));
+        Ok(Self { dial, target, headers, answer_bytes, pool })
     }
 
     /// Posts a body. Dropping the future closes the connection.
@@ -61,10 +58,10 @@ impl PlainClient {
         accept: &'static str,
     ) -> Result<HttpAnswer, HttpError> {
         let runtime = current_runtime()?;
-        let (response, mut connection) = self.send(runtime, body.into(), accept).await?;
-        let answer = connection.drive(read(response, self.limits.answer_bytes)).await?;
-        if connection.is_ready() {
-            self.store(runtime, connection);
+        let (response, mut lease) = self.send(&runtime, body.into(), accept).await?;
+        let answer = lease.connection.drive(read(response, self.answer_bytes)).await?;
+        if lease.connection.is_ready() {
+            self.pool.store(&runtime, lease);
         }
         Ok(answer)
     }
@@ -76,10 +73,14 @@ impl PlainClient {
         body: Vec<u8>,
         accept: &'static str,
     ) -> Result<HttpStream<'static>, HttpError> {
-        let (response, connection) = self.send(current_runtime()?, body.into(), accept).await?;
+        let (response, lease) = self.send(&current_runtime()?, body.into(), accept).await?;
         let (head, body) = response.into_parts();
         let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
-        let body = connection.stream(body).boxed();
+        let pieces = try_unfold((lease, body), |(mut lease, mut body)| async move {
+            let piece = lease.connection.drive(next_piece(&mut body)).await?;
+            Ok(piece.map(|piece| (piece, (lease, body))))
+        });
+        let body = pieces.boxed();
         Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
     }
 
@@ -87,20 +88,24 @@ impl PlainClient {
     /// while the request is on its way; then a new one gets it.
     async fn send(
         &self,
-        runtime: runtime::Id,
+        runtime: &Handle,
         body: Bytes,
         accept: &'static str,
-    ) -> Result<(Response<Incoming>, Connection), HttpError> {
-        if let Some(mut idle) = self.take_idle(runtime) {
-            match idle.send(self.request(body.clone(), accept)).await {
-                Ok(response) => return Ok((response, idle)),
+    ) -> Result<(Response<Incoming>, Lease), HttpError> {
+        let permit = self.pool.permit().await;
+        let permit = permit.ok_or_else(|| HttpError::Connect("the client is closed".to_owned()))?;
+        if let Some(mut connection) = self.pool.take(runtime.id()) {
+            match connection.send(self.request(body.clone(), accept)).await {
+                Ok(response) => return Ok((response, Lease { connection, permit })),
                 Err(error) if !is_closed(&error) => return Err(lost(&error)),
                 Err(_) => {}
             }
         }
-        let mut new = self.connect().await?;
-        let response = new.send(self.request(body, accept)).await.map_err(|error| lost(&error))?;
-        Ok((response, new))
+        let stream = (self.dial)().await?;
+        let mut connection = Connection::over(stream).await.map_err(|error| lost(&error))?;
+        let response = connection.send(self.request(body, accept)).await;
+        let response = response.map_err(|error| lost(&error))?;
+        Ok((response, Lease { connection, permit }))
     }
 
     fn request(&self, body: Bytes, accept: &'static str) -> Request<Full<Bytes>> {
@@ -111,49 +116,10 @@ impl PlainClient {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
         request
     }
-
-    async fn connect(&self) -> Result<Connection, HttpError> {
-        let connecting = TcpStream::connect((self.host.as_str(), self.port));
-        let connected = timeout(self.limits.connect_timeout, connecting).await;
-        let stream = connected
-            .map_err(|_| HttpError::Connect("connecting took too long".to_owned()))?
-            .map_err(|error| connect_error(&error))?;
-        // Otherwise small requests wait for an acknowledgement.
-        stream.set_nodelay(true).map_err(|error| connect_error(&error))?;
-        Connection::over(stream).await.map_err(|error| connect_error(&error))
-    }
-
-    /// The connection that was used last. Dropping the others closes them.
-    fn take_idle(&self, runtime: runtime::Id) -> Option<Connection> {
-        loop {
-            let idle = self.idle().get_mut(&runtime)?.pop()?;
-            if idle.since.elapsed() < self.limits.idle_timeout {
-                return Some(idle.connection);
-            }
-        }
-    }
-
-    fn store(&self, runtime: runtime::Id, connection: Connection) {
-        let mut idle = self.idle();
-        let stored = idle.entry(runtime).or_default();
-        if stored.len() < self.limits.idle_connections {
-            stored.push(Idle { connection, since: Instant::now() });
-        }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, HashMap<runtime::Id, Vec<Idle>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// The runtime of this task. A connection wakes its user through the runtime that opened it, so it stays
-/// there.
-fn current_runtime() -> Result<runtime::Id, HttpError> {
-    Ok(runtime::Handle::try_current().map_err(|error| connect_error(&error))?.id())
-}
-
-fn connect_error(error: &dyn std::error::Error) -> HttpError {
-    HttpError::Connect(error.to_string())
+fn current_runtime() -> Result<Handle, HttpError> {
+    Handle::try_current().map_err(|error| connect_error(&error))
 }
 
 /// Whether the server closed the connection instead of answering.
