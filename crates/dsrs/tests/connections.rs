@@ -114,7 +114,9 @@ async fn a_request_waits_for_a_connection_until_another_is_closed() {
     });
     reaches(&seen.connections, 1).await;
     let second = tokio::spawn(async move { ask(&lm).await });
-    tokio::task::yield_now().await;
+    // Another request has all the time that the second one would need.
+    let (url, _) = server(http("200 OK", "", GOOD)).await;
+    ask(&client(&url, HttpLimits::default())).await.unwrap();
     assert_eq!(seen.connections.load(Ordering::SeqCst), 1);
     first.abort();
     reaches(&seen.connections, 2).await;

@@ -7,6 +7,8 @@ mod connection;
 mod plain;
 mod pool;
 mod secure;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -111,13 +113,23 @@ impl HttpClient {
         headers: HeaderMap,
         limits: &HttpLimits,
     ) -> Result<Self, String> {
-        let proxy = connect::proxy(&Matcher::from_env(), &address)?;
+        Self::with(&Matcher::from_env(), tls, address, headers, limits)
+    }
+
+    fn with(
+        proxies: &Matcher,
+        tls: impl FnOnce() -> Result<ClientConfig, String>,
+        address: Uri,
+        headers: HeaderMap,
+        limits: &HttpLimits,
+    ) -> Result<Self, String> {
+        let proxy = connect::proxy(proxies, &address)?;
+        let proxy = proxy.as_ref();
         if address.scheme_str() == Some("https") {
-            let client = SecureClient::new(address, headers, proxy.as_ref(), limits);
-            client.map(Box::new).map(Self::Secure)
+            let client = SecureClient::new(address, headers, proxy, tls()?, limits);
+            Ok(Self::Secure(Box::new(client)))
         } else {
-            let client = PlainClient::new(&address, headers, proxy.as_ref(), limits);
-            client.map(Box::new).map(Self::Plain)
+            PlainClient::new(&address, headers, proxy, limits).map(Box::new).map(Self::Plain)
         }
     }
 

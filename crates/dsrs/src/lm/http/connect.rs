@@ -133,3 +133,94 @@ pub(super) fn connect_error(error: &(dyn Error + 'static)) -> HttpError {
     }
     HttpError::Connect(root_cause(error))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::{Ready, ready};
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use hyper_util::client::legacy::connect::dns::Name;
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    /// Finds the same addresses for every name.
+    #[derive(Clone)]
+    struct Addresses(Vec<SocketAddr>);
+
+    impl Service<Name> for Addresses {
+        type Response = std::vec::IntoIter<SocketAddr>;
+        type Error = Infallible;
+        type Future = Ready<Result<Self::Response, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Name) -> Self::Future {
+            ready(Ok(self.0.clone().into_iter()))
+        }
+    }
+
+    /// Holds the connections that fill the queue of a listener that accepts none.
+    struct Silent {
+        _listener: TcpListener,
+        _queue: Vec<TcpStream>,
+    }
+
+    /// An address where connecting gets no answer, as the queue of connections is full.
+    async fn silent(address: SocketAddr) -> Silent {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(address).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let mut queue = Vec::new();
+        let wait = Duration::from_millis(500);
+        while let Ok(stream) = tokio::time::timeout(wait, TcpStream::connect(address)).await {
+            queue.push(stream.unwrap());
+        }
+        Silent { _listener: listener, _queue: queue }
+    }
+
+    async fn connect(addresses: Vec<SocketAddr>) -> Result<SocketAddr, HttpError> {
+        let connect_timeout = Duration::from_secs(4);
+        let limits = HttpLimits { connect_timeout, ..HttpLimits::default() };
+        let tcp = tcp(Addresses(addresses), &limits);
+        let stream = dial(tcp, Uri::from_static("http://model.example"))().await?;
+        Ok(stream.peer_addr().unwrap())
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_if_one_does_not_answer() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let good = server.local_addr().unwrap();
+        let bad = SocketAddr::from(([127, 0, 0, 2], good.port()));
+        let _silent = silent(bad).await;
+        assert_eq!(connect(vec![bad, good]).await.unwrap(), good);
+        let Err(HttpError::Connect(reason)) = connect(vec![bad]).await else {
+            panic!("a connection")
+        };
+        assert_eq!(reason, "connecting took too long");
+    }
+
+    #[tokio::test]
+    async fn the_other_family_is_tried_if_one_does_not_answer() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let good = server.local_addr().unwrap();
+        // Discards packets, or no route leads there: RFC 6666.
+        let bad = SocketAddr::from(([0x100, 0, 0, 0, 0, 0, 0, 1], good.port()));
+        assert_eq!(connect(vec![bad, good]).await.unwrap(), good);
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_is_a_failure_with_a_reason() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let closed = server.local_addr().unwrap();
+        drop(server);
+        let Err(HttpError::Connect(reason)) = connect(vec![closed]).await else {
+            panic!("a connection")
+        };
+        assert!(reason.contains("refused"), "{reason}");
+    }
+}

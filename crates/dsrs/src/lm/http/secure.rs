@@ -14,12 +14,11 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connect::{Route, connect_error};
-use super::{
-    HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read, tls,
-};
+use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read};
 
 /// Connections to one address.
 pub(in crate::lm) struct SecureClient {
@@ -34,14 +33,16 @@ pub(in crate::lm) struct SecureClient {
 }
 
 impl SecureClient {
+    /// A client of an `https` address that sends these headers with every request.
     pub(super) fn new(
         address: Uri,
         headers: HeaderMap,
         proxy: Option<&Intercept>,
+        tls: ClientConfig,
         limits: &HttpLimits,
-    ) -> Result<Self, String> {
+    ) -> Self {
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls()?)
+            .with_tls_config(tls)
             .https_only()
             .enable_http1()
             .enable_http2()
@@ -52,16 +53,17 @@ impl SecureClient {
             .pool_idle_timeout(limits.idle_timeout)
             .pool_max_idle_per_host(connections)
             .build(connector);
-        Ok(Self {
+        Self {
             client,
             address,
             headers,
             answer_bytes: limits.answer_bytes,
             permits: Arc::new(Semaphore::new(connections)),
             is_multiplexed: AtomicBool::new(false),
-        })
+        }
     }
 
+    /// Posts a body.
     pub(super) async fn post(
         &self,
         body: Vec<u8>,
@@ -71,6 +73,7 @@ impl SecureClient {
         read(response, self.answer_bytes).await
     }
 
+    /// Posts a body and streams the body of the answer.
     pub(super) async fn open(
         &self,
         body: Vec<u8>,
