@@ -98,11 +98,11 @@ impl Service<Uri> for Route {
 }
 
 /// Opens connections to one address, that of a server or of a proxy.
-pub(super) type Dial =
+pub(super) type OpenTcp =
     Box<dyn Fn() -> BoxFuture<'static, Result<TcpStream, HttpError>> + Send + Sync>;
 
 /// Opens connections to this address.
-pub(super) fn dial<R>(tcp: HttpConnector<R>, address: Uri) -> Dial
+pub(super) fn open_tcp<R>(tcp: HttpConnector<R>, address: Uri) -> OpenTcp
 where
     R: Send + Sync + 'static,
     HttpConnector<R>: Service<Uri, Response = TokioIo<TcpStream>> + Clone,
@@ -187,7 +187,7 @@ mod tests {
         let connect_timeout = Duration::from_secs(4);
         let limits = HttpLimits { connect_timeout, ..HttpLimits::default() };
         let tcp = tcp(Addresses(addresses), &limits);
-        let stream = dial(tcp, Uri::from_static("http://model.example"))().await?;
+        let stream = open_tcp(tcp, Uri::from_static("http://model.example"))().await?;
         Ok(stream.peer_addr().unwrap())
     }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -35,12 +36,13 @@ impl Connection {
         Ok(Self { sender, driver: Some(Box::new(driver)) })
     }
 
-    /// Sends a request and receives the head of its answer.
+    /// Sends a request and receives the head of its answer. The failure contains the request if it was not
+    /// sent.
     pub(super) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> hyper::Result<Response<Incoming>> {
-        let sending = self.sender.send_request(request);
+    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
+        let sending = self.sender.try_send_request(request);
         drive(&mut self.driver, sending).await
     }
 

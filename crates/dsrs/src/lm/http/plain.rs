@@ -1,7 +1,6 @@
 //! Posts over HTTP/1 without TLS to one address and reuses its connections. Frames no messages, resolves
 //! no names.
 
-use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,14 +13,14 @@ use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::client::proxy::matcher::Intercept;
 use tokio::runtime::Handle;
 
-use super::connect::{Dial, connect_error, dial, tcp};
+use super::connect::{OpenTcp, connect_error, open_tcp, tcp};
 use super::connection::Connection;
-use super::pool::{Lease, Pool};
+use super::pool::{Pool, PooledConnection};
 use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read};
 
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
-    dial: Dial,
+    open_tcp: OpenTcp,
     /// What the request line names: the path, or for a proxy the whole address.
     target: Uri,
     /// The headers of all requests.
@@ -46,9 +45,9 @@ impl PlainClient {
         let path = address.path_and_query().cloned().map(Uri::from).unwrap_or_default();
         let target = if proxy.is_some() { address.clone() } else { path };
         let server = proxy.map_or(address, Intercept::uri).clone();
-        let dial = dial(tcp(GaiResolver::new(), limits), server);
+        let open_tcp = open_tcp(tcp(GaiResolver::new(), limits), server);
         let (answer_bytes, pool) = (limits.answer_bytes, Pool::new(limits));
-        Ok(Self { dial, target, headers, answer_bytes, pool })
+        Ok(Self { open_tcp, target, headers, answer_bytes, pool })
     }
 
     /// Posts a body. Dropping the future closes the connection.
@@ -58,10 +57,10 @@ impl PlainClient {
         accept: &'static str,
     ) -> Result<HttpAnswer, HttpError> {
         let runtime = current_runtime()?;
-        let (response, mut lease) = self.send(&runtime, body.into(), accept).await?;
-        let answer = lease.connection.drive(read(response, self.answer_bytes)).await?;
-        if lease.connection.is_ready() {
-            self.pool.store(&runtime, lease);
+        let (response, mut pooled) = self.send(&runtime, body.into(), accept).await?;
+        let answer = pooled.connection.drive(read(response, self.answer_bytes)).await?;
+        if pooled.connection.is_ready() {
+            self.pool.store(&runtime, pooled);
         }
         Ok(answer)
     }
@@ -73,39 +72,41 @@ impl PlainClient {
         body: Vec<u8>,
         accept: &'static str,
     ) -> Result<HttpStream<'static>, HttpError> {
-        let (response, lease) = self.send(&current_runtime()?, body.into(), accept).await?;
+        let (response, pooled) = self.send(&current_runtime()?, body.into(), accept).await?;
         let (head, body) = response.into_parts();
         let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
-        let pieces = try_unfold((lease, body), |(mut lease, mut body)| async move {
-            let piece = lease.connection.drive(next_piece(&mut body)).await?;
-            Ok(piece.map(|piece| (piece, (lease, body))))
+        let pieces = try_unfold((pooled, body), |(mut pooled, mut body)| async move {
+            let piece = pooled.connection.drive(next_piece(&mut body)).await?;
+            Ok(piece.map(|piece| (piece, (pooled, body))))
         });
         let body = pieces.boxed();
         Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
     }
 
-    /// Sends a request over an idle connection, else over a new one. A server may close an idle connection
-    /// while the request is on its way; then a new one gets it.
+    /// Sends a request over an idle connection, else over a new one. If the idle connection turns out to
+    /// be closed before the request is sent, a new one takes its place.
     async fn send(
         &self,
         runtime: &Handle,
         body: Bytes,
         accept: &'static str,
-    ) -> Result<(Response<Incoming>, Lease), HttpError> {
+    ) -> Result<(Response<Incoming>, PooledConnection), HttpError> {
         let permit = self.pool.permit().await;
         let permit = permit.ok_or_else(|| HttpError::Connect("the client is closed".to_owned()))?;
+        let mut request = self.request(body, accept);
         if let Some(mut connection) = self.pool.take(runtime.id()) {
-            match connection.send(self.request(body.clone(), accept)).await {
-                Ok(response) => return Ok((response, Lease { connection, permit })),
-                Err(error) if !is_closed(&error) => return Err(lost(&error)),
-                Err(_) => {}
+            match connection.send(request).await {
+                Ok(response) => return Ok((response, PooledConnection { connection, permit })),
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(lost(error.error())),
+                },
             }
         }
-        let stream = (self.dial)().await?;
+        let stream = (self.open_tcp)().await?;
         let mut connection = Connection::over(stream).await.map_err(|error| lost(&error))?;
-        let response = connection.send(self.request(body, accept)).await;
-        let response = response.map_err(|error| lost(&error))?;
-        Ok((response, Lease { connection, permit }))
+        let response = connection.send(request).await.map_err(|error| lost(error.error()))?;
+        Ok((response, PooledConnection { connection, permit }))
     }
 
     fn request(&self, body: Bytes, accept: &'static str) -> Request<Full<Bytes>> {
@@ -120,14 +121,4 @@ impl PlainClient {
 
 fn current_runtime() -> Result<Handle, HttpError> {
     Handle::try_current().map_err(|error| connect_error(&error))
-}
-
-/// Whether the server closed the connection instead of answering.
-fn is_closed(error: &hyper::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
-    let kind = source.map(io::Error::kind);
-    error.is_canceled()
-        || error.is_incomplete_message()
-        || matches!(kind, Some(BrokenPipe | ConnectionAborted | ConnectionReset))
 }

@@ -41,7 +41,7 @@ struct IdleConnection {
 pub(super) struct ConnectionPermit(OwnedSemaphorePermit);
 
 /// A connection in use. Dropping it closes the connection and then frees its place.
-pub(super) struct Lease {
+pub(super) struct PooledConnection {
     pub(super) connection: Connection,
     pub(super) permit: ConnectionPermit,
 }
@@ -79,8 +79,8 @@ impl Pool {
     }
 
     /// Stores a connection for the next request.
-    pub(super) fn store(self: &Arc<Self>, runtime: &runtime::Handle, lease: Lease) {
-        let Lease { connection, permit } = lease;
+    pub(super) fn store(self: &Arc<Self>, runtime: &runtime::Handle, pooled: PooledConnection) {
+        let PooledConnection { connection, permit } = pooled;
         let (id, since) = (runtime.id(), Instant::now());
         let mut idle = self.idle();
         idle.connections.push(IdleConnection { connection, runtime: id, since });
@@ -105,7 +105,8 @@ impl Pool {
     }
 
     fn expired(&self, connections: &[IdleConnection]) -> usize {
-        connections.partition_point(|idle| idle.since.elapsed() >= self.idle_timeout)
+        let now = Instant::now();
+        connections.partition_point(|idle| idle.since + self.idle_timeout <= now)
     }
 
     fn idle(&self) -> MutexGuard<'_, IdleConnections> {
