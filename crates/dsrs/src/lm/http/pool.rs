@@ -12,6 +12,9 @@ use tokio::time::{Instant, sleep_until};
 use super::HttpLimits;
 use super::connection::Connection;
 
+/// The longest timeout of idle connections. Longer ones could exceed the range of the clock.
+const LONGEST_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The connections to one address.
 pub(super) struct Pool {
     /// The most open connections.
@@ -52,7 +55,7 @@ impl Pool {
         let limit = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
         Arc::new(Self {
             limit,
-            idle_timeout: limits.idle_timeout,
+            idle_timeout: limits.idle_timeout.min(LONGEST_IDLE),
             permits: Arc::new(Semaphore::new(limit)),
             idle: Mutex::default(),
         })
