@@ -99,7 +99,7 @@ settings! {
         seed: Option<i64> = optional(SEED);
         /// time limit of one request
         timeout as "timeout_ms": Option<Duration> = optional(MILLIS).default("60000");
-        /// maximum number of open connections to the endpoint
+        /// maximum number of open connections to the endpoint; further requests wait
         max_connections: Option<u32> = optional(POSITIVE).default("256");
         /// maximum number of concurrent requests; runs take turns
         max_concurrent: Option<u32> = optional(POSITIVE);

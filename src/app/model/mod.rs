@@ -116,11 +116,11 @@ fn openai(alias: &str, settings: &ModelConfig) -> Result<OpenAi, ModelError> {
 }
 
 fn openai_config(settings: &ModelConfig) -> OpenAiConfig {
-    let idle_connections = settings.max_connections as usize;
+    let connections = settings.max_connections as usize;
     OpenAiConfig {
         api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
         grammar_field: grammar_field(&settings.capabilities),
-        http: HttpLimits { idle_connections, ..HttpLimits::default() },
+        http: HttpLimits { connections, ..HttpLimits::default() },
         ..OpenAiConfig::new(settings.base_url.as_str(), settings.model.as_str())
     }
 }

@@ -17,13 +17,13 @@ use crate::config::Provider;
 pub(crate) fn native_model(settings: &ModelConfig) -> Result<Arc<dyn Lm>, String> {
     let protocol = protocol(settings.provider)
         .ok_or("OpenAI-compatible endpoints have a client of their own")?;
-    let idle_connections = settings.max_connections as usize;
+    let connections = settings.max_connections as usize;
     let model = Native::new(NativeConfig {
         protocol,
         base_url: settings.base_url.clone(),
         model: settings.model.as_str().into(),
         api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
-        http: HttpLimits { idle_connections, ..HttpLimits::default() },
+        http: HttpLimits { connections, ..HttpLimits::default() },
     });
     Ok(Arc::new(model?))
 }

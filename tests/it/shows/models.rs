@@ -57,6 +57,18 @@ async fn an_unavailable_model_is_replaced_by_its_fallback() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_requested_through_the_proxy_of_the_environment() {
+    let proxy = FakeLm::doing([score()]).await;
+    let setup = ServerSetup::new()
+        .database(&test_database().await)
+        .env("OPENAI_BASE_URL", "http://model.invalid/v1")
+        .env("HTTP_PROXY", proxy.url.trim_end_matches("/v1"));
+    let (_server, api) = started(setup).await;
+    assert_eq!(execute(&api).await["outputs"]["score"], 0.5);
+    assert_eq!(proxy.asked().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_embedding_model_is_listed_and_cannot_answer() {
     let lm = FakeLm::doing([score()]).await;
     let setup = on(&test_database().await, &lm)

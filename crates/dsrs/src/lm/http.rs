@@ -2,35 +2,40 @@
 //! status, headers and body, either whole and bounded or as a stream. Only this directory knows HTTP
 //! libraries. Knows no JSON, and puts neither headers nor paths into its errors.
 
-mod answer;
-mod head;
-mod pieces;
+mod connect;
+mod connection;
 mod plain;
+mod pool;
+mod secure;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
-use http_body_util::{BodyDataStream, BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use plain::PlainClient;
+use futures_util::stream::{BoxStream, TryStreamExt};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::header::{HeaderMap, HeaderValue};
+use hyper::{Response, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{ClientConfig, RootCertStore};
+
+use self::plain::PlainClient;
+use self::secure::SecureClient;
+
+/// The most memory that a header alone can reserve.
+const MOST_AT_ONCE: usize = 1 << 20;
 
 /// Limits of the client.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
-    /// The timeout of connecting.
+    /// The timeout of connecting, which the addresses of a host share.
     pub connect_timeout: Duration,
-    /// The most idle connections.
-    pub idle_connections: usize,
+    /// The most open connections. Further requests wait.
+    pub connections: usize,
     /// How long an idle connection stays open.
     pub idle_timeout: Duration,
     /// The largest answer in bytes; of a streamed answer, the largest event and the longest text.
@@ -41,7 +46,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            idle_connections: 512,
+            connections: 512,
             idle_timeout: Duration::from_secs(60),
             answer_bytes: 16 << 20,
         }
@@ -92,11 +97,6 @@ pub(super) enum HttpError {
     TooLarge,
 }
 
-/// The failure of an invalid answer.
-fn broken(reason: impl ToString) -> HttpError {
-    HttpError::Broken(reason.to_string())
-}
-
 /// A client of one address.
 pub(super) enum HttpClient {
     /// `http`.
@@ -106,16 +106,30 @@ pub(super) enum HttpClient {
 }
 
 impl HttpClient {
-    /// A client that sends these headers with every request. Fails if the machine has no certificates.
+    /// A client that sends these headers with every request, through the proxy of the environment if
+    /// there is one. Fails if the proxy cannot be used or the machine has no certificates.
     pub(super) fn new(
         address: Uri,
         headers: HeaderMap,
         limits: &HttpLimits,
     ) -> Result<Self, String> {
+        Self::with(&Matcher::from_env(), tls, address, headers, limits)
+    }
+
+    fn with(
+        proxies: &Matcher,
+        tls: impl FnOnce() -> Result<ClientConfig, String>,
+        address: Uri,
+        headers: HeaderMap,
+        limits: &HttpLimits,
+    ) -> Result<Self, String> {
+        let proxy = connect::proxy(proxies, &address)?;
+        let proxy = proxy.as_ref();
         if address.scheme_str() == Some("https") {
-            SecureClient::new(address, headers, limits).map(Box::new).map(Self::Secure)
+            let client = SecureClient::new(address, headers, proxy, tls()?, limits);
+            Ok(Self::Secure(Box::new(client)))
         } else {
-            PlainClient::new(&address, &headers, *limits).map(Box::new).map(Self::Plain)
+            PlainClient::new(&address, headers, proxy, limits).map(Box::new).map(Self::Plain)
         }
     }
 
@@ -146,76 +160,43 @@ impl HttpClient {
     }
 }
 
-/// Posts over TLS, with HTTP/2 if the server supports it.
-pub(in crate::lm) struct SecureClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    address: Uri,
-    headers: HeaderMap,
-    answer_bytes: usize,
-}
-
-impl SecureClient {
-    fn new(address: Uri, headers: HeaderMap, limits: &HttpLimits) -> Result<Self, String> {
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(limits.connect_timeout));
-        tcp.enforce_http(false);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls()?)
-            .https_only()
-            .enable_http1()
-            .enable_http2()
-            .wrap_connector(tcp);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(limits.idle_timeout)
-            .pool_max_idle_per_host(limits.idle_connections)
-            .build(connector);
-        Ok(Self { client, address, headers, answer_bytes: limits.answer_bytes })
-    }
-
-    async fn post(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpAnswer, HttpError> {
-        read(self.send(body, accept).await?, self.answer_bytes).await
-    }
-
-    async fn open(&self, body: Vec<u8>, accept: &'static str) -> Result<HttpStream<'_>, HttpError> {
-        let (head, body) = self.send(body, accept).await?.into_parts();
-        let body = BodyDataStream::new(body).map_err(|error| unread(&error)).boxed();
-        let kind = head.headers.get(CONTENT_TYPE);
-        let is_events = kind.is_some_and(|kind| head::is_events(kind.as_bytes()));
-        Ok(HttpStream { status: head.status.as_u16(), headers: head.headers, is_events, body })
-    }
-
-    async fn send(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<Response<Incoming>, HttpError> {
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.address.clone();
-        *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
-        self.client.request(request).await.map_err(|error| {
-            let reason = root_cause(&error);
-            if error.is_connect() { HttpError::Connect(reason) } else { HttpError::Broken(reason) }
-        })
-    }
-}
-
 /// Reads the whole body, up to `limit` bytes.
 async fn read(response: Response<Incoming>, limit: usize) -> Result<HttpAnswer, HttpError> {
-    let (head, body) = response.into_parts();
-    let body = Limited::new(body, limit).collect().await.map_err(|error| unread(&*error))?;
-    Ok(HttpAnswer { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() })
+    let (head, mut body) = response.into_parts();
+    let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut whole = BytesMut::with_capacity(length.min(MOST_AT_ONCE));
+    while let Some(piece) = next_piece(&mut body).await? {
+        if whole.len() + piece.len() > limit {
+            return Err(HttpError::TooLarge);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    let (status, body) = (head.status.as_u16(), whole.freeze());
+    Ok(HttpAnswer { status, headers: head.headers, body })
 }
 
-fn unread(error: &(dyn Error + Send + Sync + 'static)) -> HttpError {
-    if error.is::<LengthLimitError>() {
-        HttpError::TooLarge
-    } else {
-        HttpError::Broken(root_cause(error))
+/// The next bytes of a body, `None` at its end. Trailers are ignored.
+async fn next_piece(body: &mut Incoming) -> Result<Option<Bytes>, HttpError> {
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
+        if let Ok(piece) = frame.map_err(|error| lost(&error))?.into_data() {
+            return Ok(Some(piece));
+        }
     }
+    Ok(None)
+}
+
+/// The failure of a connection that was lost or whose answer is not HTTP.
+fn lost(error: &(dyn Error + 'static)) -> HttpError {
+    HttpError::Broken(root_cause(error))
+}
+
+/// Whether a content type is that of server-sent events.
+fn is_events(content_type: &HeaderValue) -> bool {
+    let wanted = b"text/event-stream";
+    let kind = content_type.as_bytes().trim_ascii_start();
+    kind.get(..wanted.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(wanted))
 }
 
 /// A TLS configuration with the certificates of the machine.

@@ -155,7 +155,7 @@ fn connections(limits: &HttpLimits) -> Result<reqwest::Client, String> {
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(limits.connect_timeout)
-        .pool_max_idle_per_host(limits.idle_connections)
+        .pool_max_idle_per_host(limits.connections)
         .pool_idle_timeout(limits.idle_timeout)
         .build()
         .map_err(|error| error.to_string())

@@ -95,9 +95,9 @@ pub enum OpenAiConfigError {
     /// The key cannot be sent.
     #[error("the api key contains characters that an HTTP header cannot carry")]
     ApiKey,
-    /// TLS cannot be set up.
+    /// The proxy of the environment or the machine's certificates cannot be used.
     #[error("{0}")]
-    Tls(String),
+    Transport(String),
 }
 
 /// A model behind an OpenAI-compatible endpoint.
@@ -121,7 +121,8 @@ impl OpenAi {
     /// A client with its own connections. It connects with the first request.
     ///
     /// # Errors
-    /// When the address, the key or the machine's certificates cannot be used.
+    /// When the address, the key, the proxy of the environment or the machine's certificates cannot be
+    /// used.
     pub fn new(config: OpenAiConfig) -> Result<Self, OpenAiConfigError> {
         Ok(Self {
             endpoint: Endpoint::new(&config, "/chat/completions", config.http)?,

@@ -29,8 +29,8 @@ impl Endpoint {
         let address = address(&config.base_url, path).map_err(OpenAiConfigError::BaseUrl)?;
         let host = address.authority().map_or_else(|| "".into(), |host| host.as_str().into());
         let key = config.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
-        let http =
-            HttpClient::new(address, headers(key)?, &limits).map_err(OpenAiConfigError::Tls)?;
+        let http = HttpClient::new(address, headers(key)?, &limits)
+            .map_err(OpenAiConfigError::Transport)?;
         Ok(Self { http, host, model: config.model.clone(), key: key.map(str::to_owned) })
     }
 
