@@ -18,7 +18,8 @@ FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates curl \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --home-dir /var/lib/dsrs-server --create-home --shell /usr/sbin/nologin dsrs
+ && useradd --system --uid 10001 --home-dir /var/lib/dsrs-server --create-home --shell /usr/sbin/nologin dsrs \
+ && install --directory --owner=dsrs --mode=700 /var/lib/dsrs-server/uploads
 COPY --from=build /out/dsrs-server /usr/local/bin/dsrs-server
 COPY LICENSE /usr/share/doc/dsrs-server/LICENSE
 USER dsrs
@@ -26,6 +27,9 @@ WORKDIR /var/lib/dsrs-server
 # Open to the container's network; the server refuses to start so without DSRS_API_KEYS. Without keys
 # (DSRS_INSECURE=1) it answers for addresses and localhost, not for names: docs/http.md.
 ENV DSRS_BIND=0.0.0.0:8080
+# Large uploads wait here; /tmp is memory in many containers.
+ENV DSRS_UPLOADS_DIRECTORY=/var/lib/dsrs-server/uploads
+VOLUME /var/lib/dsrs-server/uploads
 EXPOSE 8080
 # SIGTERM lets running work finish (shutdown_timeout, 30 s); give `docker stop` a little more than that.
 STOPSIGNAL SIGTERM

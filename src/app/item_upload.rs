@@ -1,31 +1,19 @@
-//! Uploads of many items: they are read one by one, checked, and stored in chunks, of which only a few are
-//! in memory. May not know the format of a request, nor what an item is.
+//! Uploads of many items: they are read one by one, checked, and written to a file as rows. Nothing is
+//! stored before all of them are checked. May not know the format of a request, nor what an item is.
 
-use std::future::Future;
+use std::io;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::sync::Arc;
 
 use dsrs::problem::{At, Code, Problem, Problems};
 use dsrs::value::{ParsedJson, Payload, parse_json};
-use tokio::sync::mpsc;
-use tokio::time::timeout;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
+use crate::app::row_file::{RowFile, RowWriter};
+use crate::app::spool::{SpoolSpace, no_space};
 use crate::app::task::run_blocking;
 use crate::app::{AppError, Invalid};
-use crate::store::StoreError;
-
-/// Items in a chunk.
-const CHUNK_ITEMS: usize = 500;
-
-/// A chunk is stored once its items reach this size.
-const CHUNK_BYTES: usize = 1 << 20;
-
-/// Chunks that wait to be stored.
-const CHUNKS: usize = 2;
-
-/// After this time without a chunk, the store receives an empty one: the database ends idle transactions,
-/// and many items in a row may add nothing to store.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// The most problems that are reported for one request. Reading stops at this number.
 pub(crate) const MOST_PROBLEMS: usize = 100;
@@ -73,72 +61,66 @@ pub(crate) struct Wording {
 /// Parses items into rows. Reports every problem.
 pub(crate) trait ItemParser: Send + 'static {
     /// The stored row of an item.
-    type Row: Send + Sync + 'static;
+    type Row: Serialize + Send + Sync + 'static;
 
     /// The row of an item; `None` if it is invalid or a duplicate.
     fn parse(&mut self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self::Row>;
-
-    /// Roughly the size of a row in bytes.
-    fn size(row: &Self::Row) -> usize;
 }
 
-/// The destination of chunks.
-pub(crate) trait ChunkStore<T>: Send {
-    /// Stores the next rows. An empty chunk keeps the transaction alive.
-    fn add(&mut self, chunk: &[T]) -> impl Future<Output = Result<(), StoreError>> + Send;
+/// The items of an upload, all of them valid.
+pub(crate) struct CheckedItems<M: ItemParser> {
+    /// Their number, with duplicates.
+    pub(crate) count: usize,
+    /// The parser, which has seen all of them.
+    pub(crate) parser: M,
+    /// Their rows.
+    pub(crate) rows: RowFile<M::Row>,
 }
 
-/// Parses and stores the items of a source, `most` at most. Returns their number, and the parser.
-pub(crate) async fn store_items<M: ItemParser>(
-    store: &mut impl ChunkStore<M::Row>,
+/// Parses the items of a source, `most` at most. Uses no connection to the database.
+pub(crate) async fn check_items<M: ItemParser>(
+    space: &Arc<SpoolSpace>,
     parser: M,
     source: impl ItemSource,
     most: usize,
     wording: Wording,
-) -> Result<(usize, M), AppError> {
-    let (sender, mut chunks) = mpsc::channel(CHUNKS);
-    let checking = run_blocking(move || {
-        let mut check = ItemChecker::new(parser, most, wording, sender);
-        source.each(&mut |item| check.take(item)).map(|()| check.finish())
-    });
-    let storing = async move {
-        loop {
-            match timeout(LONGEST_PAUSE, chunks.recv()).await {
-                Ok(Some(chunk)) => store.add(&chunk).await?,
-                Ok(None) => return Ok::<(), StoreError>(()),
-                Err(_) => store.add(&[]).await?,
-            }
-        }
-    };
-    let (checked, stored) = tokio::join!(checking, storing);
-    stored?;
+) -> Result<CheckedItems<M>, AppError> {
     let broken = |why: String| {
         AppError::Internal(format!("the {} of {}: {why}", wording.member, wording.whole))
     };
-    let checked = checked.ok_or_else(|| broken("reading panicked".to_owned()))?;
-    let (count, parser, problems) = checked.map_err(broken)?;
-    match problems.is_empty() {
-        true => Ok((count, parser)),
-        false => Err(AppError::invalid(wording.invalid, problems)),
-    }
+    let stop = CancellationToken::new();
+    let mut check = ItemChecker::new(parser, most, wording, RowWriter::new(space), stop.clone());
+    // A client that disconnects ends the check.
+    let _stop = stop.drop_guard();
+    let checking =
+        run_blocking(move || source.each(&mut |item| check.take(item)).map(|()| check.finish()));
+    let checked = checking.await.ok_or_else(|| broken("reading panicked".to_owned()))?;
+    checked.map_err(broken)?
 }
 
-/// Parses items, and collects rows into chunks as long as no item has a problem.
+/// Parses items, and writes their rows as long as no item has a problem.
 struct ItemChecker<M: ItemParser> {
     parser: M,
     most: usize,
     wording: Wording,
     count: usize,
     problems: Problems,
-    chunk: Vec<M::Row>,
-    bytes: usize,
-    chunks: mpsc::Sender<Vec<M::Row>>,
+    rows: RowWriter<M::Row>,
+    /// Why a row could not be written.
+    failed: Option<io::Error>,
+    stop: CancellationToken,
 }
 
 impl<M: ItemParser> ItemChecker<M> {
-    fn new(parser: M, most: usize, wording: Wording, chunks: mpsc::Sender<Vec<M::Row>>) -> Self {
-        let (problems, chunk) = (Problems::new(), Vec::new());
-        Self { parser, most, wording, count: 0, problems, chunk, bytes: 0, chunks }
+    fn new(
+        parser: M,
+        most: usize,
+        wording: Wording,
+        rows: RowWriter<M::Row>,
+        stop: CancellationToken,
+    ) -> Self {
+        let (count, problems, failed) = (0, Problems::new(), None);
+        Self { parser, most, wording, count, problems, rows, failed, stop }
     }
 
     fn take(&mut self, item: WrittenItem<'_>) -> ControlFlow<()> {
@@ -158,7 +140,8 @@ impl<M: ItemParser> ItemChecker<M> {
             return ControlFlow::Break(());
         }
         match row.filter(|_| self.problems.is_empty()) {
-            Some(row) => self.collect(row),
+            Some(row) => self.write(&row),
+            None if self.stop.is_cancelled() => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
         }
     }
@@ -179,34 +162,28 @@ impl<M: ItemParser> ItemChecker<M> {
         row
     }
 
-    fn collect(&mut self, row: M::Row) -> ControlFlow<()> {
-        self.bytes += M::size(&row);
-        self.chunk.push(row);
-        if self.chunk.len() < CHUNK_ITEMS && self.bytes < CHUNK_BYTES {
-            return ControlFlow::Continue(());
-        }
-        self.pass_on()
-    }
-
-    /// Passes the chunk on. Breaks if the store has failed; the store reports why.
-    fn pass_on(&mut self) -> ControlFlow<()> {
-        self.bytes = 0;
-        match self.chunks.blocking_send(std::mem::take(&mut self.chunk)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
+    fn write(&mut self, row: &M::Row) -> ControlFlow<()> {
+        self.failed = self.rows.add(row).err();
+        match self.failed.is_some() || self.stop.is_cancelled() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
     }
 
-    fn finish(mut self) -> (usize, M, Problems) {
-        if !self.chunk.is_empty() && self.problems.is_empty() {
-            let _ = self.pass_on();
-        }
+    fn finish(mut self) -> Result<CheckedItems<M>, AppError> {
         if self.count == 0 && self.problems.is_empty() {
             let Wording { member, whole, .. } = self.wording;
             let detail = format!("{whole} needs at least one of its {member}");
             self.problems.add(&At::Root.key(member), Code::InvalidValue, detail);
         }
-        (self.count, self.parser, self.problems)
+        if let Some(error) = self.failed {
+            return Err(no_space(&error));
+        }
+        if !self.problems.is_empty() {
+            return Err(AppError::invalid(self.wording.invalid, self.problems));
+        }
+        let rows = self.rows.finish().map_err(|error| no_space(&error))?;
+        Ok(CheckedItems { count: self.count, parser: self.parser, rows })
     }
 }
 
@@ -234,62 +211,5 @@ fn read(content: ItemContent<'_>, at: &At<'_>, problems: &mut Problems) -> Optio
             problems.add(at, Code::InvalidValue, detail);
             None
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{Receiver, Sender, channel};
-
-    use super::*;
-
-    /// Ends once the store has received a chunk.
-    struct Endless(Receiver<()>);
-
-    impl ItemSource for Endless {
-        fn each(self, _: &mut dyn FnMut(WrittenItem<'_>) -> ControlFlow<()>) -> Result<(), String> {
-            let received = self.0.recv_timeout(Duration::from_secs(10));
-            received.map_err(|_| "the store received nothing".to_owned())
-        }
-    }
-
-    struct RecordingStore(Sender<()>);
-
-    impl ChunkStore<()> for RecordingStore {
-        async fn add(&mut self, chunk: &[()]) -> Result<(), StoreError> {
-            assert!(chunk.is_empty());
-            self.0.send(()).unwrap();
-            Ok(())
-        }
-    }
-
-    struct EmptyParser;
-
-    impl ItemParser for EmptyParser {
-        type Row = ();
-
-        fn parse(&mut self, _: &Payload, _: &At<'_>, _: &mut Problems) -> Option<()> {
-            None
-        }
-
-        fn size((): &()) -> usize {
-            0
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_store_without_rows_for_long_receives_an_empty_chunk() {
-        let (sender, receiver) = channel();
-        let wording = Wording {
-            member: "examples",
-            whole: "a dataset",
-            setting: "most",
-            invalid: Invalid::Request,
-        };
-        let mut store = RecordingStore(sender);
-        let stored = store_items(&mut store, EmptyParser, Endless(receiver), 1, wording);
-        let (stored, ()) = tokio::join!(stored, tokio::time::advance(LONGEST_PAUSE));
-        let error = stored.err().unwrap().to_string();
-        assert!(error.contains("a dataset needs at least one of its examples"), "{error}");
     }
 }

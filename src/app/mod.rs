@@ -23,14 +23,15 @@ mod precondition;
 mod predictor;
 mod program;
 mod retention;
+mod row_file;
 mod run;
 mod sandbox;
+mod spool;
 mod state;
 mod strategy;
 mod task;
 mod worker;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +49,7 @@ use event::buffer::EventBuffers;
 use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
+use spool::SpoolSpace;
 
 pub(crate) use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
@@ -81,6 +83,8 @@ pub use run::failure::RunFailure;
 pub(crate) use run::failure::whole_seconds;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
+pub use spool::{SpoolError, check_spool_directory};
+pub(crate) use spool::{SpoolFile, no_space};
 pub use state::candidate::{StateCandidate, StatePromotion};
 pub(crate) use state::{StateActivation, StateComparison};
 pub(crate) use state::{StateDocument, StateRequest, StateVersion};
@@ -101,8 +105,8 @@ pub struct App {
     /// Runs Python that models write; `None` if it is disabled.
     sandbox: Option<Arc<ChildSandbox>>,
     pub(crate) idempotency_window: Duration,
-    /// The directory for uploads that are too large for memory.
-    pub(crate) spool_dir: PathBuf,
+    /// The space for uploads that are too large for memory.
+    pub(crate) spool: Arc<SpoolSpace>,
     recorder: RunRecorder,
     /// Whether a run is cancelled if its client disconnects.
     pub(crate) cancel_on_disconnect: bool,
@@ -140,7 +144,10 @@ impl App {
             active_work: Arc::default(),
             sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,
-            spool_dir: config.host.temp.clone(),
+            spool: SpoolSpace::new(
+                config.uploads.directory.clone(),
+                config.uploads.max_spool_bytes,
+            ),
             recorder,
             metrics,
             shutdown,
@@ -199,6 +206,7 @@ impl App {
         self.metrics.gauge("dsrs_recorder_commits", stats.commits as f64);
         self.metrics.gauge("dsrs_recorder_runs", stats.runs as f64);
         self.metrics.gauge("dsrs_recorder_lost", stats.lost as f64);
+        self.metrics.gauge("dsrs_uploads_spooled_bytes", self.spool.used() as f64);
         self.metrics.render()
     }
 }

@@ -17,9 +17,9 @@ use super::reader::SettingReader;
 use super::sandbox::read_sandbox;
 use super::settings::{
     AccessSettings, DatabaseConfig, HostSettings, Limits, ProcessSettings, RetentionConfig,
-    RunSettings, ToolAccessSettings, WorkerConfig, all_settings,
+    RunSettings, ToolAccessSettings, UploadSettings, WorkerConfig, all_settings,
 };
-use super::{Config, ToolSettings};
+use super::{Config, ToolSettings, UploadConfig};
 
 /// The file that is read if none is named and this one exists.
 const DEFAULT_FILE: &str = "dsrs.toml";
@@ -82,11 +82,13 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let tools = read_tools(read);
     let runs = RunSettings::read(read, "");
     let limits = Limits::read(read, "");
+    let uploads = UploadSettings::read(read, "");
     let worker = WorkerConfig::read(read, "");
     let sandbox = read_sandbox(read);
     let retention = RetentionConfig::read(read, "");
     let process = ProcessSettings::read(read, "");
-    let (host, runs, process) = (host?, runs?, process?);
+    let (host, runs, process, uploads) = (host?, runs?, process?, uploads?);
+    let paths = read.env.host();
     let config = Config {
         bind: host.bind,
         data_dir: host.data_dir,
@@ -99,13 +101,17 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         record: runs.record,
         cancel_on_disconnect: runs.cancel_on_disconnect,
         limits: limits?,
+        uploads: UploadConfig {
+            directory: uploads.directory.unwrap_or_else(|| paths.temp.clone()),
+            max_spool_bytes: uploads.max_spool_bytes as u64,
+        },
         worker: worker?,
         sandbox: sandbox?,
         idempotency_window: process.idempotency_window,
         retention: retention?,
         shutdown_timeout: process.shutdown_timeout,
         log: process.log,
-        host: read.env.host(),
+        host: paths,
         warnings: read.layers.warnings.iter().chain(&read.warnings).cloned().collect(),
     };
     refuse_open_bind(read, &config);

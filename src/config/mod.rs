@@ -69,6 +69,8 @@ pub struct Config {
     pub cancel_on_disconnect: bool,
     /// Limits of requests and runs.
     pub limits: Limits,
+    /// Where uploads wait.
+    pub uploads: UploadConfig,
     /// How background work is done.
     pub worker: WorkerConfig,
     /// Where Python that a model wrote runs.
@@ -85,6 +87,15 @@ pub struct Config {
     pub host: HostPaths,
     /// Oddities that are no reason to refuse, for the log.
     pub warnings: Vec<String>,
+}
+
+/// Where uploads wait.
+#[derive(Debug, Clone)]
+pub struct UploadConfig {
+    /// The directory of their files.
+    pub directory: PathBuf,
+    /// The most bytes of all of them together.
+    pub max_spool_bytes: u64,
 }
 
 /// What tools may reach and name.

@@ -193,6 +193,14 @@ settings! {
         max_concurrent_lm_requests_per_run: Option<u32> = optional(POSITIVE).flag(Work);
     }
 
+    /// Where uploads wait.
+    pub(super) struct UploadSettings in "uploads." {
+        /// directory for batches and datasets that are being uploaded; `TMPDIR` or `/tmp` if not set
+        directory: Option<PathBuf> = optional(PATH).flag(Serve);
+        /// space for all uploads that are in progress, together; more are refused
+        max_spool_bytes: usize = required(BYTES).default("8GiB").flag(Serve);
+    }
+
     /// How background work is done.
     #[derive(Copy, PartialEq, Eq)]
     pub struct WorkerConfig in "worker." {

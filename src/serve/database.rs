@@ -46,14 +46,17 @@ impl Database {
 }
 
 async fn connect(url: &str, config: &Config) -> Result<Db, crate::store::StoreError> {
-    let max_connections = config.database.max_connections;
-    let max_staleness = config.database.max_staleness;
-    let settings = PoolSettings { max_connections, max_staleness, ..PoolSettings::default() };
-    let db = Db::connect(url, &settings).await?;
+    let db = Db::connect(url, &pool_settings(config)).await?;
     // Before the migrations: where notifications do not arrive, their lock does not hold, either.
     db.check_notifications().await?;
     db.migrate().await?;
     Ok(db)
+}
+
+fn pool_settings(config: &Config) -> PoolSettings {
+    let max_connections = config.database.max_connections;
+    let max_staleness = config.database.max_staleness;
+    PoolSettings { max_connections, max_staleness, ..PoolSettings::default() }
 }
 
 async fn start_private(config: &Config) -> Result<PrivatePostgres, ServeError> {
@@ -61,7 +64,7 @@ async fn start_private(config: &Config) -> Result<PrivatePostgres, ServeError> {
         data_dir: config.data_dir.clone(),
         pg_bin: config.database.pg_bin.clone(),
         host: config.host.clone(),
-        connections: config.database.max_connections,
+        connections: pool_settings(config).connections(),
         throwaway: false,
     };
     let start = tokio::task::spawn_blocking(move || PrivatePostgres::start(&options));

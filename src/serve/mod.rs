@@ -18,7 +18,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::metrics::{Metrics, MetricsError};
-use crate::app::{App, BackgroundTasks, ModelError, engine_models};
+use crate::app::{
+    App, BackgroundTasks, ModelError, SpoolError, check_spool_directory, engine_models,
+};
 use crate::config::{Config, WorkerConfig};
 use crate::http;
 use crate::pg::PgError;
@@ -66,6 +68,9 @@ pub enum ServeError {
     /// A model cannot be used as configured.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Uploads cannot be stored.
+    #[error(transparent)]
+    Uploads(#[from] SpoolError),
     /// The metrics recorder cannot be created.
     #[error("cannot create the metrics recorder: {0}")]
     Metrics(#[from] MetricsError),
@@ -81,6 +86,7 @@ pub async fn serve(config: Config) -> Result<(), ServeError> {
     open_files::raise_limit();
     // Before the database: the fastest checks run first.
     let listener = listen(config.bind).await?;
+    check_spool_directory(&config.uploads.directory)?;
     let database = Database::open(&config).await?;
     let served = serve_on(listener, &config, &database, &shutdown).await;
     let closed = database.close().await;

@@ -2,6 +2,7 @@
 //! stored, or nothing is.
 
 use sqlx::{Postgres, Transaction};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::batch::BatchRow;
@@ -16,12 +17,15 @@ pub struct BatchUpload<'a> {
     batch: Uuid,
     stored: i32,
     tx: Transaction<'static, Postgres>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl<'a> BatchUpload<'a> {
-    /// Opens the upload of a batch with this id.
+    /// Opens the upload of a batch with this id, among the writers of uploads.
     pub async fn begin(scope: &'a Scope, db: &Db, batch: Uuid) -> Result<Self, StoreError> {
-        Ok(Self { scope, db: db.clone(), batch, stored: 0, tx: db.pool().begin().await? })
+        let place = db.upload_place().await?;
+        let tx = db.uploads().begin().await?;
+        Ok(Self { scope, db: db.clone(), batch, stored: 0, tx, _place: place })
     }
 
     /// Stores the next items: their inputs as JSON texts.

@@ -2,6 +2,7 @@
 //! the end, or nothing. One writer at a time holds the dataset's row from look to commit.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use sqlx::{Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use super::{Db, Scope, StoreError};
 const COPIED: i32 = 50_000;
 
 /// An example to be stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewExample {
     /// Its id in the dataset.
     pub id: String,
@@ -68,8 +69,8 @@ pub async fn create(
     name: &str,
     at: DateTime<Utc>,
 ) -> Result<DatasetEdit, StoreError> {
-    let place = db.dataset_place().await?;
-    let mut tx = db.pool().begin().await?;
+    let place = db.upload_place().await?;
+    let mut tx = db.uploads().begin().await?;
     let inserted = sqlx::query!(
         "insert into datasets (id, workspace_id, name, version, created_at, created_by)
          values ($1, $2, $3, 1, $4, $5)",
@@ -93,8 +94,8 @@ pub async fn create(
 
 /// Locks a dataset for its next version; waits while another writer holds it.
 pub async fn lock(scope: &Scope, db: &Db, name: &str) -> Result<DatasetEdit, StoreError> {
-    let place = db.dataset_place().await?;
-    let mut tx = db.pool().begin().await?;
+    let place = db.upload_place().await?;
+    let mut tx = db.uploads().begin().await?;
     let missing = || StoreError::not_found("dataset", name);
     let seen = dataset::find(scope, &mut tx, name, None).await?.ok_or_else(missing)?;
     sqlx::query_scalar!(

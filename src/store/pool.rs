@@ -22,13 +22,16 @@ const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; 
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a writer of a dataset waits for a place: the one before it may write very much.
-const DATASET_PATIENCE: Duration = Duration::from_secs(30);
+/// How long an upload waits for a place: the one before it may write very much.
+const UPLOAD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The pool has this many connections for each one of uploads.
+const UPLOAD_SHARE: u32 = 4;
 
 /// How the pool is made.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
-    /// At most this many connections are open.
+    /// At most this many connections are open, besides those of [`PoolSettings::connections`].
     pub max_connections: u32,
     /// How long a caller waits for a connection before [`StoreError::Unavailable`].
     pub acquire_timeout: Duration,
@@ -52,17 +55,35 @@ impl Default for PoolSettings {
     }
 }
 
+impl PoolSettings {
+    /// The connections for uploads, besides those of the pool.
+    fn uploads(&self) -> u32 {
+        (self.max_connections / UPLOAD_SHARE).max(1)
+    }
+
+    /// The most connections of one server: the pool, those for uploads, and those for the recorder, for
+    /// leases, for listening and for heartbeats.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        self.max_connections.saturating_add(self.uploads()).saturating_add(4)
+    }
+}
+
 /// The database, as the rooms above hold it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Db {
     pool: PgPool,
-    /// One connection for those who must not wait behind others.
+    /// One connection for leases.
     apart: PgPool,
+    /// One connection for the recorder of runs.
+    recorder: PgPool,
+    /// The connections for uploads, which hold them for long.
+    uploads: PgPool,
     options: PgConnectOptions,
     acquire_timeout: Duration,
     pub(super) migration_patience: Duration,
     graph_writers: Arc<Semaphore>,
-    dataset_writers: Arc<Semaphore>,
+    upload_writers: Arc<Semaphore>,
     pub(super) changes: Changes,
     pub(super) notifications: Notifications,
 }
@@ -77,19 +98,17 @@ impl Db {
             let pool = pool_options(acquire_timeout, changes.clone());
             pool.max_connections(connections).connect_lazy_with(options.clone())
         };
-        let (pool, apart) = (open(settings.max_connections), open(1));
-        let places = |share: u32| {
-            let places = (settings.max_connections / share).max(1);
-            Arc::new(Semaphore::new(places as usize))
-        };
+        let places = |count: u32| Arc::new(Semaphore::new(count as usize));
         let db = Self {
-            pool,
-            apart,
+            pool: open(settings.max_connections),
+            apart: open(1),
+            recorder: open(1),
+            uploads: open(settings.uploads()),
             options,
             acquire_timeout,
             migration_patience: settings.migration_patience,
-            graph_writers: places(2),
-            dataset_writers: places(4),
+            graph_writers: places((settings.max_connections / 2).max(1)),
+            upload_writers: places(settings.uploads()),
             changes,
             notifications: Notifications::default(),
         };
@@ -115,8 +134,9 @@ impl Db {
 
     /// Closes every connection; later callers receive [`StoreError::Unavailable`].
     pub async fn close(&self) {
-        self.pool.close().await;
-        self.apart.close().await;
+        for pool in [&self.pool, &self.uploads, &self.recorder, &self.apart] {
+            pool.close().await;
+        }
     }
 
     pub(super) fn pool(&self) -> &PgPool {
@@ -130,14 +150,25 @@ impl Db {
         place(&self.graph_writers, self.acquire_timeout).await
     }
 
-    /// The same for writers of datasets, which hold their connections for longer.
-    pub(super) async fn dataset_place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
-        place(&self.dataset_writers, DATASET_PATIENCE).await
+    /// A place among the uploads. Each has one of [`Db::uploads`], for as long as it writes.
+    pub(super) async fn upload_place(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        place(&self.upload_writers, UPLOAD_PATIENCE).await
     }
 
-    /// A connection that nobody else waits for, opened when it is first wanted.
+    /// The connection for leases, opened when it is first wanted. No request uses it.
     pub(super) fn apart(&self) -> &PgPool {
         &self.apart
+    }
+
+    /// The connection for the recorder of runs.
+    pub(super) fn recorder(&self) -> &PgPool {
+        &self.recorder
+    }
+
+    /// The connections for uploads: they delay each other and nothing else. A caller holds an
+    /// [`Db::upload_place`].
+    pub(super) fn uploads(&self) -> &PgPool {
+        &self.uploads
     }
 
     pub(super) fn acquire_timeout(&self) -> Duration {

@@ -213,7 +213,7 @@ impl RunWriter {
         let mut last = String::new();
         let persistent = async {
             loop {
-                match run_batch::insert(self.db.pool(), runs()).await {
+                match run_batch::insert(self.db.recorder(), runs()).await {
                     Err(StoreError::Unavailable { reason, .. }) => last = reason,
                     outcome => return outcome,
                 }

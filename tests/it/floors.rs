@@ -45,6 +45,8 @@ const APP: &[&str] = &[
     "sandbox",
     "metrics",
     "model",
+    "spool",
+    "row_file",
     "item_upload",
     "event",
     "program",

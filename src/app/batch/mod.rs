@@ -12,7 +12,7 @@ use std::time::Duration;
 use dsrs::problem::Problems;
 use uuid::Uuid;
 
-use crate::app::batch::upload::store_batch;
+use crate::app::batch::upload::check_batch;
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
 use crate::app::item_upload::ItemSource;
@@ -55,10 +55,9 @@ impl App {
         let mut faults = request.faults;
         refuse_await_nodes(&program, "an item of a batch", &mut faults);
         let id = Uuid::now_v7();
-        let mut upload = BatchUpload::begin(scope, &self.db, id).await?;
         let most = self.limits.batch_items as usize;
-        let stored = store_batch(&mut upload, program, items, most).await;
-        let total = merge_faults(faults, stored)?;
+        let checked = check_batch(&self.spool, program, items, most).await;
+        let (total, rows) = merge_faults(faults, checked)?;
         let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let batch = BatchRow {
             concurrency: request.concurrency,
@@ -66,6 +65,8 @@ impl App {
             ..queued(scope, &pin, id, total)
         };
         let (asked, answer) = (asked.to_json(), answer.build(&batch));
+        let mut upload = BatchUpload::begin(scope, &self.db, id).await?;
+        rows.store(&mut upload).await?;
         upload.accept(&batch, &asked, answer.as_ref()).await?;
         Ok(batch)
     }

@@ -1,5 +1,5 @@
-//! The items of a new batch: each is checked against the graph, completed with defaults, and stored. May
-//! not know the format of the request.
+//! The items of a new batch: each is checked against the graph and completed with defaults; then all of
+//! them are stored. May not know the format of the request.
 
 use std::sync::Arc;
 
@@ -7,27 +7,30 @@ use dsrs::graph::Program;
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
 
-use crate::app::item_upload::{ChunkStore, ItemParser, ItemSource, Wording, store_items};
+use crate::app::item_upload::{ItemParser, ItemSource, Wording, check_items};
+use crate::app::row_file::{ChunkStore, RowFile};
 use crate::app::run::documents::fields_json;
+use crate::app::spool::SpoolSpace;
 use crate::app::{AppError, Invalid};
 use crate::store::StoreError;
 use crate::store::batch_upload::BatchUpload;
 
-/// Stores the items of a source, and returns their number. The upload is not accepted yet.
-pub(crate) async fn store_batch(
-    upload: &mut BatchUpload<'_>,
+/// Checks the items of a source, `most` at most. Returns their number and their rows.
+pub(crate) async fn check_batch(
+    space: &Arc<SpoolSpace>,
     program: Arc<Program>,
     source: impl ItemSource,
     most: usize,
-) -> Result<i32, AppError> {
+) -> Result<(i32, RowFile<String>), AppError> {
     let wording = Wording {
         member: "items",
         whole: "a batch",
         setting: "limits.batch_items",
         invalid: Invalid::Input,
     };
-    let (count, _) = store_items(upload, InputParser(program), source, most, wording).await?;
-    i32::try_from(count).map_err(|error| AppError::Internal(format!("items of a batch: {error}")))
+    let checked = check_items(space, InputParser(program), source, most, wording).await?;
+    let too_many = |error| AppError::Internal(format!("items of a batch: {error}"));
+    Ok((i32::try_from(checked.count).map_err(too_many)?, checked.rows))
 }
 
 /// Parses items as inputs of this program.
@@ -38,10 +41,6 @@ impl ItemParser for InputParser {
 
     fn parse(&mut self, item: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<String> {
         self.0.admit_inputs(item, at, problems).as_ref().map(fields_json)
-    }
-
-    fn size(row: &String) -> usize {
-        row.len()
     }
 }
 

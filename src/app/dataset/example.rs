@@ -233,10 +233,6 @@ impl ItemParser for DatasetVersionBuilder {
         let draft = self.read(item, at, problems)?;
         self.add(draft, at, problems)
     }
-
-    fn size(row: &NewExample) -> usize {
-        row.inputs.len() + row.expected.len() + row.id.len()
-    }
 }
 
 /// Parses an example with the members `inputs` and `expected`.

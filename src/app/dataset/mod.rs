@@ -15,8 +15,9 @@ use uuid::Uuid;
 use crate::app::clock::now;
 use crate::app::dataset::example::{ColumnMapping, DatasetVersionBuilder};
 use crate::app::error::merge_faults;
-use crate::app::item_upload::{ChunkStore, ItemSource, Wording, store_items};
+use crate::app::item_upload::{CheckedItems, ItemSource, Wording, check_items};
 use crate::app::precondition::Precondition;
+use crate::app::row_file::ChunkStore;
 use crate::app::{App, AppError, Invalid};
 use crate::store::dataset::{self, DatasetRow, DatasetVersionRow};
 use crate::store::dataset_edit::{self, DatasetEdit, NewDatasetVersion, NewExample};
@@ -70,13 +71,25 @@ impl App {
                 request.faults.add(&place, Code::MissingField, "`name` is missing");
             }
         }
-        let id = Uuid::now_v7();
-        // The id stands in for an invalid name: the upload is never committed.
-        let stand_in = || id.to_string();
-        let fine = name.filter(|_| request.faults.is_empty());
-        let name = fine.map_or_else(stand_in, |name| name.to_string());
-        let edit = dataset_edit::create(scope, &self.db, id, &name, now()).await?;
-        self.dataset_upload(edit, request, source).await
+        if let Some(name) = name.as_deref().filter(|_| request.faults.is_empty()) {
+            self.refuse_known(scope, name).await?;
+        }
+        let (description, checked) = self.dataset_check_items(request, source).await?;
+        // Items are accepted only with a valid name.
+        let name = name.unwrap_or_default();
+        let edit = dataset_edit::create(scope, &self.db, Uuid::now_v7(), &name, now()).await?;
+        store(edit, checked, description.as_deref()).await
+    }
+
+    /// Refuses a name in use before the examples are read.
+    async fn refuse_known(&self, scope: &Scope, name: &str) -> Result<(), AppError> {
+        match dataset::get(scope, &self.db, name, None).await {
+            Ok(known) => {
+                Err(StoreError::AlreadyExists { what: "dataset", name: known.name }.into())
+            }
+            Err(StoreError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Creates the next version, unless its content is that of the newest.
@@ -88,25 +101,28 @@ impl App {
         source: impl ItemSource,
         precondition: &Precondition,
     ) -> Result<DatasetPut, AppError> {
-        let edit = dataset_edit::lock(scope, &self.db, name).await?;
-        check_current(&edit, precondition)?;
+        // Refused before the examples are read.
+        check_current(&dataset::get(scope, &self.db, name, None).await?, precondition)?;
         let misnamed = misnamed(&request, name);
         let is_misnamed = misnamed.is_some();
         request.faults.extend(misnamed);
-        self.dataset_upload(edit, request, source).await.map_err(|error| match error {
+        let checked = self.dataset_check_items(request, source).await;
+        let (description, checked) = checked.map_err(|error| match error {
             AppError::Invalid { problems, .. } if is_misnamed => {
                 AppError::invalid(Invalid::Name, problems)
             }
             other => other,
-        })
+        })?;
+        let edit = dataset_edit::lock(scope, &self.db, name).await?;
+        check_edit(&edit, precondition)?;
+        store(edit, checked, description.as_deref()).await
     }
 
-    async fn dataset_upload(
+    async fn dataset_check_items(
         &self,
-        mut edit: DatasetEdit,
         request: DatasetRequest,
         source: impl ItemSource,
-    ) -> Result<DatasetPut, AppError> {
+    ) -> Result<(Option<Arc<str>>, CheckedItems<DatasetVersionBuilder>), AppError> {
         let builder = DatasetVersionBuilder::new(request.columns, request.cells);
         let wording = Wording {
             member: "examples",
@@ -115,12 +131,11 @@ impl App {
             invalid: Invalid::Request,
         };
         let most = self.limits.dataset_examples as usize;
-        let stored = store_items(&mut edit, builder, source, most, wording).await;
-        let (_, builder) = merge_faults(request.faults, stored)?;
-        let checked = builder.faults().or(());
-        checked.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
-        let added = builder.totals.count;
-        finish(edit, &builder, request.description.as_deref(), added).await
+        let checked = check_items(&self.spool, builder, source, most, wording).await;
+        let checked = merge_faults(request.faults, checked)?;
+        let faults = checked.parser.faults().or(());
+        faults.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
+        Ok((request.description, checked))
     }
 
     /// A dataset at a version, or at the newest.
@@ -172,7 +187,7 @@ impl App {
         precondition: &Precondition,
     ) -> Result<(), AppError> {
         let edit = dataset_edit::lock(scope, &self.db, name).await?;
-        check_current(&edit, precondition)?;
+        check_edit(&edit, precondition)?;
         Ok(edit.delete(now()).await?)
     }
 }
@@ -181,6 +196,17 @@ impl ChunkStore<NewExample> for DatasetEdit {
     async fn add(&mut self, chunk: &[NewExample]) -> Result<(), StoreError> {
         DatasetEdit::add(self, chunk).await
     }
+}
+
+/// Stores checked examples as a version.
+async fn store(
+    mut edit: DatasetEdit,
+    checked: CheckedItems<DatasetVersionBuilder>,
+    description: Option<&str>,
+) -> Result<DatasetPut, AppError> {
+    checked.rows.store(&mut edit).await?;
+    let builder = checked.parser;
+    finish(edit, &builder, description, builder.totals.count).await
 }
 
 /// Creates a version of the stored examples, unless the newest has the same content.
@@ -214,8 +240,12 @@ pub(crate) async fn finish(
     Ok(DatasetPut { row, is_new, added, duplicates })
 }
 
-fn check_current(edit: &DatasetEdit, precondition: &Precondition) -> Result<(), AppError> {
-    edit.head().map_or(Ok(()), |head| precondition.check(head.id, head.version.version))
+fn check_edit(edit: &DatasetEdit, precondition: &Precondition) -> Result<(), AppError> {
+    edit.head().map_or(Ok(()), |head| check_current(head, precondition))
+}
+
+fn check_current(head: &DatasetRow, precondition: &Precondition) -> Result<(), AppError> {
+    precondition.check(head.id, head.version.version)
 }
 
 /// Checks a dataset's name: `[a-z][a-z0-9_-]{0,62}`.

@@ -8,9 +8,8 @@ use std::ops::ControlFlow;
 use dsrs::problem::Code;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use tempfile::SpooledTempFile;
 
-use crate::app::{ItemContent, ItemSource, WrittenItem};
+use crate::app::{ItemContent, ItemSource, SpoolFile, WrittenItem};
 use crate::http::protocol::json_outline::JsonOutline;
 use crate::http::protocol::metered::{Metered, ReadLimit, unreadable};
 use crate::http::protocol::problem::ApiProblem;
@@ -19,7 +18,7 @@ use crate::http::protocol::upload::{SpooledBody, UploadFormat};
 
 /// The items in a body.
 pub(crate) struct BodyItems {
-    file: SpooledTempFile,
+    file: SpoolFile,
     format: UploadFormat,
     /// The member that holds the items.
     member: &'static str,
@@ -212,7 +211,7 @@ mod tests {
     use super::*;
 
     fn body(format: UploadFormat, text: &str) -> BodyItems {
-        let mut file = tempfile::spooled_tempfile(1 << 20);
+        let mut file = SpoolFile::of_test();
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
         BodyItems::of(SpooledBody { form: format, file }, "items", 24)

@@ -10,9 +10,8 @@ use std::sync::Arc;
 use csv::{ByteRecord, Position, Reader, ReaderBuilder};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::{Map, Payload};
-use tempfile::SpooledTempFile;
 
-use crate::app::{ItemContent, ItemSource, WrittenItem};
+use crate::app::{ItemContent, ItemSource, SpoolFile, WrittenItem};
 use crate::http::protocol::json_items::too_long;
 use crate::http::protocol::metered::{Metered, ReadLimit, unreadable};
 use crate::http::protocol::problem::ApiProblem;
@@ -29,7 +28,7 @@ const MISPLACED_TEXT: &str =
 
 /// The rows of a table in a body.
 pub(crate) struct TableItems {
-    file: SpooledTempFile,
+    file: SpoolFile,
     columns: Vec<Arc<str>>,
     /// Longest row in bytes.
     longest: usize,
@@ -294,7 +293,7 @@ mod tests {
     use crate::http::protocol::upload::UploadFormat;
 
     fn table(text: &[u8]) -> Result<TableItems, ApiProblem> {
-        let mut file = tempfile::spooled_tempfile(1 << 20);
+        let mut file = SpoolFile::of_test();
         file.write_all(text).unwrap();
         file.rewind().unwrap();
         TableItems::of(SpooledBody { form: UploadFormat::Table, file }, 40)

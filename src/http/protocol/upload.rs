@@ -1,9 +1,8 @@
 //! Bodies that may be too large for memory: received piece by piece and spooled to an unnamed file;
 //! small ones stay in memory. Knows media types and sizes, but no resource.
 
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::marker::PhantomData;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +10,8 @@ use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
-use tempfile::{SpooledTempFile, spooled_tempfile_in};
 
-use crate::app::{App, run_blocking};
+use crate::app::{App, AppError, SpoolFile, no_space, run_blocking};
 use crate::config::Limits;
 use crate::http::protocol::body::{broken_off, declared, drain, is_json, too_large, too_slow};
 use crate::http::protocol::problem::ApiProblem;
@@ -22,8 +20,8 @@ use crate::http::protocol::status::ProblemCode;
 /// How long such a body may take to arrive.
 const LONGEST_ARRIVAL: Duration = Duration::from_secs(600);
 
-/// The largest body that stays in memory.
-const IN_MEMORY: usize = 1 << 20;
+/// How many seconds later a client may try again if there is no space.
+const RETRY_AFTER: u64 = 10;
 
 /// How much is collected before it is written.
 const PIECE: usize = 256 << 10;
@@ -91,7 +89,7 @@ impl UploadKind for DatasetUploadKind {
 #[derive(Debug)]
 pub(crate) struct SpooledBody {
     pub(crate) form: UploadFormat,
-    pub(crate) file: SpooledTempFile,
+    pub(crate) file: SpoolFile,
 }
 
 /// A body that has arrived. Routes with idempotency keys extract it even if it is refused, because
@@ -111,7 +109,7 @@ impl<T: UploadKind> FromRequest<Arc<App>> for UploadedBody<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiProblem> {
         let form = declared(request.headers(), T::WANTED, T::form);
         let limit = (T::limit(&app.limits), T::SETTING);
-        let arriving = spool(request.into_body(), limit, app.spool_dir.clone());
+        let arriving = spool(request.into_body(), limit, app.spool.file());
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
         let (spool, fits) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
         let body = form.and_then(|form| fits.map(|()| SpooledBody { form, file: spool.file }));
@@ -128,18 +126,18 @@ fn json_form(essence: &[u8]) -> Option<UploadFormat> {
 }
 
 struct Spool {
-    file: SpooledTempFile,
+    file: SpoolFile,
     hash: Sha256,
 }
 
 impl Spool {
-    fn write(mut self, piece: &[u8]) -> std::io::Result<Self> {
+    fn write(mut self, piece: &[u8]) -> io::Result<Self> {
         self.hash.update(piece);
         self.file.write_all(piece)?;
         Ok(self)
     }
 
-    fn rewind(mut self) -> std::io::Result<Self> {
+    fn rewind(mut self) -> io::Result<Self> {
         self.file.rewind()?;
         Ok(self)
     }
@@ -149,9 +147,8 @@ impl Spool {
 async fn spool(
     mut body: Body,
     (limit, setting): (usize, &str),
-    directory: PathBuf,
+    file: SpoolFile,
 ) -> Result<(Spool, Result<(), ApiProblem>), ApiProblem> {
-    let file = spooled_tempfile_in(IN_MEMORY, directory);
     let mut spool = Spool { file, hash: Sha256::new() };
     let (mut piece, mut size, mut fits) = (Vec::new(), 0, Ok(()));
     while let Some(frame) = body.frame().await {
@@ -174,15 +171,14 @@ async fn spool(
 
 /// Writes on a thread that may block.
 async fn write_blocking(
-    write: impl FnOnce() -> std::io::Result<Spool> + Send + 'static,
+    write: impl FnOnce() -> io::Result<Spool> + Send + 'static,
 ) -> Result<Spool, ApiProblem> {
     match run_blocking(write).await {
         Some(Ok(spool)) => Ok(spool),
-        outcome => {
-            let error = outcome.and_then(Result::err);
-            tracing::error!(?error, "cannot store a body");
-            let detail = "the server has no space to store the body; try again later";
-            Err(ApiProblem::new(ProblemCode::Unavailable, detail).retry_after(60))
+        Some(Err(error)) => {
+            let detail = no_space(&error).to_string();
+            Err(ApiProblem::new(ProblemCode::Unavailable, detail).retry_after(RETRY_AFTER))
         }
+        None => Err(AppError::Internal("storing a body panicked".to_owned()).into()),
     }
 }

@@ -22,6 +22,7 @@ mod silent_connections;
 mod strategies;
 mod streams;
 mod support_reply;
+mod uploads;
 
 use serde_json::{Value, json};
 
