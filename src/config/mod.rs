@@ -43,6 +43,7 @@ pub use secrets::{Secret, SecretText, Secrets};
 pub use setting::{FlagCommands, Setting, SettingKind};
 pub use settings::{DatabaseConfig, Limits, RetentionConfig, WorkerConfig, all_settings, setting};
 pub use settings_page::settings_markdown;
+pub use value::read_duration;
 
 /// The checked settings.
 #[derive(Clone)]
@@ -85,6 +86,16 @@ pub struct Config {
     pub host: HostPaths,
     /// Oddities that are no reason to refuse, for the log.
     pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Whether others can reach the server although no key is configured. They could run models at the
+    /// operator's expense.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let is_public = !self.bind.ip().to_canonical().is_loopback();
+        is_public && self.api_keys.is_empty() && !self.insecure
+    }
 }
 
 /// What tools may reach and name.
