@@ -1,6 +1,8 @@
-//! The command line: `serve`, `worker`, `migrate` and `openapi`, with the flags of the settings, and
-//! a hidden command with which the server starts itself as a sandbox. Failures become lines on
+//! The command line: `serve`, `worker`, `migrate`, `keys`, `workspaces` and `openapi`, with the flags of
+//! the settings, and a hidden command with which the server starts itself as a sandbox. Failures become lines on
 //! stderr and an exit code.
+
+mod administration;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,6 +18,7 @@ use crate::config::{
     Config, Environment, FlagCommands, Flags, SANDBOX_COMMAND, Setting, SettingKind, all_settings,
 };
 use crate::serve;
+use crate::store::Db;
 
 /// Runs the program as its arguments say.
 pub fn run() -> ExitCode {
@@ -27,6 +30,10 @@ pub fn run() -> ExitCode {
     let done = match matches.subcommand() {
         Some(("migrate", args)) => with_config(args, serve::migrate),
         Some(("worker", args)) => with_config(args, serve::work),
+        Some(("keys", args)) => administer(args, |db| administration::run_keys(db, args.clone())),
+        Some(("workspaces", args)) => {
+            administer(args, |db| administration::run_workspaces(db, args.clone()))
+        }
         Some(("openapi", _)) => print_openapi(),
         Some((_, args)) => with_config(args, serve::serve),
         None => Ok(()),
@@ -74,8 +81,15 @@ fn command() -> Command {
                 .arg(config_arg())
                 .args(flags(&[FlagCommands::All])),
         )
+        .subcommand(on_database(administration::keys()))
+        .subcommand(on_database(administration::workspaces()))
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
+}
+
+/// A command with the flags of the database.
+fn on_database(command: Command) -> Command {
+    command.arg(config_arg()).args(flags(&[FlagCommands::All]))
 }
 
 fn config_arg() -> Arg {
@@ -124,7 +138,7 @@ fn read_flags(args: &ArgMatches) -> Flags {
 }
 
 /// Loads the settings, opens the log and runs a command.
-fn with_config<F, E>(args: &ArgMatches, command: fn(Config) -> F) -> Result<(), Failure>
+fn with_config<F, E>(args: &ArgMatches, command: impl FnOnce(Config) -> F) -> Result<(), Failure>
 where
     F: Future<Output = Result<(), E>>,
     E: Display,
@@ -138,6 +152,15 @@ where
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| vec![format!("cannot start: {error}")])?;
     runtime.block_on(command(config)).map_err(|error| vec![error.to_string()])
+}
+
+/// Runs a command on the database, with or without a running server.
+fn administer<F, E>(args: &ArgMatches, command: impl FnOnce(Db) -> F) -> Result<(), Failure>
+where
+    F: Future<Output = Result<(), E>>,
+    E: Display,
+{
+    with_config(args, |config| serve::administer(config, command))
 }
 
 /// Logs go to stderr; stdout is for the result of a command.

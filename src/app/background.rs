@@ -13,7 +13,7 @@ use crate::app::worker;
 use crate::app::{App, spawn_named};
 use crate::config::RetentionConfig;
 use crate::store::run_recorder::{RunRecorder, RunWriter};
-use crate::store::{Scope, idempotency, optimization_work, run_event};
+use crate::store::{Scope, StoreError, idempotency, optimization_work, run_event, workspace};
 
 /// How often the histograms of metrics are compacted.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -102,15 +102,20 @@ fn every(period: Duration) -> tokio::time::Interval {
 }
 
 async fn purge(app: &App) {
-    let removed = match app.db.now().await {
-        Ok(now) => idempotency::purge(&Scope::of("housekeeping"), &app.db, now).await,
-        Err(error) => Err(error),
-    };
-    match removed {
+    match purge_keys(app).await {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "removed expired idempotency keys"),
         Err(error) => tracing::warn!(%error, "could not remove expired idempotency keys"),
     }
+}
+
+async fn purge_keys(app: &App) -> Result<u64, StoreError> {
+    let now = app.db.now().await?;
+    let mut removed = 0;
+    for workspace in workspace::all(&app.db).await? {
+        removed += idempotency::purge(&Scope::upkeep(workspace), &app.db, now).await?;
+    }
+    Ok(removed)
 }
 
 /// Removes old events in small steps, so that no query waits for it.

@@ -27,6 +27,9 @@ pub enum AppError {
     /// No resource has this name, id or number.
     #[error("{0}")]
     NotFound(String),
+    /// The caller may not do this.
+    #[error("{0}")]
+    Forbidden(String),
     /// The name is in use.
     #[error("{0}")]
     AlreadyExists(String),

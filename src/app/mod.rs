@@ -1,6 +1,7 @@
 //! The operations of the service, one room per noun: ids, wall clocks, transactions and caches. Uses
 //! `store`, `tool` and the engine; may not know HTTP.
 
+mod access;
 mod answer_builder;
 mod background;
 mod batch;
@@ -14,6 +15,7 @@ mod item_upload;
 mod job;
 mod job_registry;
 pub(crate) mod json;
+mod key;
 pub mod metrics;
 mod model;
 mod optimization;
@@ -31,6 +33,7 @@ mod state;
 mod strategy;
 mod task;
 mod worker;
+mod workspace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +54,7 @@ use metrics::Metrics;
 use program::Programs;
 use spool::SpoolSpace;
 
+pub use access::{Access, Identity};
 pub(crate) use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
@@ -70,6 +74,7 @@ pub(crate) use event::{EventKind, EventStream, StreamItem};
 pub(crate) use graph::GraphUpdate;
 pub(crate) use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub(crate) use job::kind::JobKind;
+pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName};
 pub use model::{ModelError, engine_models};
 pub(crate) use optimization::OptimizationRequest;
 pub(crate) use optimization::attempt::Optimizations;
@@ -90,6 +95,7 @@ pub(crate) use state::{StateActivation, StateComparison};
 pub(crate) use state::{StateDocument, StateRequest, StateVersion};
 pub(crate) use strategy::{Assignable, PredictorPreview, Preview};
 pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
+pub use workspace::{workspace_create, workspace_get, workspace_list};
 
 /// The service: what all operations share.
 pub struct App {
@@ -101,6 +107,7 @@ pub struct App {
     pub(crate) shutdown: Shutdown,
     pub(crate) limits: Limits,
     pub(crate) worker: WorkerConfig,
+    pub(crate) access: Arc<Access>,
     active_work: Arc<ActiveWork>,
     /// Runs Python that models write; `None` if it is disabled.
     sandbox: Option<Arc<ChildSandbox>>,
@@ -141,6 +148,7 @@ impl App {
             tools: Arc::new(ToolSource::new(&config.tools)),
             limits: config.limits,
             worker: config.worker,
+            access: Arc::new(Access::new(&config.api_keys, Some(db.clone()))),
             active_work: Arc::default(),
             sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,

@@ -4,13 +4,13 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::{Instant, sleep};
 
 use crate::app::App;
 use crate::config::RetentionConfig;
 use crate::store::retention::{ExpiredRows, remove};
-use crate::store::{Scope, StoreError};
+use crate::store::{Scope, StoreError, workspace};
 
 /// Rows that are removed in one step.
 const STEP: i64 = 1000;
@@ -57,16 +57,27 @@ impl Sweep {
     }
 
     async fn run(&self, app: &App) -> Result<u64, StoreError> {
-        let scope = Scope::of("housekeeping");
         // A server whose clock is wrong must not remove what is young.
         let now = app.db.now().await?;
         let age = TimeDelta::from_std(self.age).unwrap_or(LONGEST_AGE).min(LONGEST_AGE);
-        let before = now - age;
+        let mut count = 0;
+        for workspace in workspace::all(&app.db).await? {
+            count += self.run_in(&Scope::upkeep(workspace), app, now - age).await?;
+        }
+        Ok(count)
+    }
+
+    async fn run_in(
+        &self,
+        scope: &Scope,
+        app: &App,
+        before: DateTime<Utc>,
+    ) -> Result<u64, StoreError> {
         let mut count = 0;
         for old in self.kinds {
             loop {
                 let begun = Instant::now();
-                let removed = remove(&scope, &app.db, *old, before, STEP).await?;
+                let removed = remove(scope, &app.db, *old, before, STEP).await?;
                 count += removed;
                 if removed < STEP.unsigned_abs() {
                     break;

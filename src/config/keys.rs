@@ -38,6 +38,11 @@ impl ApiKeys {
         self.0.len()
     }
 
+    /// The names of the keys.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|key| key.name.as_str())
+    }
+
     /// The name of the presented key, if it is configured: `key-` and the first eight digits of its
     /// digest, safe for records and logs.
     pub fn identify(&self, presented: &str) -> Option<&str> {

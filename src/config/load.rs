@@ -89,7 +89,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let process = ProcessSettings::read(read, "");
     let (host, runs, process, uploads) = (host?, runs?, process?, uploads?);
     let paths = read.env.host();
-    let config = Config {
+    Some(Config {
         bind: host.bind,
         data_dir: host.data_dir,
         database: database?,
@@ -113,20 +113,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         log: process.log,
         host: paths,
         warnings: read.layers.warnings.iter().chain(&read.warnings).cloned().collect(),
-    };
-    refuse_open_bind(read, &config);
-    Some(config)
-}
-
-/// Without a key, others could run models at the operator's expense.
-fn refuse_open_bind(read: &mut SettingReader<'_>, config: &Config) {
-    let open = !config.bind.ip().to_canonical().is_loopback();
-    if open && config.api_keys.is_empty() && !config.insecure {
-        read.problems.push(format!(
-            "bind {} can be reached by others and no key is set; set DSRS_API_KEYS, or pass --insecure to allow it",
-            config.bind
-        ));
-    }
+    })
 }
 
 fn read_tools(read: &mut SettingReader<'_>) -> Option<ToolSettings> {

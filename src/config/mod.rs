@@ -43,6 +43,7 @@ pub use secrets::{Secret, SecretText, Secrets};
 pub use setting::{FlagCommands, Setting, SettingKind};
 pub use settings::{DatabaseConfig, Limits, RetentionConfig, WorkerConfig, all_settings, setting};
 pub use settings_page::settings_markdown;
+pub use value::read_duration;
 
 /// The checked settings.
 #[derive(Clone)]
@@ -96,6 +97,16 @@ pub struct UploadConfig {
     pub directory: PathBuf,
     /// The most bytes of all of them together.
     pub max_spool_bytes: u64,
+}
+
+impl Config {
+    /// Whether others can reach the server although no key is configured. They could run models at the
+    /// operator's expense.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let is_public = !self.bind.ip().to_canonical().is_loopback();
+        is_public && self.api_keys.is_empty() && !self.insecure
+    }
 }
 
 /// What tools may reach and name.

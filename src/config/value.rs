@@ -50,6 +50,11 @@ pub(super) const PROVIDER: ValueType<Provider> = value(Kind::OneOf(Provider::WOR
 pub(super) const CONSTRAIN: ValueType<Constrain> =
     value(Kind::OneOf(&["none", "gbnf", "json_schema"]), constrain);
 
+/// A duration in the notation of the settings, such as `90d`.
+pub fn read_duration(text: &str) -> Option<Duration> {
+    duration(text).ok()
+}
+
 fn text(text: &str) -> Result<String, Expected> {
     match text.trim() {
         "" => Err("expected some text".to_owned()),

@@ -25,8 +25,8 @@ use protocol::same_site::SiteGuard;
 use protocol::{fallback, openapi};
 use routes::{
     background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
-    evaluation_comparison, evaluation_events, graph, graph_edit, health, optimization, optimizer,
-    parse, predictor, run, run_events, state, strategy,
+    evaluation_comparison, evaluation_events, graph, graph_edit, health, key, optimization,
+    optimizer, parse, predictor, run, run_events, state, strategy, workspace,
 };
 
 pub use protocol::caller::Caller;
@@ -95,6 +95,10 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(strategy::model_list))
         .routes(routes!(strategy::type_assignable))
         .routes(routes!(parse::parse))
+        .routes(routes!(key::key_create, key::key_list))
+        .routes(routes!(key::key_get, key::key_revoke))
+        .routes(routes!(workspace::workspace_create, workspace::workspace_list))
+        .routes(routes!(workspace::workspace_get))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
@@ -104,7 +108,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 pub fn router(app: Arc<App>, config: &Config) -> Router {
     let (router, document) = routes().split_for_parts();
     let front = Arc::new(Front {
-        keys: config.api_keys.clone(),
+        access: app.access.clone(),
         guard: SiteGuard::new(config),
         cors: Cors::new(&config.http.allowed_origins),
         compression: Compression::new(config.http.compress),

@@ -113,6 +113,17 @@ impl PrivatePostgres {
     }
 }
 
+/// The URL of the Postgres that another process runs in this data directory, if there is one.
+///
+/// # Errors
+/// If the directories of the cluster cannot be entered.
+pub fn running_url(options: &PgOptions) -> Result<Option<String>, PgError> {
+    let Ok(data_dir) = options.data_dir.canonicalize() else { return Ok(None) };
+    let owner = Owner::choose()?;
+    let layout = Layout::settle(&data_dir, &options.host, &owner)?;
+    Ok(pidfile::is_ready(&layout).then(|| layout.url(DATABASE)))
+}
+
 fn start_new(
     layout: &Layout,
     options: &PgOptions,

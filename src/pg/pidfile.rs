@@ -63,6 +63,14 @@ pub(super) fn settle_previous(layout: &Layout) -> Result<Option<u32>, PgError> {
     Ok(None)
 }
 
+/// Whether the cluster has a Postgres that accepts connections.
+pub(super) fn is_ready(layout: &Layout) -> bool {
+    let found = PidFile::read(&layout.pgdata);
+    found.is_some_and(|found| {
+        found.ready && is_postgres(found.pid, &layout.pgdata) && answers(&layout.socket_dir)
+    })
+}
+
 /// Whether a process with this id exists and we may signal it. A process that we may not signal
 /// belongs to another user, and Postgres always belongs to us.
 pub(super) fn is_alive(pid: u32) -> bool {

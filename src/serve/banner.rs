@@ -5,11 +5,18 @@ use std::net::SocketAddr;
 use crate::config::{Config, ModelTable, WorkerConfig};
 
 /// The block, followed by an empty line.
-pub(super) fn start_up_block(config: &Config, address: SocketAddr, database: &str) -> String {
-    let keys = match config.api_keys.len() {
-        0 if config.bind.ip().to_canonical().is_loopback() => "none: only this machine can connect",
-        0 => "none: anyone who can connect may do anything",
-        _ => "required: Authorization: Bearer <key>",
+pub(super) fn start_up_block(
+    config: &Config,
+    address: SocketAddr,
+    database: &str,
+    has_keys: bool,
+) -> String {
+    let keys = match has_keys {
+        true => "required: Authorization: Bearer <key>",
+        false if config.bind.ip().to_canonical().is_loopback() => {
+            "none: only this machine can connect"
+        }
+        false => "none: anyone who can connect may do anything",
     };
     block(&[
         ("address", format!("http://{address}")),
@@ -80,7 +87,8 @@ mod tests {
         .into_iter()
         .collect();
         let config = Config::load(&Flags::default(), &env).unwrap();
-        let block = start_up_block(&config, "127.0.0.1:4711".parse().unwrap(), "private Postgres");
+        let block =
+            start_up_block(&config, "127.0.0.1:4711".parse().unwrap(), "private Postgres", false);
         let expected = format!(
             "dsrs-server {}\n  \
                address   http://127.0.0.1:4711\n  \
@@ -98,7 +106,7 @@ mod tests {
     #[test]
     fn without_models_the_block_explains_how_to_configure_one() {
         let config = Config::load(&Flags::default(), &Environment::default()).unwrap();
-        let block = start_up_block(&config, config.bind, "x");
+        let block = start_up_block(&config, config.bind, "x", false);
         assert!(block.contains("  models    none: set OPENAI_API_KEY"), "{block}");
     }
 }

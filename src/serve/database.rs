@@ -5,7 +5,7 @@ use url::Url;
 
 use super::ServeError;
 use crate::config::Config;
-use crate::pg::{PgOptions, PrivatePostgres};
+use crate::pg::{PgOptions, PrivatePostgres, running_url};
 use crate::store::{Db, PoolSettings};
 
 /// An open, migrated database, and its Postgres if that is private.
@@ -38,6 +38,22 @@ impl Database {
         }
     }
 
+    /// The same for a command beside a running server: the private Postgres of that server is used as it is.
+    pub(super) async fn share(config: &Config) -> Result<Self, ServeError> {
+        if config.database.url.is_none() {
+            let options = options(config);
+            let running = tokio::task::spawn_blocking(move || running_url(&options)).await;
+            if let Some(url) = running.map_err(|_| ServeError::NoDatabase)?? {
+                let place = "the private Postgres of the running server".to_owned();
+                return match connect(&url, config).await {
+                    Ok(db) => Ok(Self { db, place, private: None }),
+                    Err(error) => Err(ServeError::Database { place, reason: error.cause() }),
+                };
+            }
+        }
+        Self::open(config).await
+    }
+
     /// Closes the connections and stops a private Postgres.
     pub(super) async fn close(self) -> Result<(), ServeError> {
         self.db.close().await;
@@ -59,14 +75,18 @@ fn pool_settings(config: &Config) -> PoolSettings {
     PoolSettings { max_connections, max_staleness, ..PoolSettings::default() }
 }
 
-async fn start_private(config: &Config) -> Result<PrivatePostgres, ServeError> {
-    let options = PgOptions {
+fn options(config: &Config) -> PgOptions {
+    PgOptions {
         data_dir: config.data_dir.clone(),
         pg_bin: config.database.pg_bin.clone(),
         host: config.host.clone(),
         connections: pool_settings(config).connections(),
         throwaway: false,
-    };
+    }
+}
+
+async fn start_private(config: &Config) -> Result<PrivatePostgres, ServeError> {
+    let options = options(config);
     let start = tokio::task::spawn_blocking(move || PrivatePostgres::start(&options));
     let postgres = start.await.map_err(|_| ServeError::NoDatabase)??;
     if postgres.is_adopted() {

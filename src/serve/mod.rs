@@ -8,6 +8,7 @@ mod open_files;
 mod problem_stream;
 mod threads;
 
+use std::fmt::Display;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::config::{Config, WorkerConfig};
 use crate::http;
 use crate::pg::PgError;
 use crate::shutdown::Shutdown;
+use crate::store::{Db, StoreError, key};
 use connections::{ConnectionLimits, HEAD_TIME};
 use database::Database;
 use threads::Threads;
@@ -62,6 +64,14 @@ pub enum ServeError {
     /// The task that starts the database panicked.
     #[error("starting the database was interrupted")]
     NoDatabase,
+    /// Others could run models at the operator's expense.
+    #[error(
+        "bind {0} can be reached by others and there is no key; create one with `dsrs-server keys create`, set DSRS_API_KEYS, or pass --insecure to allow it"
+    )]
+    OpenBind(SocketAddr),
+    /// A command on the database failed.
+    #[error("{0}")]
+    Command(String),
     /// Signals cannot be received, or the listener failed.
     #[error("the server stopped: {0}")]
     Broken(#[from] std::io::Error),
@@ -112,6 +122,22 @@ pub async fn migrate(config: Config) -> Result<(), ServeError> {
     database.close().await
 }
 
+/// Runs a command on the database, which a server may be using.
+pub async fn administer<F, E>(
+    config: Config,
+    command: impl FnOnce(Db) -> F,
+) -> Result<(), ServeError>
+where
+    F: Future<Output = Result<(), E>>,
+    E: Display,
+{
+    let database = Database::share(&config).await?;
+    let done = command(database.db.clone()).await;
+    let done = done.map_err(|error| ServeError::Command(error.to_string()));
+    let closed = database.close().await;
+    done.and(closed)
+}
+
 /// The OpenAPI document as JSON text.
 pub fn openapi() -> Result<String, ServeError> {
     Ok(serde_json::to_string_pretty(&http::openapi())?)
@@ -147,6 +173,18 @@ fn start(
     Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone()))
 }
 
+/// Whether callers need a key.
+async fn has_keys(config: &Config, database: &Database) -> Result<bool, ServeError> {
+    if !config.api_keys.is_empty() {
+        return Ok(true);
+    }
+    let failed = |error: StoreError| ServeError::Database {
+        place: database.place.clone(),
+        reason: error.cause(),
+    };
+    Ok(key::all(&database.db).await.map_err(failed)?.exist)
+}
+
 /// A closed stdout is no reason to stop.
 fn print(block: &str) {
     let mut out = std::io::stdout();
@@ -159,7 +197,12 @@ async fn serve_on(
     database: &Database,
     shutdown: &Shutdown,
 ) -> Result<(), ServeError> {
-    print(&banner::start_up_block(config, listener.local_addr()?, &database.place));
+    let has_keys = has_keys(config, database).await?;
+    if config.is_open() && !has_keys {
+        return Err(ServeError::OpenBind(config.bind));
+    }
+    let address = listener.local_addr()?;
+    print(&banner::start_up_block(config, address, &database.place, has_keys));
     let (app, background) = start(config, database, shutdown)?;
     tokio::join!(app.tools_tried(), app.walls_found());
     let router = http::router(app, config);

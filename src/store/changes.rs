@@ -1,9 +1,10 @@
-//! Changes of graphs and active states, on this server or another: look-ups may be cached between them. May
-//! not know what is cached.
+//! Changes of graphs, active states and keys, on this server or another: look-ups may be cached between them.
+//! May not know what is cached.
 //!
 //! Every change of a graph advances an epoch: on this server at once, on others by a notification that
 //! commits with the change. What was read in an epoch is valid until the epoch advances. There is an epoch
 //! only while a heartbeat has confirmed recently that notifications arrive: without it nothing may be cached.
+//! Keys change rarely and are cached as a whole, so they have an epoch of their own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +17,18 @@ use super::{Db, StoreError};
 /// The channel that announces changes.
 pub(super) const CHANNEL: &str = "dsrs_graphs";
 
-/// A counter of changes, shared by all clones of the [`Db`].
+/// The channel that announces changes of keys.
+pub(super) const KEYS: &str = "dsrs_keys";
+
+/// Counters of changes, shared by all clones of the [`Db`].
 #[derive(Clone, Debug)]
 pub struct Changes(Arc<Counter>);
 
 #[derive(Debug)]
 struct Counter {
     epoch: AtomicU64,
+    /// The same of keys.
+    keys: AtomicU64,
     /// All times are nanoseconds since then.
     start: Instant,
     /// How long a confirmation counts.
@@ -37,6 +43,7 @@ impl Changes {
     pub(super) fn new(max_staleness: Duration) -> Self {
         Self(Arc::new(Counter {
             epoch: AtomicU64::new(0),
+            keys: AtomicU64::new(0),
             start: Instant::now(),
             max_staleness,
             confirmed: AtomicU64::new(0),
@@ -47,8 +54,17 @@ impl Changes {
     /// The current epoch, or `None` while changes of other servers might be missed. Read it before the
     /// look-up that is cached under it.
     pub fn epoch(&self) -> Option<u64> {
-        let is_valid = self.elapsed() < self.0.valid_until.load(Ordering::Acquire);
-        is_valid.then(|| self.0.epoch.load(Ordering::Acquire))
+        self.is_valid().then(|| self.0.epoch.load(Ordering::Acquire))
+    }
+
+    /// The number of known changes of keys.
+    pub fn key_changes(&self) -> u64 {
+        self.0.keys.load(Ordering::Acquire)
+    }
+
+    /// Whether every change until now is known, or will be soon.
+    pub fn is_valid(&self) -> bool {
+        self.elapsed() < self.0.valid_until.load(Ordering::Acquire)
     }
 
     /// Whether notifications were confirmed recently, or the server has only just started.
@@ -66,6 +82,10 @@ impl Changes {
         self.0.epoch.fetch_add(1, Ordering::AcqRel);
     }
 
+    pub(super) fn bump_keys(&self) {
+        self.0.keys.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// All notifications from before `at` have arrived.
     pub(super) fn confirm(&self, at: Instant) {
         let at = nanos(at.saturating_duration_since(self.0.start));
@@ -78,6 +98,7 @@ impl Changes {
     pub(super) fn interrupt(&self) {
         self.0.valid_until.store(0, Ordering::Release);
         self.bump();
+        self.bump_keys();
     }
 
     fn elapsed(&self) -> u64 {
@@ -105,6 +126,18 @@ impl Db {
         let committed = tx.commit().await;
         // Also after an error: the commit may have succeeded.
         self.changes.bump();
+        Ok(committed?)
+    }
+
+    /// Commits a change of a key and notifies all servers; this one before the call returns.
+    pub(super) async fn commit_key_change(
+        &self,
+        mut tx: Transaction<'_, Postgres>,
+    ) -> Result<(), StoreError> {
+        sqlx::query("select pg_notify($1, '')").bind(KEYS).execute(&mut *tx).await?;
+        let committed = tx.commit().await;
+        // Also after an error: the commit may have succeeded.
+        self.changes.bump_keys();
         Ok(committed?)
     }
 }

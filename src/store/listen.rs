@@ -39,8 +39,14 @@ const NO_NOTIFICATIONS: &str = "its notifications do not arrive (LISTEN), as beh
      transaction mode; name Postgres itself, or a pooler in session mode";
 
 /// All channels.
-const CHANNELS: [&str; 5] =
-    [changes::CHANNEL, job::CANCELLED, job::QUEUED, run_event::CHANNEL, heartbeat::CHANNEL];
+const CHANNELS: [&str; 6] = [
+    changes::CHANNEL,
+    changes::KEYS,
+    job::CANCELLED,
+    job::QUEUED,
+    run_event::CHANNEL,
+    heartbeat::CHANNEL,
+];
 
 /// Cancellations that are buffered. Those that are missed are found in the database (`cancellation`).
 const CANCELLATIONS: usize = 256;
@@ -217,6 +223,7 @@ impl Db {
         match notification.channel() {
             heartbeat::CHANNEL => heartbeat.receive(notification.payload()),
             changes::CHANNEL => self.changes.bump(),
+            changes::KEYS => self.changes.bump_keys(),
             job::QUEUED => self.notifications.0.queued.notify_one(),
             run_event::CHANNEL => {
                 if let Ok(run) = Uuid::try_parse(notification.payload()) {

@@ -2,7 +2,8 @@
 //!
 //! May not know HTTP, checked graphs, or the clock. Ids and times come from the caller; documents are JSON
 //! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter and
-//! sees only that workspace. Workers are the exception: they claim jobs of all workspaces.
+//! sees only that workspace. The exceptions: workers claim jobs of all workspaces, the key of a caller decides
+//! its scope (`key`), and `workspace` is about all of them.
 
 pub mod background_run;
 pub mod batch;
@@ -24,6 +25,8 @@ pub mod graph_version;
 mod heartbeat;
 pub mod idempotency;
 pub mod job;
+pub mod key;
+pub mod key_scope;
 pub mod listen;
 pub mod migration;
 pub mod optimization;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-/// The workspace that the migrations make; the only one for now.
+/// The workspace that the migrations make.
 pub const DEFAULT_WORKSPACE: Uuid = Uuid::from_u128(0x00000000_0000_7000_8000_000000000001);
 
 /// The caller: which workspace it sees, and the name that is stored with its rows.
@@ -12,7 +12,7 @@ pub const DEFAULT_WORKSPACE: Uuid = Uuid::from_u128(0x00000000_0000_7000_8000_00
 pub struct Scope {
     /// Nothing outside this workspace is seen or written.
     pub workspace: Uuid,
-    /// The API key's short id, or `anonymous`; stored as `created_by`.
+    /// The label of the caller's key, or `anonymous`; stored as `created_by`.
     pub actor: Arc<str>,
 }
 
@@ -20,5 +20,10 @@ impl Scope {
     /// The default workspace, seen by `actor`.
     pub fn of(actor: impl Into<Arc<str>>) -> Self {
         Self { workspace: DEFAULT_WORKSPACE, actor: actor.into() }
+    }
+
+    /// A workspace, as its upkeep sees it.
+    pub fn upkeep(workspace: Uuid) -> Self {
+        Self { workspace, actor: Arc::from("housekeeping") }
     }
 }

@@ -100,8 +100,14 @@ fn a_port_in_use_is_reported_before_anything_starts() {
 
 #[test]
 fn an_address_that_others_reach_without_a_key_is_refused() {
-    let line = refusal(&ServerSetup::new().env("DSRS_BIND", "0.0.0.0:0"));
+    let setup = ServerSetup::new().env("DSRS_BIND", "0.0.0.0:0");
+    let line = refusal(&setup);
     assert!(line.starts_with("dsrs-server: bind 0.0.0.0:0 can be reached by others"), "{line}");
+    // A key in the database suffices.
+    setup.command(&["keys", "create", "first", "--scopes", "admin"]).unwrap();
+    let server = setup.start();
+    assert!(server.block.contains("API keys  required"), "{}", server.block);
+    assert!(server.stop().success());
 }
 
 #[test]

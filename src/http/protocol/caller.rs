@@ -1,4 +1,4 @@
-//! The caller of a route: the id of the request and the name of the key, as the front read them.
+//! The caller of a route: the id of the request and the identity behind the key, as the front read them.
 //! Handlers extract it as an argument.
 
 use std::convert::Infallible;
@@ -9,7 +9,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
+use crate::app::Identity;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::status::ProblemCode;
 use crate::store::Scope;
+use crate::store::key_scope::{KeyScope, KeyScopes};
 
 /// The header that carries the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,15 +26,15 @@ const LONGEST_ID: usize = 128;
 pub struct Caller {
     /// The id of the request.
     pub request_id: Arc<str>,
-    /// The name of the key of the client; `None` if the server requires none.
-    pub key: Option<Arc<str>>,
+    /// Whose request it is, and what the client may do.
+    pub identity: Arc<Identity>,
 }
 
 impl Caller {
     /// The scope in which the caller reads and writes.
     #[must_use]
     pub fn scope(&self) -> Scope {
-        Scope::of(self.key.clone().unwrap_or_else(|| Arc::from("anonymous")))
+        self.identity.scope.clone()
     }
 }
 
@@ -40,7 +44,27 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let found = parts.extensions.get::<Self>().cloned();
         // Only a router without the front has none.
-        Ok(found.unwrap_or_else(|| Self { request_id: Arc::from(""), key: None }))
+        let nameless =
+            || Self { request_id: Arc::from(""), identity: Arc::new(Identity::without_rights()) };
+        Ok(found.unwrap_or_else(nameless))
+    }
+}
+
+/// Refuses a caller whose key lacks a scope.
+pub(crate) fn require(identity: &Identity, scope: KeyScope) -> Result<(), ApiProblem> {
+    if identity.scopes.allow(scope) {
+        return Ok(());
+    }
+    let has = listed(identity.scopes);
+    let detail =
+        format!("this needs a key with the scope `{scope}`; the key of this request has {has}");
+    Err(ApiProblem::new(ProblemCode::Forbidden, detail))
+}
+
+fn listed(scopes: KeyScopes) -> String {
+    match scopes.is_empty() {
+        true => "no scope".to_owned(),
+        false => format!("`{}`", scopes.words().join("`, `")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The layer in front of all routes: request ids, other web sites, keys, `Accept`, threads, panics,
+//! The layer in front of all routes: request ids, other web sites, keys, scopes, `Accept`, threads, panics,
 //! metrics, and the rendering of every problem, including those of the framework. Knows no resource.
 
 use std::any::Any;
@@ -15,9 +15,8 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::metrics::Metrics;
-use crate::app::spawn_named_on;
-use crate::config::ApiKeys;
-use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
+use crate::app::{Access, AppError, Identity, spawn_named_on};
+use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id, require};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
 use crate::http::protocol::cors::Cors;
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
@@ -29,8 +28,8 @@ use crate::http::protocol::trace::run_traced;
 /// What the front shares between requests.
 pub(crate) struct Front {
     /// The keys of clients.
-    pub(crate) keys: ApiKeys,
-    /// Without keys: refuses other web sites.
+    pub(crate) access: Arc<Access>,
+    /// Refuses other web sites as long as there is no key.
     pub(crate) guard: Option<SiteGuard>,
     pub(crate) cors: Option<Cors>,
     pub(crate) compression: Option<Compression>,
@@ -51,11 +50,15 @@ pub(crate) async fn front(
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let encoding = accepted_encoding(request.headers());
-    let answer = match (front.admit_site(&request), &front.cors) {
+    let requires_key = front.access.requires_key().await;
+    let answer = match (front.admit_site(&request, &requires_key), &front.cors) {
         (Err(problem), _) => refuse(&problem, &id),
-        (Ok(()), None) => front.answer(next, request, &id).await,
+        (Ok(()), None) => front.answer(next, request, &id, requires_key).await,
         (Ok(()), Some(cors)) => {
-            let answer = |request| Box::pin(front.answer(next.clone(), request, &id)).map(Ok);
+            let answer = |request| {
+                let answer = front.answer(next.clone(), request, &id, requires_key.clone());
+                Box::pin(answer).map(Ok)
+            };
             Box::pin(cors.answer(request, answer)).await
         }
     };
@@ -70,34 +73,50 @@ pub(crate) async fn front(
     answer
 }
 
-/// Checks the key and `Accept` of a request under `/v1`, and the key of the metrics.
+const METRICS: &str = "/metrics";
+
+fn is_api(path: &str) -> bool {
+    path == "/v1" || path.starts_with("/v1/")
+}
+
+/// Checks what the caller may do, and `Accept`.
 fn admit(
-    front: &Front,
     request: &Request,
-    id: &Arc<str>,
+    identity: &Identity,
     info: Option<RouteInfo>,
-) -> Result<Caller, ApiProblem> {
+) -> Result<(), ApiProblem> {
     let path = request.uri().path();
-    let api = path == "/v1" || path.starts_with("/v1/");
-    let key = match (api || path == "/metrics") && !front.keys.is_empty() {
-        true => Some(presented_key(front, request)?),
-        false => None,
-    };
-    if let Some(info) = info.filter(|info| api && !info.is_acceptable(request.headers())) {
+    let is_metrics = path == METRICS;
+    if !is_api(path) && !is_metrics {
+        return Ok(());
+    }
+    if let Some(scope) = info.and_then(RouteInfo::scope) {
+        require(identity, scope)?;
+    }
+    if is_metrics && !identity.is_of_default_workspace() {
+        let detail = "the metrics are of the whole server; use a key of the workspace `default`";
+        return Err(ApiProblem::new(ProblemCode::Forbidden, detail));
+    }
+    if let Some(info) = info.filter(|info| !is_metrics && !info.is_acceptable(request.headers())) {
         let detail = format!("this route answers {}; allow it in `Accept`", info.media_type());
         return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
     }
-    Ok(Caller { request_id: id.clone(), key })
+    Ok(())
 }
 
-fn presented_key(front: &Front, request: &Request) -> Result<Arc<str>, ApiProblem> {
-    let header = request.headers().get(header::AUTHORIZATION);
-    let presented = header.and_then(|value| value.to_str().ok()).and_then(bearer);
-    let known = presented.and_then(|key| front.keys.identify(key));
-    known.map(Arc::from).ok_or_else(|| {
+async fn identify(front: &Front, header: Option<HeaderValue>) -> Result<Arc<Identity>, ApiProblem> {
+    let presented = header.as_ref().and_then(|value| value.to_str().ok()).and_then(bearer);
+    let known = match presented {
+        Some(key) => front.access.identify(key).await?,
+        None => None,
+    };
+    known.ok_or_else(|| {
         let detail = match header {
             None => "send `Authorization: Bearer <key>`",
-            Some(_) => "the key in `Authorization: Bearer <key>` is not one of this server's",
+            Some(_) => {
+                "the key in `Authorization: Bearer <key>` is not one of this server's, was revoked, or \
+                 has expired"
+            }
         };
         ApiProblem::new(ProblemCode::Unauthenticated, detail)
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
@@ -110,15 +129,41 @@ fn bearer(header: &str) -> Option<&str> {
 }
 
 impl Front {
-    fn admit_site(&self, request: &Request) -> Result<(), ApiProblem> {
-        self.guard.as_ref().map_or(Ok(()), |guard| guard.admit(request))
+    fn admit_site(
+        &self,
+        request: &Request,
+        requires_key: &Result<bool, AppError>,
+    ) -> Result<(), ApiProblem> {
+        match (&self.guard, requires_key) {
+            (None, _) | (_, Ok(true)) => Ok(()),
+            (Some(guard), _) => guard.admit(request),
+        }
     }
 
     /// Admits a client and runs the route.
-    async fn answer(&self, next: Next, mut request: Request, id: &Arc<str>) -> Response {
+    async fn answer(
+        &self,
+        next: Next,
+        mut request: Request,
+        id: &Arc<str>,
+        requires_key: Result<bool, AppError>,
+    ) -> Response {
         let route = request.extensions().get::<MatchedPath>();
         let info = route.map(|route| self.routes.find(route.as_str(), request.method()));
-        let answer = match admit(self, &request, id, info) {
+        let header = request.headers().get(header::AUTHORIZATION).cloned();
+        let path = request.uri().path();
+        let is_guarded = is_api(path) || path == METRICS;
+        let identity = match requires_key {
+            _ if !is_guarded => Ok(self.access.anonymous()),
+            Ok(false) => Ok(self.access.anonymous()),
+            Ok(true) => identify(self, header).await,
+            Err(error) => Err(error.into()),
+        };
+        let admitted = identity.and_then(|identity| {
+            admit(&request, &identity, info)?;
+            Ok(Caller { request_id: id.clone(), identity })
+        });
+        let answer = match admitted {
             Ok(caller) => {
                 request.extensions_mut().insert(caller);
                 self.run(next, request, id, info).await
@@ -245,6 +290,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
+    use crate::config::ApiKeys;
     use crate::http::protocol::fallback::{no_method, no_route};
 
     async fn broken_handler() -> &'static str {
@@ -253,7 +299,7 @@ mod tests {
 
     fn router(keys: &[&str]) -> Router {
         let state = Front {
-            keys: ApiKeys::new(keys.iter().copied()),
+            access: Arc::new(Access::new(&ApiKeys::new(keys.iter().copied()), None)),
             guard: None,
             cors: None,
             compression: None,

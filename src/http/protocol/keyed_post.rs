@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use crate::app::App;
+use crate::app::{App, Identity};
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{AnswerSlot, IdempotencyKey, KeyedRequest, hash_of, once};
@@ -29,6 +29,7 @@ pub(crate) struct KeyedPost {
 pub(crate) struct PostedRequest {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
+    pub(crate) identity: Arc<Identity>,
     pub(crate) document: Result<Document, ApiProblem>,
     pub(crate) request_id: Arc<str>,
     /// Stores the answer together with the work.
@@ -49,10 +50,10 @@ impl KeyedPost {
         let route = format!("POST {path}");
         let keyed = KeyedRequest::new(&app, &caller, key, route, || hash_of(&bytes));
         let slot = AnswerSlot::of(keyed.as_ref());
-        let (scope, request_id) = (caller.scope(), caller.request_id);
+        let (scope, identity, request_id) = (caller.scope(), caller.identity, caller.request_id);
         let work = Box::pin(async move {
             query?;
-            answer(PostedRequest { app, scope, document, request_id, slot }).await
+            answer(PostedRequest { app, scope, identity, document, request_id, slot }).await
         });
         once(keyed, work).await
     }

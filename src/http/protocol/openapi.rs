@@ -6,8 +6,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::http::protocol::problem_view::ProblemView;
-use crate::http::protocol::route::RUNS_ON;
+use crate::http::protocol::route::{RUNS_ON, SCOPE, declared_scope};
 use crate::http::protocol::status::ProblemCode;
+use crate::store::key_scope::KeyScope;
 
 /// The member in which a route lists its own problems.
 const OWN_PROBLEMS: &str = "x-problems";
@@ -35,6 +36,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "optimizations", description = "Search for better prompts and graphs with examples"),
         (name = "state", description = "The instructions and demos of the predictors of a graph"),
         (name = "strategies", description = "The strategies, models and types of the server"),
+        (name = "keys", description = "API keys and workspaces"),
         (name = "operations", description = "Health and metrics"),
     )
 )]
@@ -46,7 +48,8 @@ impl utoipa::Modify for Bearer {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key, if the server has any configured"))
+            .description(Some("An API key, if the server has any. An operation names the scope that the key needs; \
+                `admin` includes all others"))
             .build();
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("key", SecurityScheme::Http(bearer));
@@ -70,7 +73,7 @@ pub(crate) fn complete(routes: &utoipa::openapi::OpenApi) -> Value {
 fn complete_operation(path: &str, operation: &mut Map<String, Value>) {
     let guarded = path.starts_with("/v1") || path == "/metrics";
     if guarded {
-        operation.insert("security".to_owned(), json!([{"key": []}, {}]));
+        require_scope(operation);
     }
     let codes = problems_of(path, guarded, operation);
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
@@ -81,6 +84,18 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>) {
         add_example(response, code);
     }
     responses.sort_keys();
+}
+
+/// Shows which scope a key needs. A server without keys requires none.
+fn require_scope(operation: &mut Map<String, Value>) {
+    let declared = declared_scope(&Value::Object(operation.clone()));
+    let scope = declared.unwrap_or(KeyScope::Admin).as_str();
+    operation.remove(SCOPE);
+    operation.insert("security".to_owned(), json!([{"key": [scope]}, {}]));
+    let before = operation.get("description").and_then(Value::as_str).unwrap_or_default();
+    let and = if before.is_empty() { "" } else { "\n\n" };
+    let description = format!("{before}{and}Needs the scope `{scope}`.");
+    operation.insert("description".to_owned(), json!(description));
 }
 
 /// The codes that a route may answer: its own, and those that follow from its parameters and body.
@@ -98,7 +113,7 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
         codes.extend([P::InvalidParameter, P::NotAcceptable, P::Internal, P::Unavailable]);
     }
     if guarded {
-        codes.push(P::Unauthenticated);
+        codes.extend([P::Unauthenticated, P::Forbidden]);
     }
     ProblemCode::ALL.iter().copied().filter(|code| codes.contains(code)).collect()
 }

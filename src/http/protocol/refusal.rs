@@ -13,6 +13,7 @@ impl From<AppError> for ApiProblem {
         let detail = error.to_string();
         match error {
             AppError::NotFound(_) => Self::new(ProblemCode::NotFound, detail),
+            AppError::Forbidden(_) => Self::new(ProblemCode::Forbidden, detail),
             AppError::AlreadyExists(_) => Self::new(ProblemCode::AlreadyExists, detail),
             AppError::Stale => Self::new(ProblemCode::PreconditionFailed, detail),
             AppError::Invalid { what, problems } => invalid(what, problems),

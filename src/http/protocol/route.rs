@@ -1,6 +1,6 @@
-//! What the front needs to know of a route before it runs: the media types of its answers, and on
-//! which threads it runs. Read from the route's own declaration, `utoipa::path`: its responses, and
-//! the extension `x-runs-on`. Knows no route.
+//! What the front needs to know of a route before it runs: the media types of its answers, on which
+//! threads it runs, and which scope it requires. Read from the route's own declaration, `utoipa::path`:
+//! its responses, and the extensions `x-runs-on` and `x-scope`. Knows no route.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,15 @@ use serde_json::Value;
 
 use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines};
 use crate::http::protocol::idempotency;
+use crate::store::key_scope::KeyScope;
 
 /// The extension in which a route declares that the thread of a connection may run it, between the
 /// requests of other connections: `connection`. Such a route mostly waits. All others may compute
 /// for long or query the database, and run on the workers that all connections share.
 pub(crate) const RUNS_ON: &str = "x-runs-on";
+
+/// The extension in which a route declares the scope that a key needs. A route without it requires `admin`.
+pub(crate) const SCOPE: &str = "x-scope";
 
 /// The largest body that the thread of a connection parses. It takes well under a millisecond.
 const SMALL_BODY: u64 = 64 << 10;
@@ -25,11 +29,13 @@ pub(crate) struct RouteInfo {
     events: bool,
     lines: bool,
     runs_on_connection: bool,
+    scope: Option<KeyScope>,
 }
 
 impl RouteInfo {
     /// A route that declares nothing.
-    const PLAIN: Self = Self { json: true, events: false, lines: false, runs_on_connection: false };
+    const PLAIN: Self =
+        Self { json: true, events: false, lines: false, runs_on_connection: false, scope: None };
 
     fn read(operation: &Value) -> Self {
         let responses = operation.get("responses").and_then(Value::as_object);
@@ -46,7 +52,13 @@ impl RouteInfo {
             events,
             lines,
             runs_on_connection: operation.get(RUNS_ON).is_some_and(|on| on == "connection"),
+            scope: Some(declared_scope(operation).unwrap_or(KeyScope::Admin)),
         }
+    }
+
+    /// The scope that a key needs; `None` if there is no such route.
+    pub(crate) const fn scope(self) -> Option<KeyScope> {
+        self.scope
     }
 
     /// Whether the client accepts one of the media types of the answers.
@@ -97,6 +109,11 @@ impl RouteTable {
     }
 }
 
+/// The scope that an operation declares.
+pub(crate) fn declared_scope(operation: &Value) -> Option<KeyScope> {
+    operation.get(SCOPE).and_then(Value::as_str).and_then(KeyScope::parse)
+}
+
 fn has_small_body(headers: &HeaderMap) -> bool {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     length.and_then(|text| text.parse().ok()).is_some_and(|length: u64| length <= SMALL_BODY)
@@ -131,6 +148,17 @@ mod tests {
         assert!(!stays(Method::POST, EXECUTE, &[]));
         assert!(!stays(Method::POST, EXECUTE, &[("content-length", "65537")]));
         assert!(!stays(Method::POST, EXECUTE, &[small, ("idempotency-key", "k")]));
+    }
+
+    #[test]
+    fn every_route_declares_a_scope() {
+        let declarations = crate::http::declarations();
+        for (path, item) in declarations["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                let guarded = path.starts_with("/v1") || path == "/metrics";
+                assert_eq!(declared_scope(operation).is_some(), guarded, "{method} {path}");
+            }
+        }
     }
 
     #[test]

@@ -40,7 +40,8 @@ impl JobResource for BackgroundRuns {
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
@@ -60,7 +61,8 @@ pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Res
     post, path = "/v1/runs/{id}/cancel", tag = "runs",
     params(("id" = String, Path, description = "The id of the run")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<BackgroundRuns>(request).await
@@ -80,7 +82,8 @@ pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, Ap
     request_body(content = ResumeBody, example = json!(crate::http::routes::examples::resume())),
     responses((status = 202, description = "The queued run", body = ResumedRunView,
         headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "run_finished", "run_unfinished", "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_resume(Path(id): Path<String>, post: KeyedPost) -> Response {
@@ -111,7 +114,8 @@ fn resumed(outcome: &ResumeOutcome) -> Response {
     request_body(content = SignalBody, example = json!(crate::http::routes::examples::signal())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "run_finished",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "invalid_input", "run_finished",
         "run_unfinished", "node_not_waiting", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]

@@ -65,7 +65,8 @@ impl JobResource for Batches {
         (String = "application/jsonl"))),
     responses((status = 202, description = "The accepted batch", body = BatchView,
         headers(("Location" = String, description = "The address of the batch")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn batch_start(
@@ -189,7 +190,8 @@ fn up_to(most: u32, setting: &str) -> String {
 #[utoipa::path(
     get, path = "/v1/batches", tag = "batches",
     params(PageParams),
-    responses((status = 200, description = "One page", body = BatchPage))
+    responses((status = 200, description = "One page", body = BatchPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn batch_list(
     State(app): State<Arc<App>>,
@@ -209,7 +211,8 @@ pub(crate) async fn batch_list(
     get, path = "/v1/batches/{id}", tag = "batches",
     params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Batches>(request).await
@@ -224,7 +227,8 @@ pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, Api
     post, path = "/v1/batches/{id}/cancel", tag = "batches",
     params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn batch_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Batches>(request).await
@@ -241,7 +245,8 @@ pub(crate) async fn batch_cancel(_: NoQuery, request: ById) -> Result<Response, 
         PageParams),
     responses((status = 200, description = "A page, or all results", content(
         (BatchResultPage = "application/json"), (String = "application/jsonl")))),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn batch_results(
     request: ById,

@@ -59,7 +59,8 @@ fn dataset_tag(id: Uuid, version: i32) -> ETag {
     responses((status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
         ("Location" = String, description = "The address of the dataset"),
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["already_exists", "idempotency_key_reused",
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["already_exists", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
 pub(crate) async fn dataset_create(
@@ -101,7 +102,8 @@ pub(crate) async fn dataset_create(
         (String = "text/csv"))),
     responses((status = 200, description = "The newest version", body = ChangedDatasetView, headers(
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
 )]
 pub(crate) async fn dataset_put(
     State(app): State<Arc<App>>,
@@ -136,7 +138,8 @@ pub(crate) async fn dataset_put(
         (status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
             ("Location" = String, description = "The address of the dataset"),
             ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["not_found", "idempotency_key_reused",
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
 pub(crate) async fn dataset_from_runs(Path(name): Path<String>, post: KeyedPost) -> Response {
@@ -238,7 +241,8 @@ fn read_corrections(
 #[utoipa::path(
     get, path = "/v1/datasets", tag = "datasets",
     params(PageParams),
-    responses((status = 200, description = "One page", body = DatasetPage))
+    responses((status = 200, description = "One page", body = DatasetPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_list(
     State(app): State<Arc<App>>,
@@ -263,7 +267,8 @@ pub(crate) async fn dataset_list(
         (status = 200, description = "The dataset", body = DatasetView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn dataset_get(
     State(app): State<Arc<App>>,
@@ -288,7 +293,8 @@ pub(crate) async fn dataset_get(
         ("dataset" = String, Path, description = "The name of the dataset"),
         PageParams),
     responses((status = 200, description = "One page", body = DatasetVersionPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn dataset_versions(
     State(app): State<Arc<App>>,
@@ -311,7 +317,8 @@ pub(crate) async fn dataset_versions(
         ("dataset" = String, Path, description = "The name of the dataset"),
         ("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
     responses((status = 204, description = "The dataset was deleted")),
-    extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn dataset_delete(
     State(app): State<Arc<App>>,

@@ -23,7 +23,8 @@ use crate::http::views::{DatasetCheckBody, FittingDatasetView};
     params(("dataset" = String, Path, description = "The name of the dataset")),
     request_body(content = DatasetCheckBody, example = json!(crate::http::routes::examples::dataset_check())),
     responses((status = 200, description = "The dataset matches the graph", body = FittingDatasetView)),
-    extensions(("x-problems" = json!(["not_found", "invalid_input"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found", "invalid_input"])))
 )]
 pub(crate) async fn dataset_check(
     State(app): State<Arc<App>>,

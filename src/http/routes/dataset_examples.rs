@@ -42,7 +42,8 @@ const DOWNLOAD: PageLimits = PageLimits { count: 500, bytes: 1 << 20 };
         PageParams),
     responses((status = 200, description = "A page, or all examples", content(
         (DatasetExamplePage = "application/json"), (String = "application/jsonl")))),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn dataset_examples(
     State(app): State<Arc<App>>,

@@ -47,7 +47,8 @@ impl JobResource for Evaluations {
     request_body(content = EvaluationBody, example = json!(crate::http::routes::examples::evaluation())),
     responses((status = 202, description = "The accepted evaluation", body = EvaluationView,
         headers(("Location" = String, description = "The address of the evaluation")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn evaluation_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
@@ -106,7 +107,8 @@ fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32>
     params(
         ("graph" = Option<String>, Query, description = "Only evaluations of this graph: its name or id"),
         PageParams),
-    responses((status = 200, description = "One page", body = EvaluationPage))
+    responses((status = 200, description = "One page", body = EvaluationPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn evaluation_list(
     State(app): State<Arc<App>>,
@@ -130,7 +132,8 @@ pub(crate) async fn evaluation_list(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Evaluations>(request).await
@@ -145,7 +148,8 @@ pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response
     post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Evaluations>(request).await
@@ -163,7 +167,8 @@ pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Respo
         ("order" = Option<String>, Query, description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
         PageParams),
     responses((status = 200, description = "One page", body = EvaluationResultPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_results(
     request: ById,

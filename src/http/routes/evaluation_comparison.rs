@@ -22,7 +22,8 @@ use crate::http::views::EvaluationComparisonView;
         ("against" = String, Query, description = "The id of the evaluation to compare against"),
         PageParams),
     responses((status = 200, description = "The comparison", body = EvaluationComparisonView)),
-    extensions(("x-problems" = json!(["not_found", "not_comparable"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found", "not_comparable"])))
 )]
 pub(crate) async fn evaluation_comparison(
     request: ById,

@@ -34,7 +34,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The events", body = EvaluationEvents,
         content_type = "text/event-stream")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_events(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;

@@ -36,6 +36,16 @@ pub(crate) fn graph() -> Value {
     })
 }
 
+/// A key for a job of continuous integration.
+pub(crate) fn key() -> Value {
+    json!({
+        "name": "ci",
+        "scopes": ["admin"],
+        "expires_at": "2099-01-01T00:00:00Z",
+        "limits": {"requests_per_minute": 600, "runs_per_minute": 60, "cost_per_day": 5.0}
+    })
+}
+
 /// Edits of the graph.
 pub(crate) fn edits() -> Value {
     json!({

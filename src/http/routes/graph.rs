@@ -42,7 +42,8 @@ pub(crate) fn graph_tag(id: Uuid, version: i32) -> ETag {
     responses((status = 201, description = "The graph", body = GraphView, headers(
         ("Location" = String, description = "The address of the graph"),
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["invalid_graph", "already_exists",
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["invalid_graph", "already_exists",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn graph_create(post: KeyedPost) -> Response {
@@ -61,7 +62,8 @@ pub(crate) async fn graph_create(post: KeyedPost) -> Response {
     post, path = "/v1/graphs/validate", tag = "graphs",
     request_body(content = GraphDefinition, example = json!(crate::http::routes::examples::graph())),
     responses((status = 200, description = "The resolved graph", body = ValidGraphView)),
-    extensions(("x-problems" = json!(["invalid_graph"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["invalid_graph"])))
 )]
 pub(crate) async fn graph_validate(
     State(app): State<Arc<App>>,
@@ -80,7 +82,8 @@ pub(crate) async fn graph_validate(
 #[utoipa::path(
     get, path = "/v1/graphs", tag = "graphs",
     params(PageParams),
-    responses((status = 200, description = "A page", body = GraphPage))
+    responses((status = 200, description = "A page", body = GraphPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn graph_list(
     State(app): State<Arc<App>>,
@@ -105,7 +108,8 @@ pub(crate) async fn graph_list(
         (status = 200, description = "The graph", body = GraphView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn graph_get(
     request: ResourceRequest<GraphRef>,
@@ -130,7 +134,8 @@ pub(crate) async fn graph_get(
     request_body(content = GraphDefinition, example = json!(crate::http::routes::examples::graph())),
     responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_graph", "name_mismatch",
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "invalid_graph", "name_mismatch",
         "precondition_failed"])))
 )]
 pub(crate) async fn graph_put(
@@ -153,7 +158,8 @@ pub(crate) async fn graph_put(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
     responses((status = 204, description = "The graph is deleted")),
-    extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn graph_delete(
     request: ResourceRequest<GraphRef>,
@@ -174,7 +180,8 @@ pub(crate) async fn graph_delete(
         ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = VersionPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_list(
     request: ResourceRequest<GraphRef>,
@@ -197,7 +204,8 @@ pub(crate) async fn version_list(
         (status = 200, description = "The graph at that version", body = GraphView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_get(
     known: IfNoneMatch,

@@ -24,7 +24,8 @@ use crate::store::graph::GraphRef;
     request_body(content = GraphEdits, example = json!(crate::http::routes::examples::edits())),
     responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_graph", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "invalid_graph", "precondition_failed"])))
 )]
 pub(crate) async fn graph_patch(
     request: ResourceRequest<GraphRef>,
@@ -47,7 +48,8 @@ pub(crate) async fn graph_patch(
         ("version" = u32, Path, description = "The version that the edits lead to"),
         ("against" = Option<u32>, Query, description = "The version that they start from. Default: the previous one")),
     responses((status = 200, description = "The difference", body = VersionDiffView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn version_diff(
     request: ResourceRequest<(GraphRef, i32)>,

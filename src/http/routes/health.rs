@@ -70,7 +70,8 @@ pub(crate) async fn readyz(
 #[utoipa::path(
     get, path = "/metrics", tag = "operations",
     responses((status = 200, description = "Counters and histograms", body = String,
-        content_type = "text/plain"))
+        content_type = "text/plain")),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut response = Response::new(Body::from(app.metrics_text()));

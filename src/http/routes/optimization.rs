@@ -14,7 +14,7 @@ use dsrs::value::Payload;
 use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest, Optimizations};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
-use crate::http::protocol::caller::Caller;
+use crate::http::protocol::caller::{Caller, require};
 use crate::http::protocol::etag::IfMatch;
 use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::http::protocol::page::{PageParams, PageRequest};
@@ -32,6 +32,7 @@ use crate::http::views::{
     OptimizationCandidateView, OptimizationEvents, OptimizationPage, OptimizationView,
 };
 use crate::store::graph::GraphRef;
+use crate::store::key_scope::KeyScope;
 use crate::store::optimization::OptimizationRow;
 
 impl JobResource for Optimizations {
@@ -47,7 +48,8 @@ impl JobResource for Optimizations {
 /// accepts the request. A trainset alone is split by the seed: one half trains, one quarter selects
 /// candidates, and one quarter is held out to measure the result. With a valset, half of it is held
 /// out. A set has at most 10,000 examples. A worker runs the optimization within its budget. The
-/// result is stored as a version that is not active.
+/// result is stored as a version that is not active. With another `activate` than `never` the key needs
+/// the scope `write`, too.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/optimizations", tag = "optimizations",
     params(
@@ -57,13 +59,17 @@ impl JobResource for Optimizations {
     responses((status = 202, description = "The accepted optimization",
         body = OptimizationView,
         headers(("Location" = String, description = "The address of the optimization")))),
-    extensions(("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]
 pub(crate) async fn optimization_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
     let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
         let most = posted.app.worker.batch_concurrency;
         let request = read_request(&posted.document?, most, posted.request_id)?;
+        if request.activate != Activate::Never {
+            require(&posted.identity, KeyScope::Write)?;
+        }
         Ok(posted.app.optimization_start(&posted.scope, &graph, request, answer).await?)
     };
     job::start::<Optimizations, _>(graph, post, accept).await
@@ -177,7 +183,8 @@ fn read_concurrency(
         ("graph" = Option<String>, Query, description = "Only optimizations of this graph: its name or id"),
         PageParams),
     responses((status = 200, description = "One page", body = OptimizationPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_list(
     State(app): State<Arc<App>>,
@@ -205,7 +212,8 @@ pub(crate) async fn optimization_list(
     get, path = "/v1/optimizations/{id}", tag = "optimizations",
     params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Optimizations>(request).await
@@ -225,7 +233,8 @@ pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Respon
     responses((status = 200, description = "The events", body = OptimizationEvents,
         content_type = "text/event-stream"),
         (status = 204, description = "The optimization has ended and the client has received its last event")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_events(
     _: NoQuery,
@@ -251,7 +260,8 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
     post, path = "/v1/optimizations/{id}/cancel", tag = "optimizations",
     params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Optimizations>(request).await
@@ -268,7 +278,8 @@ pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Res
         ("id" = String, Path, description = "The id of the optimization"),
         ("If-Match" = Option<String>, Header, description = "Proceed only if this state is active")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-problems" = json!(["not_found", "run_unfinished", "nothing_found",
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "run_unfinished", "nothing_found",
         "precondition_failed"])))
 )]
 pub(crate) async fn optimization_activate(
@@ -292,7 +303,8 @@ pub(crate) async fn optimization_activate(
         ("id" = String, Path, description = "The id of the optimization"),
         PageParams),
     responses((status = 200, description = "One page", body = OptimizationCandidatePage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_candidate_list(
     request: ById,
@@ -313,7 +325,8 @@ pub(crate) async fn optimization_candidate_list(
         ("id" = String, Path, description = "The id of the optimization"),
         ("number" = u32, Path, description = "The number of the candidate")),
     responses((status = 200, description = "The candidate", body = OptimizationCandidateView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_candidate_get(
     State(app): State<Arc<App>>,

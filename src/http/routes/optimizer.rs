@@ -16,7 +16,8 @@ use crate::http::views::{OptimizerPage, OptimizerView};
 #[utoipa::path(
     get, path = "/v1/optimizers", tag = "optimizations",
     params(PageParams),
-    responses((status = 200, description = "One page", body = OptimizerPage))
+    responses((status = 200, description = "One page", body = OptimizerPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "optimizers");
@@ -31,7 +32,8 @@ pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProb
     get, path = "/v1/optimizers/{name}", tag = "optimizations",
     params(("name" = String, Path, description = "The name of the optimizer")),
     responses((status = 200, description = "The optimizer", body = OptimizerView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimizer_get(
     Path(name): Path<String>,

@@ -21,7 +21,8 @@ use crate::http::views::{ParseRequest, ParseView};
     post, path = "/v1/parse", tag = "strategies",
     request_body(content = ParseRequest, example = json!(crate::http::routes::examples::parse())),
     responses((status = 200, description = "The parsed text", body = ParseView)),
-    extensions(("x-problems" = json!(["parse_error", "constraint_failed"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["parse_error", "constraint_failed"])))
 )]
 pub(crate) async fn parse(
     State(app): State<Arc<App>>,

@@ -32,7 +32,8 @@ use crate::store::graph::GraphRef;
         ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = PredictorPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn predictor_list(
     request: ResourceRequest<GraphRef>,
@@ -59,7 +60,8 @@ pub(crate) async fn predictor_list(
         (status = 200, description = "The predictor", body = PredictorView, headers(
             ("ETag" = String, description = "The active state version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn predictor_get(
     State(app): State<Arc<App>>,
@@ -92,7 +94,8 @@ pub(crate) async fn predictor_get(
     request_body(content = PredictorState, example = json!(crate::http::routes::examples::predictor())),
     responses((status = 200, description = "The predictor", body = PredictorView, headers(
         ("ETag" = String, description = "The active state version")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn predictor_patch(
     State(app): State<Arc<App>>,
@@ -131,7 +134,8 @@ fn without_read_only(body: &Payload) -> Payload {
     params(("graph" = String, Path, description = "Name or id of the graph")),
     request_body(content = RenderRequest, example = json!(crate::http::routes::examples::render())),
     responses((status = 200, description = "Messages by predictor path", body = RenderedView)),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch"])))
 )]
 pub(crate) async fn graph_render(
     resource: ResourceRequest<GraphRef>,

@@ -44,7 +44,8 @@ use crate::store::run::{RunFilter, RunStatus};
             (RunView = "application/json"), (RunEvents = "text/event-stream"))),
         (status = 202, description = "The run, which waits for a signal", body = RunView,
             headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
         "sandbox_failed", "op_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
         "run_cancelled", "rate_limited", "lm_error", "timeout", "idempotency_key_reused",
@@ -145,7 +146,8 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
         PageParams),
-    responses((status = 200, description = "A page", body = RunPage))
+    responses((status = 200, description = "A page", body = RunPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn run_list(
     State(app): State<Arc<App>>,
@@ -182,7 +184,8 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
         ("id" = String, Path, description = "The id of the run"),
         ("include" = Option<String>, Query, description = "`provenance`: the origin of each output")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn run_get(
     State(app): State<Arc<App>>,

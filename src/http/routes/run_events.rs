@@ -207,7 +207,8 @@ fn rendered<R: Followable>(
     responses((status = 200, description = "The events", body = RunEvents,
         content_type = "text/event-stream"),
         (status = 204, description = "The run has ended, and its last event was read")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn run_events(
     _: NoQuery,

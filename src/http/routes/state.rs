@@ -103,7 +103,8 @@ impl StateFormat {
         (status = 200, description = "The state", body = StateView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found", "invalid_state"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(crate) async fn state_get(
     request: ResourceRequest<GraphRef>,
@@ -137,7 +138,8 @@ pub(crate) async fn state_get(
     request_body(content = PutState, example = json!(crate::http::routes::examples::state())),
     responses((status = 200, description = "The active state", body = StatePutView, headers(
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn state_put(
     request: ResourceRequest<GraphRef>,
@@ -184,7 +186,8 @@ fn read_state<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> 
         ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = StatePage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_version_list(
     request: ResourceRequest<GraphRef>,
@@ -208,7 +211,8 @@ pub(crate) async fn state_version_list(
         (status = 200, description = "The state", body = StateView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found", "invalid_state"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found", "invalid_state"])))
 )]
 pub(crate) async fn state_version_get(
     request: ResourceRequest<(GraphRef, i32)>,
@@ -233,7 +237,8 @@ pub(crate) async fn state_version_get(
         ("version" = u32, Path, description = "The state version that the difference leads to"),
         ("against" = Option<u32>, Query, description = "The version that it starts from. Default: the parent, or version 1 without a parent")),
     responses((status = 200, description = "The difference", body = StateDiffView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_version_diff(
     request: ResourceRequest<(GraphRef, i32)>,
@@ -258,7 +263,8 @@ pub(crate) async fn state_version_diff(
         ("If-Match" = Option<String>, Header, description = "Only if this state is active for that graph version")),
     responses((status = 200, description = "The active state", body = ActivatedStateView, headers(
         ("ETag" = String, description = "The version")))),
-    extensions(("x-problems" = json!(["not_found", "precondition_failed"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn state_activate(
     if_match: IfMatch,
@@ -282,7 +288,8 @@ pub(crate) async fn state_activate(
         ("graph" = String, Path, description = "Name or id of the graph"),
         PageParams),
     responses((status = 200, description = "A page", body = ActivationPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn state_activation_list(
     request: ResourceRequest<GraphRef>,

@@ -26,7 +26,8 @@ use crate::http::views::{
 #[utoipa::path(
     get, path = "/v1/strategies", tag = "strategies",
     params(PageParams),
-    responses((status = 200, description = "A page", body = StrategyPage))
+    responses((status = 200, description = "A page", body = StrategyPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn strategy_list(mut query: Query) -> Result<Response, ApiProblem> {
     let page = PageRequest::read(&mut query, "strategies");
@@ -42,7 +43,8 @@ pub(crate) async fn strategy_list(mut query: Query) -> Result<Response, ApiProbl
     get, path = "/v1/strategies/{name}", tag = "strategies",
     params(("name" = String, Path, description = "The name of the strategy")),
     responses((status = 200, description = "The strategy", body = StrategyView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn strategy_get(
     State(app): State<Arc<App>>,
@@ -61,7 +63,8 @@ pub(crate) async fn strategy_get(
     params(("name" = String, Path, description = "The name of the strategy")),
     request_body(content = PreviewRequest, example = json!(crate::http::routes::examples::preview())),
     responses((status = 200, description = "The strategy applied to the signature", body = PreviewView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")),
+        ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn strategy_preview(
     State(app): State<Arc<App>>,
@@ -80,7 +83,8 @@ pub(crate) async fn strategy_preview(
 #[utoipa::path(
     get, path = "/v1/models", tag = "strategies",
     params(PageParams),
-    responses((status = 200, description = "A page", body = ModelPage))
+    responses((status = 200, description = "A page", body = ModelPage)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn model_list(
     State(app): State<Arc<App>>,
@@ -103,7 +107,8 @@ pub(crate) async fn model_list(
 #[utoipa::path(
     post, path = "/v1/types/assignable", tag = "strategies",
     request_body(content = AssignableRequest, example = json!(crate::http::routes::examples::assignable())),
-    responses((status = 200, description = "The result", body = AssignableView))
+    responses((status = 200, description = "The result", body = AssignableView)),
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn type_assignable(
     State(app): State<Arc<App>>,

@@ -19,6 +19,7 @@ mod graph;
 mod graph_definition;
 mod graph_edit;
 mod health;
+mod key;
 mod model;
 mod optimization;
 mod optimization_candidate;
@@ -37,6 +38,7 @@ mod strategy;
 mod time;
 mod trace;
 mod usage;
+mod workspace;
 
 use serde_json::Value;
 
@@ -67,6 +69,7 @@ pub use graph::{
 pub use graph_definition::{EdgeView, GraphDefinition, LmSettings, NodeView};
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use health::{HealthView, ReadyView};
+pub use key::{CreatedKeyView, KeyBody, KeyLimitsView, KeyPage, KeyScopeName, KeyView};
 pub use model::{ModelPage, ModelView};
 pub use optimization::{
     OptimizationBody, OptimizationBudget, OptimizationEvents, OptimizationExamples,
@@ -103,6 +106,7 @@ pub use state_version::{
 pub use strategy::{PredictorPreviewView, PreviewRequest, PreviewView, StrategyPage, StrategyView};
 pub use trace::{Check, MessageView, SpanView, ToolCallFunction, ToolCallView, TraceView};
 pub use usage::UsageView;
+pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.
 pub type Json = Value;

@@ -10,6 +10,7 @@ mod datasets;
 mod dspy;
 mod evaluations;
 mod key_faults;
+mod keys;
 mod lm_faults;
 mod models;
 mod nearest_demos;

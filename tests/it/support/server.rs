@@ -132,6 +132,17 @@ impl ServerSetup {
         }
     }
 
+    /// Runs another command with the same settings and returns what it printed, or its log if it failed.
+    pub fn command(&self, args: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dsrs-server"));
+        command.args(args).env_clear().envs(self.env.iter().cloned());
+        let output = command.current_dir(self.directory()).stdin(Stdio::null()).output().unwrap();
+        match output.status.success() {
+            true => Ok(String::from_utf8(output.stdout).unwrap()),
+            false => Err(String::from_utf8(output.stderr).unwrap()),
+        }
+    }
+
     /// Where the process writes its log.
     pub fn log(&self) -> PathBuf {
         self.directory().join("stderr.log")

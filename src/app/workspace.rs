@@ -1,0 +1,32 @@
+//! Workspaces: created, listed, found. May not know who may do so.
+
+use uuid::Uuid;
+
+use crate::app::AppError;
+use crate::app::clock::now;
+use crate::app::key::PlainName;
+use crate::store::workspace::{self, WorkspaceRow};
+use crate::store::{Db, ListQuery, Page, Scope};
+
+/// Creates a workspace.
+pub async fn workspace_create(
+    scope: &Scope,
+    db: &Db,
+    name: &PlainName,
+) -> Result<WorkspaceRow, AppError> {
+    Ok(workspace::create(scope, db, Uuid::now_v7(), name.as_str(), now()).await?)
+}
+
+/// One page of workspaces, newest first.
+pub async fn workspace_list(
+    scope: &Scope,
+    db: &Db,
+    list: ListQuery,
+) -> Result<Page<WorkspaceRow>, AppError> {
+    Ok(workspace::list(scope, db, list).await?)
+}
+
+/// The workspace of a name.
+pub async fn workspace_get(scope: &Scope, db: &Db, name: &str) -> Result<WorkspaceRow, AppError> {
+    Ok(workspace::named(scope, db, name).await?)
+}

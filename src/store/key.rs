@@ -1,0 +1,227 @@
+//! Keys of clients: created, listed, revoked, and all of them at once for a cache. May not know the text of
+//! a key, only its digest.
+
+use chrono::{DateTime, Utc};
+use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::error::violated_index;
+use super::key_scope::KeyScopes;
+use super::page::ListedRow;
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
+
+/// The limits of a key; a limit that is absent does not apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
+pub struct KeyLimits {
+    /// Requests in a minute.
+    pub requests_per_minute: Option<i64>,
+    /// Runs that start in a minute.
+    pub runs_per_minute: Option<i64>,
+    /// Runs at the same time.
+    pub concurrent_runs: Option<i64>,
+    /// Tokens in a day (UTC).
+    pub tokens_per_day: Option<i64>,
+    /// Money in a day (UTC), in the unit of the prices.
+    pub cost_per_day: Option<f64>,
+}
+
+/// A key, without its text.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct KeyRow {
+    /// Its id.
+    pub id: Uuid,
+    /// Its workspace.
+    pub workspace_id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// How other rows name it: their `created_by`.
+    pub label: String,
+    /// The first characters of its text.
+    pub prefix: String,
+    /// What it may do.
+    #[sqlx(try_from = "Vec<String>")]
+    pub scopes: KeyScopes,
+    /// Its limits.
+    #[sqlx(flatten)]
+    pub limits: KeyLimits,
+    /// When it ends.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// By whom.
+    pub created_by: String,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+    /// By whom.
+    pub revoked_by: Option<String>,
+}
+
+impl ListedRow for KeyRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+/// A key to be created.
+#[derive(Clone, Debug)]
+pub struct NewKey<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: &'a str,
+    /// How other rows will name it.
+    pub label: &'a str,
+    /// The first characters of its text.
+    pub prefix: &'a str,
+    /// The SHA-256 of its text.
+    pub digest: &'a [u8],
+    /// What it may do.
+    pub scopes: KeyScopes,
+    /// Its limits.
+    pub limits: KeyLimits,
+    /// When it ends.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Now.
+    pub at: DateTime<Utc>,
+}
+
+const COLUMNS: &str = "id, workspace_id, name, label, prefix, scopes, requests_per_minute, runs_per_minute,
+     concurrent_runs, tokens_per_day, cost_per_day, expires_at, created_at, created_by, revoked_at, revoked_by";
+
+/// Creates a key. A name that a key of the workspace has is [`StoreError::AlreadyExists`].
+pub async fn create(scope: &Scope, db: &Db, new: NewKey<'_>) -> Result<KeyRow, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    let sql = format!(
+        "insert into keys (id, workspace_id, name, label, prefix, digest, scopes, requests_per_minute,
+             runs_per_minute, concurrent_runs, tokens_per_day, cost_per_day, expires_at, created_at,
+             created_by)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+         returning {COLUMNS}"
+    );
+    let limits = new.limits;
+    let inserted = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(new.id)
+        .bind(scope.workspace)
+        .bind(new.name)
+        .bind(new.label)
+        .bind(new.prefix)
+        .bind(new.digest)
+        .bind(new.scopes.words())
+        .bind(limits.requests_per_minute)
+        .bind(limits.runs_per_minute)
+        .bind(limits.concurrent_runs)
+        .bind(limits.tokens_per_day)
+        .bind(limits.cost_per_day)
+        .bind(new.expires_at)
+        .bind(new.at)
+        .bind(&*scope.actor)
+        .fetch_one(&mut *tx)
+        .await;
+    let row: KeyRow = match inserted {
+        Err(error) if violated_index(&error) == Some("keys_name") => {
+            let name = new.name.to_owned();
+            return Err(StoreError::AlreadyExists { what: "key", name });
+        }
+        other => other?,
+    };
+    db.commit_key_change(tx).await?;
+    Ok(row)
+}
+
+/// One key of the workspace.
+pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<KeyRow, StoreError> {
+    let sql = format!("select {COLUMNS} from keys where workspace_id = $1 and id = $2");
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);
+    row.fetch_optional(db.pool()).await?.ok_or_else(|| StoreError::not_found("key", id))
+}
+
+/// The key of the workspace that has this name and is not revoked.
+pub async fn named(scope: &Scope, db: &Db, name: &str) -> Result<KeyRow, StoreError> {
+    let sql = format!(
+        "select {COLUMNS} from keys where workspace_id = $1 and name = $2 and revoked_at is null"
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(name);
+    row.fetch_optional(db.pool()).await?.ok_or_else(|| StoreError::not_found("key", name))
+}
+
+/// One page of the keys of the workspace, newest first.
+pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<KeyRow>, StoreError> {
+    let mut sql = QueryBuilder::<Postgres>::new("select ");
+    sql.push(COLUMNS).push(" from keys where workspace_id = ").push_bind(scope.workspace);
+    list.newest_first(db, sql, "").await
+}
+
+/// Revokes a key: no server admits it once it knows. A key that is revoked stays as it is.
+pub async fn revoke(
+    scope: &Scope,
+    db: &Db,
+    id: Uuid,
+    at: DateTime<Utc>,
+) -> Result<KeyRow, StoreError> {
+    let mut tx = db.pool().begin().await?;
+    let sql = format!(
+        "update keys set revoked_at = coalesce(revoked_at, $3), revoked_by = coalesce(revoked_by, $4)
+         where workspace_id = $1 and id = $2 returning {COLUMNS}"
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);
+    let row = row.bind(at).bind(&*scope.actor).fetch_optional(&mut *tx).await?;
+    let row = row.ok_or_else(|| StoreError::not_found("key", id))?;
+    db.commit_key_change(tx).await?;
+    Ok(row)
+}
+
+/// A key as a server needs it to admit a caller.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct AdmittedKey {
+    /// Its id.
+    pub id: Uuid,
+    /// The SHA-256 of its text.
+    pub digest: Vec<u8>,
+    /// Its workspace.
+    pub workspace_id: Uuid,
+    /// How rows name it.
+    pub label: String,
+    /// What it may do.
+    #[sqlx(try_from = "Vec<String>")]
+    pub scopes: KeyScopes,
+    /// Its limits.
+    #[sqlx(flatten)]
+    pub limits: KeyLimits,
+    /// When it ends.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// All keys at one moment.
+#[derive(Clone, Debug)]
+pub struct AllKeys {
+    /// The time of the database's clock.
+    pub now: DateTime<Utc>,
+    /// Whether there is any, revoked and expired ones included.
+    pub exist: bool,
+    /// Those that are neither revoked nor expired.
+    pub admitted: Vec<AdmittedKey>,
+}
+
+/// The keys of all workspaces. It has no scope: the key of a caller decides the scope.
+pub async fn all(db: &Db) -> Result<AllKeys, StoreError> {
+    let about: (DateTime<Utc>, bool) =
+        sqlx::query_as("select clock_timestamp(), exists (select from keys)")
+            .fetch_one(db.pool())
+            .await?;
+    let (now, exist) = about;
+    let admitted = match exist {
+        false => Vec::new(),
+        true => admitted(db).await?,
+    };
+    Ok(AllKeys { now, exist, admitted })
+}
+
+async fn admitted(db: &Db) -> Result<Vec<AdmittedKey>, StoreError> {
+    let keys = sqlx::query_as(
+        "select id, digest, workspace_id, label, scopes, requests_per_minute, runs_per_minute,
+                concurrent_runs, tokens_per_day, cost_per_day, expires_at
+         from keys
+         where revoked_at is null and (expires_at is null or expires_at > clock_timestamp())",
+    );
+    Ok(keys.fetch_all(db.pool()).await?)
+}

@@ -1,0 +1,216 @@
+//! Keys of the database: created, presented, revoked; scopes; workspaces.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+
+use crate::support::{Answer, Api, one_node, test_database};
+
+/// Sends a request with a key.
+async fn with_key(api: &Api, key: &str, method: &str, path: &str, body: Option<Value>) -> Answer {
+    let bearer = format!("Bearer {key}");
+    let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+    let body = body.map(|body| body.to_string());
+    api.send(method, path, &[("authorization", &bearer)], body).await
+}
+
+async fn create(api: &Api, by: &str, body: Value) -> Value {
+    with_key(api, by, "post", "/v1/keys", Some(body)).await.expect(201).json()
+}
+
+/// A server with a configured key, `root`.
+async fn guarded() -> Api {
+    Api::with_settings(&[("DSRS_API_KEYS", "root")]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_shown_once_and_stored_as_a_digest() {
+    let api = guarded().await;
+    let answer = with_key(
+        &api,
+        "root",
+        "post",
+        "/v1/keys",
+        Some(json!({"name": "ci", "scopes": ["read", "execute"], "limits": {"tokens_per_day": 9}})),
+    );
+    let answer = answer.await.expect(201);
+    assert_eq!(answer.header("cache-control"), "no-store");
+    let created = answer.json();
+    let text = created["key"].as_str().unwrap();
+    assert!(text.starts_with(created["prefix"].as_str().unwrap()), "{created}");
+    let location = answer.header("location").to_owned();
+    let read = with_key(&api, "root", "get", &location, None).await.expect(200);
+    assert!(!read.text.contains(text));
+    assert_eq!(read.json()["limits"]["tokens_per_day"], 9);
+    assert_eq!(with_key(&api, text, "get", "/v1/graphs", None).await.status, 200);
+    let refused =
+        with_key(&api, "root", "post", "/v1/keys", Some(json!({"name": "ci", "scopes": ["read"]})));
+    assert_eq!(refused.await.expect(409).code(), "already_exists");
+    let mut connection = PgConnection::connect(&api.database).await.unwrap();
+    let stored: Vec<String> =
+        sqlx::query_scalar("select keys::text from keys").fetch_all(&mut connection).await.unwrap();
+    assert!(stored.len() == 1 && !stored[0].contains(text), "{stored:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_does_what_the_document_says_and_nothing_else() {
+    let api = guarded().await;
+    let document = dsrs_server::http::openapi();
+    for scope in ["read", "execute", "write", "admin"] {
+        let key = create(&api, "root", json!({"name": scope, "scopes": [scope]})).await;
+        let key = key["key"].as_str().unwrap();
+        let mut refused = 0;
+        for (path, method, needed) in guarded_operations(&document) {
+            let nothing = "00000000-0000-7000-8000-00000000dead";
+            let path = path.replace("{id}", nothing).replace("{version}", "1");
+            let path = path.replace("{number}", "1").replace(['{', '}'], "");
+            let body = matches!(method.as_str(), "post" | "put" | "patch").then(|| json!({}));
+            let answer = with_key(&api, key, &method, &path, body).await;
+            let allowed = needed == scope || scope == "admin";
+            let is_forbidden = answer.status == 403;
+            assert_eq!(is_forbidden, !allowed, "{scope}: {method} {path}: {}", answer.text);
+            assert_ne!(answer.status, 401, "{method} {path}");
+            if is_forbidden {
+                refused += 1;
+                assert_eq!(answer.code(), "forbidden");
+                assert!(answer.text.contains(&format!("`{needed}`")), "{}", answer.text);
+            }
+        }
+        assert_eq!(refused > 0, scope != "admin", "{scope}");
+    }
+}
+
+/// Every operation that needs a key, with its scope.
+fn guarded_operations(document: &Value) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if let Some(scope) = operation["security"][0]["key"][0].as_str() {
+                assert!(operation["responses"]["403"].is_object(), "{method} {path}");
+                found.push((path.clone(), method.clone(), scope.to_owned()));
+            }
+        }
+    }
+    assert!(found.len() > 70, "{}", found.len());
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_optimization_that_activates_its_result_needs_the_scope_write() {
+    let api = guarded().await;
+    let key = create(&api, "root", json!({"name": "runner", "scopes": ["execute"]})).await;
+    let key = key["key"].as_str().unwrap();
+    let body = |activate: &str| {
+        json!({"optimizer": "labeled_few_shot", "metric": "exact_match", "activate": activate,
+               "trainset": {"dataset": "none"}})
+    };
+    let start = |activate| {
+        let path = "/v1/graphs/none/optimizations";
+        with_key(&api, key, "post", path, Some(body(activate)))
+    };
+    let refused = start("if_better").await.expect(403);
+    assert!(refused.text.contains("`write`"), "{}", refused.text);
+    assert_ne!(start("never").await.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_and_one_that_ends_stop_on_every_server() {
+    let database = test_database().await;
+    let settings = [("DSRS_API_KEYS", "root")];
+    let one = Api::start(&database, None, &settings).await;
+    let other = Api::start(&database, None, &settings).await;
+    let key = create(&one, "root", json!({"name": "ci", "scopes": ["read"]})).await;
+    let (id, text) = (key["id"].as_str().unwrap(), key["key"].as_str().unwrap());
+    assert_eq!(with_key(&one, text, "get", "/v1/graphs", None).await.status, 200);
+    until_status(&other, text, 200).await;
+    let path = format!("/v1/keys/{id}");
+    with_key(&one, "root", "delete", &path, None).await.expect(204);
+    // On the server that did it, before the answer.
+    assert_eq!(with_key(&one, text, "get", "/v1/graphs", None).await.status, 401);
+    until_status(&other, text, 401).await;
+    let listed = with_key(&one, "root", "get", &path, None).await.expect(200).json();
+    assert!(listed["revoked_at"].is_string(), "{listed}");
+
+    let now: chrono::DateTime<chrono::Utc> = std::time::SystemTime::now().into();
+    let end = (now + chrono::TimeDelta::seconds(3)).to_rfc3339();
+    let short = json!({"name": "short", "scopes": ["read"], "expires_at": end});
+    let short = create(&one, "root", short).await;
+    let short = short["key"].as_str().unwrap();
+    until_status(&one, short, 401).await;
+    let past = json!({"name": "past", "scopes": ["read"], "expires_at": "2001-01-01T00:00:00Z"});
+    let refused = with_key(&one, "root", "post", "/v1/keys", Some(past)).await.expect(422);
+    assert_eq!(refused.errors(), ["/expires_at invalid_value"]);
+}
+
+async fn until_status(api: &Api, key: &str, status: u16) {
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    while with_key(api, key, "get", "/v1/graphs", None).await.status != status {
+        assert!(tokio::time::Instant::now() < deadline, "never {status}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_open_only_until_there_is_a_first_key() {
+    let api = Api::new().await;
+    assert_eq!(api.get("/v1/graphs").await.status, 200);
+    let refused = api.post("/v1/keys", json!({"name": "a", "scopes": ["read"]})).await.expect(422);
+    assert_eq!(refused.errors(), ["/scopes invalid_value"], "without `admin` nobody could go on");
+    let key = api.post("/v1/keys", json!({"name": "a", "scopes": ["admin"]})).await;
+    let key = key.expect(201).json();
+    let text = key["key"].as_str().unwrap();
+    assert_eq!(api.get("/v1/graphs").await.expect(401).code(), "unauthenticated");
+    assert_eq!(with_key(&api, text, "get", "/v1/graphs", None).await.status, 200);
+    // Revoking the last key does not open the server.
+    let path = format!("/v1/keys/{}", key["id"].as_str().unwrap());
+    with_key(&api, text, "delete", &path, None).await.expect(204);
+    assert_eq!(api.get("/v1/graphs").await.status, 401);
+    assert_eq!(with_key(&api, text, "get", "/v1/graphs", None).await.status, 401);
+    assert_eq!(api.get("/healthz").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_acts_in_its_workspace_and_manages_only_that() {
+    let api = guarded().await;
+    let send = |key: &str, method: &'static str, path: &'static str, body: Option<Value>| {
+        let key = key.to_owned();
+        let api = &api;
+        async move { with_key(api, &key, method, path, body).await }
+    };
+    send("root", "post", "/v1/workspaces", Some(json!({"name": "team-a"}))).await.expect(201);
+    let again = send("root", "post", "/v1/workspaces", Some(json!({"name": "team-a"}))).await;
+    assert_eq!(again.expect(409).code(), "already_exists");
+    let names = send("root", "get", "/v1/workspaces", None).await.expect(200).json();
+    assert_eq!(names["items"].as_array().unwrap().len(), 2);
+    let boss = json!({"name": "boss", "scopes": ["admin"], "workspace": "team-a"});
+    let boss = create(&api, "root", boss).await;
+    assert_eq!(boss["workspace"], "team-a");
+    let boss = boss["key"].as_str().unwrap();
+
+    let graph = one_node("shared", "question -> answer");
+    send("root", "post", "/v1/graphs", Some(graph.clone())).await.expect(201);
+    assert_eq!(send(boss, "get", "/v1/graphs/shared", None).await.status, 404);
+    let own = send(boss, "post", "/v1/graphs", Some(graph)).await.expect(201).json();
+    assert!(own["created_by"].as_str().unwrap().starts_with("boss-"), "{own}");
+
+    for (method, path) in
+        [("get", "/v1/workspaces"), ("get", "/v1/workspaces/team-a"), ("get", "/metrics")]
+    {
+        assert_eq!(send(boss, method, path, None).await.status, 403, "{path}");
+    }
+    let other = |workspace: &str| json!({"name": "x", "scopes": ["read"], "workspace": workspace});
+    let existing = send(boss, "post", "/v1/keys", Some(other("default"))).await.expect(403).json();
+    let missing = send(boss, "post", "/v1/keys", Some(other("nowhere"))).await.expect(403).json();
+    assert_eq!(existing["detail"], missing["detail"], "whether it exists is not shown");
+    let own = create(&api, boss, other("team-a")).await;
+    let keys = send(boss, "get", "/v1/keys", None).await.expect(200).json();
+    assert_eq!(keys["items"].as_array().unwrap().len(), 2, "{keys}");
+    let path = format!("/v1/keys/{}", own["id"].as_str().unwrap());
+    assert_eq!(
+        with_key(&api, "root", "delete", &path, None).await.status,
+        404,
+        "another workspace"
+    );
+    let path = format!("{path}?workspace=team-a");
+    with_key(&api, "root", "delete", &path, None).await.expect(204);
+}
