@@ -160,7 +160,7 @@ pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Respo
     params(
         ("id" = String, Path, description = "The id of the evaluation"),
         ("failed" = Option<bool>, Query, description = "`true`: only failed examples; `false`: only others"),
-        ("order" = Option<String>, Query, description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
+        ("order" = Option<String>, Query, pattern = "^(examples|worst)$", description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
         PageParams),
     responses((status = 200, description = "One page", body = EvaluationResultPage)),
     extensions(("x-problems" = json!(["not_found"])))

@@ -141,7 +141,7 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
     get, path = "/v1/runs", tag = "runs",
     params(
         ("graph" = Option<String>, Query, description = "Only runs of this graph: name or id"),
-        ("status" = Option<String>, Query, description = "Only runs with this status"),
+        ("status" = Option<String>, Query, pattern = "^(queued|running|waiting|succeeded|failed|cancelled)$", description = "Only runs with this status"),
         ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
         PageParams),
@@ -180,7 +180,7 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
     get, path = "/v1/runs/{id}", tag = "runs",
     params(
         ("id" = String, Path, description = "The id of the run"),
-        ("include" = Option<String>, Query, description = "`provenance`: the origin of each output")),
+        ("include" = Option<String>, Query, pattern = "^provenance(,provenance)*$", description = "`provenance`: the origin of each output")),
     responses((status = 200, description = "The run", body = RunView)),
     extensions(("x-problems" = json!(["not_found"])))
 )]

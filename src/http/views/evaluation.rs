@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::dataset::PickedDatasetView;
 use super::time::{timestamp, timestamp_or_null};
-use super::{Json, PageView, RawJson, UsageView, example};
+use super::{DatasetReference, Json, Metric, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::batch::UsageTotals;
 use crate::store::evaluation::{EvaluationRow, EvaluationTotals};
@@ -17,10 +17,10 @@ use crate::store::evaluation::{EvaluationRow, EvaluationTotals};
 pub struct EvaluationBody {
     /// The name of a dataset, or `{dataset, version?, split?, seed?, fractions?, limit?}` for a part
     /// of it.
-    #[schema(value_type = Value)]
+    #[schema(value_type = DatasetReference)]
     pub dataset: Json,
     /// The metric: its name, or `{name: options}`.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Metric)]
     pub metric: Json,
     /// A version of the graph. Default: the newest.
     pub version: Option<i32>,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::optimization_result::{ACTIVATION, OptimizationActivation, OptimizationResult, RESULT};
 use super::time::{timestamp, timestamp_or_null};
-use super::{Json, PageView, RawJson, UsageView, example};
+use super::{DatasetReference, Json, Metric, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::optimization::OptimizationRow;
 
@@ -18,16 +18,16 @@ pub struct OptimizationBody {
     pub optimizer: String,
     /// The examples that demos and reflections come from: the name of a dataset, or
     /// `{dataset, version?, split?, seed?, fractions?, limit?}`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = DatasetReference)]
     pub trainset: Json,
     /// The examples that candidates are chosen by.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<DatasetReference>)]
     pub valset: Option<Json>,
     /// The examples that only the result is measured on.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<DatasetReference>)]
     pub testset: Option<Json>,
     /// The metric: its name, or `{name: options}`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Metric)]
     pub metric: Json,
     /// The config of the optimizer; `/v1/optimizers/{name}` has its JSON Schema.
     #[schema(value_type = Option<Object>)]

@@ -73,10 +73,10 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
         self.map.get(name)
     }
 
-    /// Whether the member is present, null or not. Does not count as requesting it.
+    /// Whether the member is present and not null. Does not count as requesting it.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.map.contains_key(name)
+        self.map.get(name).is_some_and(|member| !matches!(member, Payload::Null))
     }
 
     /// Accepts members and ignores them (the read-only ones of a resource).
