@@ -27,7 +27,7 @@ EXCEPTIONS = [
     (r".*", r".*/config(/.*)?", r".*"),
     # Notations: a text or a JSON Schema is read by a parser; an object without a JSON Schema keyword is a
     # field. Whether it is one decides which members it may have.
-    (r".*", r".*/(signature|type|types|from|to|inputs)(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
+    (r".*", r".*/(signature|type|types|from|to|inputs)(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value|invalid_name)"),
     # A metric names outputs of the graph and may hold other metrics, which have no schema of their own.
     (r".*", r"/metric(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
     # Items and inputs have the types of a graph.
@@ -42,8 +42,8 @@ EXCEPTIONS = [
     (r"(PUT|PATCH) .*", r"/(predictors|demos|nearest|state)(/.*)?", r"(unknown_field|missing_field|invalid_value|wrong_type)"),
     # An edit names nodes and fields of the graph.
     (r"PATCH /v1/graphs/\{graph\}", r"/edits/.*", r"(unknown_field|missing_field|invalid_value|wrong_type)"),
-    # Edges and outputs name fields of nodes.
-    (r".*", r"/(edges|outputs)/.*", r"unknown_field"),
+    # Edges and outputs select fields of nodes, in a notation of their own.
+    (r".*", r"/(edges|outputs)/.*", r"(unknown_field|invalid_value)"),
 ]
 
 # Parameters of uploads that are not JSON. OpenAPI cannot bind a parameter to a media type.
@@ -59,7 +59,7 @@ def before_call(context, case, kwargs):
     """Gives well-formed requests what only a real client has."""
     if not is_positive(case):
         return
-    query = case.query or {}
+    query = case.query = dict(case.query or {})
     # A cursor is the server's own: only a page of the list makes one.
     query.pop("cursor", None)
     if case.method in ("POST", "PUT") and case.media_type == "application/json":
@@ -70,6 +70,11 @@ def before_call(context, case, kwargs):
     elif case.media_type == "application/jsonl":
         for name in ("inputs", "expected", "concurrency"):
             query.pop(name, None)
+    if case.path == "/v1/datasets" and case.media_type in ("text/csv", "application/jsonl"):
+        query.setdefault("name", "lines")
+    # A download has no pages.
+    if query.get("format") == "jsonl":
+        query.pop("limit", None)
     use_known_ids(case)
 
 

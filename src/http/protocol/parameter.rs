@@ -99,7 +99,10 @@ fn query_form(name: &str) -> Option<ParameterForm> {
 
 fn header_form(name: &str) -> Option<ParameterForm> {
     Some(ParameterForm::of(match name {
-        "If-Match" | "If-None-Match" => json!({"type": "string", "pattern": TAGS}),
+        "If-Match" | "If-None-Match" => {
+            let schema = json!({"type": "string", "pattern": TAGS});
+            return Some(ParameterForm::with_example(schema, "*"));
+        }
         "Idempotency-Key" => json!({"type": "string", "pattern": "^[!-~]{1,255}$"}),
         "Last-Event-ID" => json!({"type": "integer", "format": "int64", "minimum": 0}),
         _ => return None,

@@ -113,7 +113,7 @@ pub(crate) async fn evaluation_list(
     caller: Caller,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let graph = query.text("graph");
+    let graph = query.name("graph");
     let list = format!("evaluations {}", graph.as_deref().unwrap_or_default());
     let page = PageRequest::read(&mut query, list);
     query.close()?;

@@ -155,7 +155,7 @@ pub(crate) async fn run_list(
     let page = PageRequest::read(&mut query, "runs");
     let statuses = "queued, running, waiting, succeeded, failed or cancelled";
     let filter = RunFilter {
-        graph: query.text("graph").map(|graph| GraphRef::parse(&graph)),
+        graph: query.name("graph").map(|graph| GraphRef::parse(&graph)),
         status: query.read("status", statuses, RunStatus::parse),
         since: query.read("since", "an RFC 3339 time", time),
         until: query.read("until", "an RFC 3339 time", time),

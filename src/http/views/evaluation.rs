@@ -179,12 +179,18 @@ impl<'a> From<&'a EvaluationRow> for EvaluationProgressView<'a> {
     }
 }
 
-/// Server-sent events of an evaluation: `evaluation.progress` (`{status, total, done, failed,
+/// One of the server-sent events of an evaluation: `evaluation.progress` (`{status, total, done, failed,
 /// mean_score}`). The last event, `evaluation.completed`, `evaluation.failed` or
 /// `evaluation.cancelled`, carries the evaluation. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]
-#[schema(value_type = String)]
-pub struct EvaluationEvents(#[allow(dead_code, reason = "only its schema is used")] String);
+pub struct EvaluationEvents {
+    /// The id, a number.
+    pub id: Option<String>,
+    /// The kind.
+    pub event: String,
+    /// A JSON document without line breaks.
+    pub data: String,
+}
 
 /// A page of evaluations.
 pub type EvaluationPage = PageView<EvaluationView<'static>>;

@@ -296,14 +296,20 @@ impl From<&OptimizationRow> for OptimizationLinksView {
     }
 }
 
-/// Server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
+/// One of the server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
 /// `optimization.candidate` (`{number, parents, origin}`), `optimization.scored` (`{number, full,
 /// best, scored}`), `optimization.progress` (`{done, of, usage}`), then `optimization.completed`,
 /// `optimization.failed` or `optimization.cancelled`; and `gap` (`{from, to}`: events that are no
 /// longer available). `id` increases by one. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]
-#[schema(value_type = String)]
-pub struct OptimizationEvents(#[allow(dead_code, reason = "only its schema is used")] String);
+pub struct OptimizationEvents {
+    /// The id, a number.
+    pub id: Option<String>,
+    /// The kind.
+    pub event: String,
+    /// A JSON document without line breaks.
+    pub data: String,
+}
 
 /// A page of optimizations.
 pub type OptimizationPage = PageView<OptimizationView<'static>>;
