@@ -7,11 +7,14 @@ WORKDIR /build
 ENV SQLX_OFFLINE=true
 # docker build --build-arg FEATURES=genai .   (docs/models.md)
 ARG FEATURES=""
+# Python collects the notices of third parties; the image does not contain it.
+RUN apt-get update && apt-get install -y --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
     cargo build --release --locked --package dsrs-server --bin dsrs-server --features "$FEATURES" \
- && install -D target/release/dsrs-server /out/dsrs-server
+ && install -D target/release/dsrs-server /out/dsrs-server \
+ && python3 scripts/notices.py --features "$FEATURES" > /out/THIRD-PARTY-NOTICES.txt
 
 FROM debian:bookworm-slim
 # Certificates for providers and databases over TLS, curl for the health check.
@@ -22,6 +25,7 @@ RUN apt-get update \
  && install --directory --owner=dsrs --mode=700 /var/lib/dsrs-server/uploads
 COPY --from=build /out/dsrs-server /usr/local/bin/dsrs-server
 COPY LICENSE /usr/share/doc/dsrs-server/LICENSE
+COPY --from=build /out/THIRD-PARTY-NOTICES.txt /usr/share/doc/dsrs-server/THIRD-PARTY-NOTICES.txt
 USER dsrs
 WORKDIR /var/lib/dsrs-server
 # Open to the container's network; the server refuses to start so without DSRS_API_KEYS. Without keys

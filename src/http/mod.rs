@@ -116,8 +116,10 @@ pub fn router(app: Arc<App>, config: &Config) -> Router {
         routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default()),
         workers: app.workers().clone(),
     });
-    let docs = SwaggerUi::new("/docs")
-        .external_url_unchecked("/openapi.json", openapi::complete(&document));
+    let docs = SwaggerUi::new("/docs").external_url_unchecked(
+        "/openapi.json",
+        openapi::complete(&document, views::complete_requests),
+    );
     router
         .with_state(app)
         .merge(docs)
@@ -135,7 +137,7 @@ fn declarations() -> serde_json::Value {
 /// The OpenAPI document.
 #[must_use]
 pub fn openapi() -> serde_json::Value {
-    openapi::complete(routes().get_openapi())
+    openapi::complete(routes().get_openapi(), views::complete_requests)
 }
 
 impl FromRef<Arc<App>> for BodyLimit {

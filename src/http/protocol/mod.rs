@@ -18,6 +18,7 @@ pub(crate) mod malformed;
 pub(crate) mod metered;
 pub(crate) mod openapi;
 pub(crate) mod page;
+pub(crate) mod parameter;
 pub(crate) mod path;
 pub(crate) mod problem;
 pub(crate) mod problem_view;

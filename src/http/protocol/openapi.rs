@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+use crate::http::protocol::parameter;
 use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::route::{RUNS_ON, SCOPE, declared_scope};
 use crate::http::protocol::status::ProblemCode;
@@ -56,8 +57,11 @@ impl utoipa::Modify for Bearer {
     }
 }
 
-/// The complete document of the routes.
-pub(crate) fn complete(routes: &utoipa::openapi::OpenApi) -> Value {
+/// The complete document of the routes. `complete_schemas` completes the schemas of the views.
+pub(crate) fn complete(
+    routes: &utoipa::openapi::OpenApi,
+    complete_schemas: impl FnOnce(&mut Map<String, Value>),
+) -> Value {
     let mut document = serde_json::to_value(routes).unwrap_or_default();
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     for (path, item) in paths.into_iter().flatten() {
@@ -67,6 +71,10 @@ pub(crate) fn complete(routes: &utoipa::openapi::OpenApi) -> Value {
             }
         }
     }
+    let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
+    if let Some(schemas) = schemas {
+        complete_schemas(schemas);
+    }
     document
 }
 
@@ -75,6 +83,7 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>) {
     if guarded {
         require_scope(operation);
     }
+    parameter::complete(operation);
     let codes = problems_of(path, guarded, operation);
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     let Some(responses) = responses.as_object_mut() else { return };

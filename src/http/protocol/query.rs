@@ -88,6 +88,11 @@ impl Query {
         self.read(name, wanted, read)
     }
 
+    /// Reads the optional name or id of a resource.
+    pub(crate) fn name(&mut self, name: &str) -> Option<String> {
+        self.read(name, "a name or an id", |text| (!text.is_empty()).then(|| text.to_owned()))
+    }
+
     /// Reads an optional number of 1 or more.
     pub(crate) fn number(&mut self, name: &str) -> Option<i32> {
         let positive = |text: &str| plain_number(text).filter(|number| *number > 0);

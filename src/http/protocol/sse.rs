@@ -38,6 +38,7 @@ pub(crate) fn event(id: u64, kind: &str, data: &str) -> Event {
 pub(crate) fn last_event_id(headers: &HeaderMap) -> Result<u64, ApiProblem> {
     let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(0) };
     let number = value.to_str().ok().and_then(|text| plain_number(text.trim()));
+    let number = number.filter(|number| i64::try_from(*number).is_ok());
     number.ok_or_else(|| {
         ApiProblem::parameter("`Last-Event-ID` must be the `id` of an event, a whole number")
     })
@@ -60,6 +61,8 @@ mod tests {
         assert_eq!(last_event_id(&HeaderMap::new()).ok(), Some(0));
         assert_eq!((read("17"), read(" 3 ")), (Some(17), Some(3)));
         assert_eq!((read("-1"), read("x"), read("")), (None, None, None));
+        assert_eq!(read("9223372036854775807"), Some(9_223_372_036_854_775_807));
+        assert_eq!(read("9223372036854775808"), None);
     }
 
     #[tokio::test(start_paused = true)]

@@ -57,7 +57,7 @@ impl JobResource for Batches {
         ("version" = Option<i32>, Query, description = "For JSON lines: as in the body"),
         ("state_version" = Option<i32>, Query, description = "For JSON lines: as in the body"),
         ("timeout_ms" = Option<u64>, Query, description = "For JSON lines: as in the body"),
-        ("concurrency" = Option<u32>, Query, description = "For JSON lines: as in the body"),
+        ("concurrency" = Option<u32>, Query, minimum = 1, description = "For JSON lines: as in the body"),
         ("dedupe" = Option<bool>, Query, description = "For JSON lines: as in the body"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content(

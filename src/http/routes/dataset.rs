@@ -25,7 +25,7 @@ use crate::http::protocol::upload::{DatasetUploadKind, UploadedBody};
 use crate::http::routes::dataset_upload::read_upload;
 use crate::http::views::{
     ChangedDatasetView, DatasetBody, DatasetPage, DatasetVersionPage, DatasetVersionView,
-    DatasetView, FromRunsBody,
+    DatasetView, FromRunsBody, NewDataset,
 };
 
 /// The kind of the tags of dataset versions.
@@ -47,13 +47,13 @@ fn dataset_tag(id: Uuid, version: i32) -> ETag {
 #[utoipa::path(
     post, path = "/v1/datasets", tag = "datasets",
     params(
-        ("name" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
+        ("name" = Option<String>, Query, pattern = "^[a-z][a-z0-9_-]{0,62}$", description = "For JSON lines and CSV: as in the body"),
         ("description" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
         ("inputs" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated; required for CSV"),
         ("expected" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content(
-        (DatasetBody = "application/json", example = json!(crate::http::routes::examples::dataset())),
+        (NewDataset = "application/json", example = json!(crate::http::routes::examples::dataset())),
         (String = "application/jsonl"),
         (String = "text/csv"))),
     responses((status = 201, description = "The dataset, at version 1", body = ChangedDatasetView, headers(
@@ -91,7 +91,7 @@ pub(crate) async fn dataset_create(
     put, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
         ("dataset" = String, Path, description = "The name of the dataset"),
-        ("name" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
+        ("name" = Option<String>, Query, pattern = "^[a-z][a-z0-9_-]{0,62}$", description = "For JSON lines and CSV: as in the body"),
         ("description" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
         ("inputs" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated; required for CSV"),
         ("expected" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated"),

@@ -115,7 +115,7 @@ pub(crate) async fn evaluation_list(
     caller: Caller,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let graph = query.text("graph");
+    let graph = query.name("graph");
     let list = format!("evaluations {}", graph.as_deref().unwrap_or_default());
     let page = PageRequest::read(&mut query, list);
     query.close()?;
@@ -164,7 +164,7 @@ pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Respo
     params(
         ("id" = String, Path, description = "The id of the evaluation"),
         ("failed" = Option<bool>, Query, description = "`true`: only failed examples; `false`: only others"),
-        ("order" = Option<String>, Query, description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
+        ("order" = Option<String>, Query, pattern = "^(examples|worst)$", description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
         PageParams),
     responses((status = 200, description = "One page", body = EvaluationResultPage)),
     extensions(("x-scope" = json!("read")),

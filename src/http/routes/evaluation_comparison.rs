@@ -19,7 +19,7 @@ use crate::http::views::EvaluationComparisonView;
     get, path = "/v1/evaluations/{id}/comparison", tag = "evaluations",
     params(
         ("id" = String, Path, description = "The id of the evaluation"),
-        ("against" = String, Query, description = "The id of the evaluation to compare against"),
+        ("against" = Uuid, Query, description = "The id of the evaluation to compare against"),
         PageParams),
     responses((status = 200, description = "The comparison", body = EvaluationComparisonView)),
     extensions(("x-scope" = json!("read")),

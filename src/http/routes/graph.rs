@@ -18,7 +18,7 @@ use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::resource::ResourceRequest;
 use crate::http::views::{
-    GraphDefinition, GraphItemView, GraphPage, GraphUpdateView, GraphView, ValidGraphView,
+    GraphBody, GraphItemView, GraphPage, GraphUpdateView, GraphView, ValidGraphView,
     VersionItemView, VersionPage,
 };
 use crate::store::Scope;
@@ -38,7 +38,7 @@ pub(crate) fn graph_tag(id: Uuid, version: i32) -> ETag {
 #[utoipa::path(
     post, path = "/v1/graphs", tag = "graphs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
-    request_body(content = GraphDefinition, example = json!(crate::http::routes::examples::graph())),
+    request_body(content = GraphBody, example = json!(crate::http::routes::examples::graph())),
     responses((status = 201, description = "The graph", body = GraphView, headers(
         ("Location" = String, description = "The address of the graph"),
         ("ETag" = String, description = "The version")))),
@@ -60,7 +60,7 @@ pub(crate) async fn graph_create(post: KeyedPost) -> Response {
 /// Resolves and checks the definition without storing it.
 #[utoipa::path(
     post, path = "/v1/graphs/validate", tag = "graphs",
-    request_body(content = GraphDefinition, example = json!(crate::http::routes::examples::graph())),
+    request_body(content = GraphBody, example = json!(crate::http::routes::examples::graph())),
     responses((status = 200, description = "The resolved graph", body = ValidGraphView)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["invalid_graph"])))
@@ -131,7 +131,7 @@ pub(crate) async fn graph_get(
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
-    request_body(content = GraphDefinition, example = json!(crate::http::routes::examples::graph())),
+    request_body(content = GraphBody, example = json!(crate::http::routes::examples::graph())),
     responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),

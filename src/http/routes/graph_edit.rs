@@ -46,7 +46,7 @@ pub(crate) async fn graph_patch(
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The version that the edits lead to"),
-        ("against" = Option<u32>, Query, description = "The version that they start from. Default: the previous one")),
+        ("against" = Option<i32>, Query, minimum = 1, description = "The version that they start from. Default: the previous one")),
     responses((status = 200, description = "The difference", body = VersionDiffView)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))

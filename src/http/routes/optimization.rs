@@ -191,7 +191,7 @@ pub(crate) async fn optimization_list(
     caller: Caller,
     mut query: Query,
 ) -> Result<Response, ApiProblem> {
-    let (scope, graph) = (caller.scope(), query.text("graph"));
+    let (scope, graph) = (caller.scope(), query.name("graph"));
     let graph = match &graph {
         Some(graph) => Some(app.graph_id(&scope, &GraphRef::parse(graph)).await?),
         None => None,

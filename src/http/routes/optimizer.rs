@@ -30,7 +30,7 @@ pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProb
 /// Read an optimizer
 #[utoipa::path(
     get, path = "/v1/optimizers/{name}", tag = "optimizations",
-    params(("name" = String, Path, description = "The name of the optimizer")),
+    params(("name" = String, Path, example = "labeled_few_shot", description = "The name of the optimizer")),
     responses((status = 200, description = "The optimizer", body = OptimizerView)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))

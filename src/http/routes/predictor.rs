@@ -19,7 +19,7 @@ use crate::http::protocol::resource::ResourceRequest;
 use crate::http::routes::run::read_pick;
 use crate::http::routes::state::{STATE_TAG, state_tag};
 use crate::http::views::{
-    PredictorPage, PredictorState, PredictorView, RenderRequest, RenderedView,
+    PredictorPage, PredictorPatch, PredictorView, RenderRequest, RenderedView,
 };
 use crate::store::graph::GraphRef;
 
@@ -91,7 +91,7 @@ pub(crate) async fn predictor_get(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("path" = String, Path, description = "The path of the predictor"),
         ("If-Match" = Option<String>, Header, description = "Only if this state is active")),
-    request_body(content = PredictorState, example = json!(crate::http::routes::examples::predictor())),
+    request_body(content = PredictorPatch, example = json!(crate::http::routes::examples::predictor())),
     responses((status = 200, description = "The predictor", body = PredictorView, headers(
         ("ETag" = String, description = "The active state version")))),
     extensions(("x-scope" = json!("write")),

@@ -142,7 +142,7 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
     get, path = "/v1/runs", tag = "runs",
     params(
         ("graph" = Option<String>, Query, description = "Only runs of this graph: name or id"),
-        ("status" = Option<String>, Query, description = "Only runs with this status"),
+        ("status" = Option<String>, Query, pattern = "^(queued|running|waiting|succeeded|failed|cancelled)$", description = "Only runs with this status"),
         ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
         PageParams),
@@ -157,7 +157,7 @@ pub(crate) async fn run_list(
     let page = PageRequest::read(&mut query, "runs");
     let statuses = "queued, running, waiting, succeeded, failed or cancelled";
     let filter = RunFilter {
-        graph: query.text("graph").map(|graph| GraphRef::parse(&graph)),
+        graph: query.name("graph").map(|graph| GraphRef::parse(&graph)),
         status: query.read("status", statuses, RunStatus::parse),
         since: query.read("since", "an RFC 3339 time", time),
         until: query.read("until", "an RFC 3339 time", time),
@@ -182,7 +182,7 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
     get, path = "/v1/runs/{id}", tag = "runs",
     params(
         ("id" = String, Path, description = "The id of the run"),
-        ("include" = Option<String>, Query, description = "`provenance`: the origin of each output")),
+        ("include" = Option<String>, Query, pattern = "^provenance(,provenance)*$", description = "`provenance`: the origin of each output")),
     responses((status = 200, description = "The run", body = RunView)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))

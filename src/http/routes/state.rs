@@ -97,7 +97,7 @@ impl StateFormat {
     get, path = "/v1/graphs/{graph}/state", tag = "state",
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
-        ("format" = Option<String>, Query, description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
+        ("format" = Option<String>, Query, pattern = "^(own|dspy)$", description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "The state", body = StateView, headers(
@@ -205,7 +205,7 @@ pub(crate) async fn state_version_list(
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version"),
-        ("format" = Option<String>, Query, description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
+        ("format" = Option<String>, Query, pattern = "^(own|dspy)$", description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "The state", body = StateView, headers(
@@ -235,7 +235,7 @@ pub(crate) async fn state_version_get(
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version that the difference leads to"),
-        ("against" = Option<u32>, Query, description = "The version that it starts from. Default: the parent, or version 1 without a parent")),
+        ("against" = Option<i32>, Query, minimum = 1, description = "The version that it starts from. Default: the parent, or version 1 without a parent")),
     responses((status = 200, description = "The difference", body = StateDiffView)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))

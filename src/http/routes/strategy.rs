@@ -41,7 +41,7 @@ pub(crate) async fn strategy_list(mut query: Query) -> Result<Response, ApiProbl
 /// Read a strategy
 #[utoipa::path(
     get, path = "/v1/strategies/{name}", tag = "strategies",
-    params(("name" = String, Path, description = "The name of the strategy")),
+    params(("name" = String, Path, example = "predict", description = "The name of the strategy")),
     responses((status = 200, description = "The strategy", body = StrategyView)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))
@@ -60,7 +60,7 @@ pub(crate) async fn strategy_get(
 /// prompt.
 #[utoipa::path(
     post, path = "/v1/strategies/{name}/preview", tag = "strategies",
-    params(("name" = String, Path, description = "The name of the strategy")),
+    params(("name" = String, Path, example = "predict", description = "The name of the strategy")),
     request_body(content = PreviewRequest, example = json!(crate::http::routes::examples::preview())),
     responses((status = 200, description = "The strategy applied to the signature", body = PreviewView)),
     extensions(("x-scope" = json!("read")),

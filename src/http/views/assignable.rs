@@ -3,20 +3,20 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Json;
+use super::{Json, TypeDefinitions, TypeNotation};
 use crate::app::Assignable;
 
 /// Two types to compare.
 #[derive(ToSchema)]
 pub struct AssignableRequest {
     /// A type expression or a JSON Schema object.
-    #[schema(value_type = Object)]
+    #[schema(value_type = TypeNotation)]
     pub from: Json,
     /// A type expression or a JSON Schema object.
-    #[schema(value_type = Object)]
+    #[schema(value_type = TypeNotation)]
     pub to: Json,
     /// The types that both may name.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<TypeDefinitions>)]
     pub types: Option<Json>,
 }
 

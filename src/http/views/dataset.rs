@@ -15,23 +15,6 @@ use crate::app::{DatasetFit, DatasetPick, DatasetPut};
 use crate::store::dataset::{DatasetRow, DatasetVersionRow};
 use crate::store::dataset_example::ExampleRow;
 
-/// A dataset to create, or its next version.
-#[derive(ToSchema)]
-pub struct DatasetBody {
-    /// `[a-z][a-z0-9_-]{0,62}`. Optional with PUT.
-    pub name: Option<String>,
-    /// A description of the version.
-    pub description: Option<String>,
-    /// The members of flat rows that are inputs. Absent if examples have `inputs` of their own.
-    pub inputs: Option<Vec<String>>,
-    /// The members of flat rows that are expected outputs. Default: all members except the inputs,
-    /// `id` and `split`.
-    pub expected: Option<Vec<String>>,
-    /// Examples, `{inputs, expected?, id?, split?}`, or flat rows.
-    #[schema(value_type = Vec<Object>)]
-    pub examples: Vec<Json>,
-}
-
 /// Runs to make examples from.
 #[derive(ToSchema)]
 pub struct FromRunsBody {

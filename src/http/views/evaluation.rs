@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::dataset::PickedDatasetView;
 use super::time::{timestamp, timestamp_or_null};
-use super::{Json, PageView, RawJson, UsageView, example};
+use super::{DatasetReference, Json, Metric, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::batch::UsageTotals;
 use crate::store::evaluation::{EvaluationRow, EvaluationTotals};
@@ -17,10 +17,10 @@ use crate::store::evaluation::{EvaluationRow, EvaluationTotals};
 pub struct EvaluationBody {
     /// The name of a dataset, or `{dataset, version?, split?, seed?, fractions?, limit?}` for a part
     /// of it.
-    #[schema(value_type = Value)]
+    #[schema(value_type = DatasetReference)]
     pub dataset: Json,
     /// The metric: its name, or `{name: options}`.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Metric)]
     pub metric: Json,
     /// A version of the graph. Default: the newest.
     pub version: Option<i32>,
@@ -179,12 +179,18 @@ impl<'a> From<&'a EvaluationRow> for EvaluationProgressView<'a> {
     }
 }
 
-/// Server-sent events of an evaluation: `evaluation.progress` (`{status, total, done, failed,
+/// One of the server-sent events of an evaluation: `evaluation.progress` (`{status, total, done, failed,
 /// mean_score}`). The last event, `evaluation.completed`, `evaluation.failed` or
 /// `evaluation.cancelled`, carries the evaluation. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]
-#[schema(value_type = String)]
-pub struct EvaluationEvents(#[allow(dead_code, reason = "only its schema is used")] String);
+pub struct EvaluationEvents {
+    /// The id, a number.
+    pub id: Option<String>,
+    /// The kind.
+    pub event: String,
+    /// A JSON document without line breaks.
+    pub data: String,
+}
 
 /// A page of evaluations.
 pub type EvaluationPage = PageView<EvaluationView<'static>>;

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use utoipa::ToSchema;
 
-use super::Json;
+use super::{Json, SignatureNotation, TypeDefinitions};
 
 /// The definition of a graph. What is left out is inferred.
 #[derive(ToSchema)]
@@ -13,7 +13,7 @@ pub struct GraphDefinition {
     /// A description of the graph.
     pub description: Option<String>,
     /// Classes, enums and JSON Schemas by name.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<TypeDefinitions>)]
     pub types: Option<Json>,
     /// A type or a field by name.
     #[schema(value_type = Option<Object>)]
@@ -32,9 +32,9 @@ pub struct GraphDefinition {
 pub struct NodeView {
     /// The name of a strategy.
     pub strategy: String,
-    /// A signature in one of its three spellings. Ops have none, because their types are inferred;
-    /// strategies with a signature of their own need none.
-    #[schema(value_type = Option<Object>)]
+    /// The signature. Ops have none, because their types are inferred; strategies with a signature of
+    /// their own need none.
+    #[schema(value_type = Option<SignatureNotation>)]
     pub signature: Option<Json>,
     /// The config, according to the strategy's config schema.
     #[schema(value_type = Option<Object>)]

@@ -47,9 +47,19 @@ pub enum GraphEdit {
         to: String,
     },
     /// Adds an edge.
-    Connect(EdgeView),
+    Connect {
+        /// The source, as in an edge.
+        from: String,
+        /// The target, as in an edge.
+        to: String,
+    },
     /// Removes an edge.
-    Disconnect(EdgeView),
+    Disconnect {
+        /// The source, as in an edge.
+        from: String,
+        /// The target, as in an edge.
+        to: String,
+    },
     /// Inserts a new node into an edge.
     InsertBetween {
         /// The edge to replace.

@@ -29,6 +29,7 @@ mod parse;
 mod predictor;
 mod predictor_state;
 mod provenance;
+mod request_schema;
 mod run;
 mod signature;
 mod state;
@@ -50,9 +51,9 @@ pub use batch::{
     BatchBody, BatchCountsView, BatchPage, BatchResultPage, BatchResultView, BatchView,
 };
 pub use dataset::{
-    ChangedDatasetView, DatasetBody, DatasetCheckBody, DatasetExamplePage, DatasetExampleView,
-    DatasetPage, DatasetVersionPage, DatasetVersionView, DatasetView, FittingDatasetView,
-    FromRunsBody, PickedDatasetView,
+    ChangedDatasetView, DatasetCheckBody, DatasetExamplePage, DatasetExampleView, DatasetPage,
+    DatasetVersionPage, DatasetVersionView, DatasetView, FittingDatasetView, FromRunsBody,
+    PickedDatasetView,
 };
 pub use evaluation::{
     EvaluationBody, EvaluationCountsView, EvaluationEvents, EvaluationPage, EvaluationProgressView,
@@ -90,6 +91,11 @@ pub use predictor::{
 };
 pub use predictor_state::{DemoView, Nearest, PredictorState, PredictorStateView};
 pub use provenance::{LineageView, ProvenanceView, UsedParameter, ValueMeta};
+pub(crate) use request_schema::complete as complete_requests;
+pub use request_schema::{
+    DatasetBody, DatasetReference, GraphBody, Metric, NewDataset, PredictorPatch,
+    PredictorStateBody, SignatureNotation, TypeDefinitions, TypeNotation,
+};
 pub use run::{
     ExecuteBody, GapView, NodeError, ResumeBody, ResumedNodeView, ResumedRunView, RunEvents,
     RunItemView, RunNode, RunPage, RunView, SignalBody,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::optimization_result::{ACTIVATION, OptimizationActivation, OptimizationResult, RESULT};
 use super::time::{timestamp, timestamp_or_null};
-use super::{Json, PageView, RawJson, UsageView, example};
+use super::{DatasetReference, Json, Metric, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::optimization::OptimizationRow;
 
@@ -18,16 +18,16 @@ pub struct OptimizationBody {
     pub optimizer: String,
     /// The examples that demos and reflections come from: the name of a dataset, or
     /// `{dataset, version?, split?, seed?, fractions?, limit?}`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = DatasetReference)]
     pub trainset: Json,
     /// The examples that candidates are chosen by.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<DatasetReference>)]
     pub valset: Option<Json>,
     /// The examples that only the result is measured on.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<DatasetReference>)]
     pub testset: Option<Json>,
     /// The metric: its name, or `{name: options}`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Metric)]
     pub metric: Json,
     /// The config of the optimizer; `/v1/optimizers/{name}` has its JSON Schema.
     #[schema(value_type = Option<Object>)]
@@ -296,14 +296,20 @@ impl From<&OptimizationRow> for OptimizationLinksView {
     }
 }
 
-/// Server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
+/// One of the server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
 /// `optimization.candidate` (`{number, parents, origin}`), `optimization.scored` (`{number, full,
 /// best, scored}`), `optimization.progress` (`{done, of, usage}`), then `optimization.completed`,
 /// `optimization.failed` or `optimization.cancelled`; and `gap` (`{from, to}`: events that are no
 /// longer available). `id` increases by one. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]
-#[schema(value_type = String)]
-pub struct OptimizationEvents(#[allow(dead_code, reason = "only its schema is used")] String);
+pub struct OptimizationEvents {
+    /// The id, a number.
+    pub id: Option<String>,
+    /// The kind.
+    pub event: String,
+    /// A JSON document without line breaks.
+    pub data: String,
+}
 
 /// A page of optimizations.
 pub type OptimizationPage = PageView<OptimizationView<'static>>;

@@ -6,20 +6,20 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{Json, example};
+use super::{Json, SignatureNotation, TypeDefinitions, TypeNotation, example};
 use crate::http::protocol::problem_view::LeniencyView;
 
 /// A text, and the type or the signature to parse it as.
 #[derive(ToSchema)]
 pub struct ParseRequest {
     /// A type expression or a JSON Schema object; or `signature`.
-    #[schema(value_type = Option<Value>)]
+    #[schema(value_type = Option<TypeNotation>)]
     pub r#type: Option<Json>,
     /// A signature in any of its spellings, to parse a whole answer of an LM; or `type`.
-    #[schema(value_type = Option<Value>)]
+    #[schema(value_type = Option<SignatureNotation>)]
     pub signature: Option<Json>,
     /// The types that it may name.
-    #[schema(value_type = Option<Value>)]
+    #[schema(value_type = Option<TypeDefinitions>)]
     pub types: Option<Json>,
     /// The text, at most 4 MiB.
     pub text: String,

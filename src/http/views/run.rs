@@ -350,12 +350,18 @@ pub struct GapView {
     pub to: u64,
 }
 
-/// Server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
+/// One of the server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
 /// (`{node, predictor, span, field, text}`), `node.retry` (`{node, predictor, span, attempt, reason}`:
 /// the deltas with this span are void), `node.completed` (`{node, outputs, usage, duration_ms}`),
 /// `node.failed`, `run.waiting`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`:
 /// events that are no longer stored). `id` increases by one within a run. A comment is sent at least
 /// every 15 s.
 #[derive(ToSchema)]
-#[schema(value_type = String)]
-pub struct RunEvents(#[allow(dead_code, reason = "only its schema is of use")] String);
+pub struct RunEvents {
+    /// The id, a number.
+    pub id: Option<String>,
+    /// The kind.
+    pub event: String,
+    /// A JSON document without line breaks.
+    pub data: String,
+}

@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::predictor_state::{PredictorState, PredictorStateView};
+use super::predictor_state::PredictorStateView;
 use super::time::timestamp;
-use super::{Json, example};
+use super::{Json, PredictorStateBody, example};
 use crate::app;
 
 /// A predictor state to activate, in one of two formats.
@@ -36,7 +36,7 @@ pub struct PutDspyState {
 #[derive(ToSchema)]
 pub struct PutOwnState {
     /// By path. Predictors that are left out have their defaults.
-    pub predictors: IndexMap<String, PredictorState>,
+    pub predictors: IndexMap<String, PredictorStateBody>,
 }
 
 /// A predictor state.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::example_prompt::PROMPT;
 use super::signature::SignatureView;
-use super::{Json, PageView, example};
+use super::{Json, PageView, SignatureNotation, TypeDefinitions, example};
 use crate::app::{PredictorPreview, Preview};
 
 /// A strategy of the registry.
@@ -64,10 +64,10 @@ pub type StrategyPage = PageView<StrategyView>;
 pub struct PreviewRequest {
     /// A signature in one of its three spellings. For an op, the inputs stand for what would be
     /// connected, and the outputs are ignored.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<SignatureNotation>)]
     pub signature: Option<Json>,
     /// The types that the signature may name.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<TypeDefinitions>)]
     pub types: Option<Json>,
     /// The config, according to the strategy's config schema.
     #[schema(value_type = Option<Object>)]

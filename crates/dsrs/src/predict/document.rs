@@ -21,7 +21,7 @@ pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
         temperature: object.optional("temperature", |p, at, out| within(p, 2.0, at, out)),
         max_tokens: object.optional("max_tokens", count),
         top_p: object.optional("top_p", |p, at, out| within(p, 1.0, at, out)),
-        seed: object.optional("seed", integer),
+        seed: object.optional("seed", read::integer),
         stop: object.optional("stop", stops),
     };
     object.close();
@@ -167,21 +167,13 @@ fn within(payload: &Payload, most: f64, at: &At<'_>, problems: &mut Problems) ->
 
 /// A whole number of at least 1.
 fn count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u32> {
-    let found = integer(payload, at, problems)?;
+    let found = read::integer(payload, at, problems)?;
     let count = u32::try_from(found).ok().filter(|count| *count >= 1);
     if count.is_none() {
         let detail = format!("expected a whole number from 1 to {}, found {found}", u32::MAX);
         problems.add(at, Code::InvalidValue, detail);
     }
     count
-}
-
-fn integer(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i64> {
-    if let Payload::Int(found) = payload {
-        return Some(*found);
-    }
-    read::wrong_type(at, problems, "an integer", payload);
-    None
 }
 
 /// One text or several.

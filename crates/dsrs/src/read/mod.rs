@@ -73,10 +73,10 @@ impl<'v, 'a, 'p> Object<'v, 'a, 'p> {
         self.map.get(name)
     }
 
-    /// Whether the member is present, null or not. Does not count as requesting it.
+    /// Whether the member is present and not null. Does not count as requesting it.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.map.contains_key(name)
+        self.map.get(name).is_some_and(|member| !matches!(member, Payload::Null))
     }
 
     /// Accepts members and ignores them (the read-only ones of a resource).
@@ -182,16 +182,32 @@ pub fn boolean(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
 
 /// Reads an integer of zero or more.
 pub fn count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
-    match payload {
-        Payload::Int(found) => u64::try_from(*found).ok().or_else(|| {
-            problems.add(at, Code::InvalidValue, format!("expected zero or more, found {found}"));
-            None
-        }),
-        other => {
-            wrong_type(at, problems, "an integer", other);
-            None
-        }
+    let found = integer(payload, at, problems)?;
+    u64::try_from(found).ok().or_else(|| {
+        problems.add(at, Code::InvalidValue, format!("expected zero or more, found {found}"));
+        None
+    })
+}
+
+/// Reads an integer. As in JSON Schema, `2.0` is one.
+pub fn integer(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i64> {
+    let found = match payload {
+        Payload::Int(found) => Some(*found),
+        Payload::Float(found) => whole(*found),
+        _ => None,
+    };
+    if found.is_none() {
+        wrong_type(at, problems, "an integer", payload);
     }
+    found
+}
+
+/// A number without a fraction, within the range of integers.
+fn whole(number: f64) -> Option<i64> {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    let fits = number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number);
+    // The conversion is exact.
+    fits.then_some(number as i64)
 }
 
 /// Reads a number as a float.
@@ -260,6 +276,18 @@ mod tests {
                 ("/flg", Code::UnknownField)
             ]
         );
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_an_integer() {
+        let read = |text: &str| {
+            let payload = Payload::from_json(text).unwrap();
+            integer(&payload, &At::Root, &mut Problems::new())
+        };
+        assert_eq!((read("2.0"), read("-2"), read("1e3")), (Some(2), Some(-2), Some(1000)));
+        for wrong in ["2.5", "1e19", "-1e19", "\"2\"", "true", "null"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -157,7 +157,7 @@ fn read_node(
 ) -> Option<NodeDraft> {
     let mut object = Object::open(payload, at, problems)?;
     let strategy = object.required("strategy", read::shared_text);
-    let posted = object.raw("signature");
+    let posted = object.raw("signature").filter(|payload| !matches!(payload, Payload::Null));
     let (signed, place) = (posted.is_some(), at.key("signature"));
     let signature =
         posted.and_then(|payload| read_signature(payload, scope, &place, object.problems()));
