@@ -100,7 +100,7 @@ settings! {
         /// time limit of one request
         timeout as "timeout_ms": Option<Duration> = optional(MILLIS).default("60000");
         /// maximum number of open connections to the endpoint; further requests wait
-        max_connections: Option<u32> = optional(POSITIVE).default("256");
+        max_connections: Option<u32> = optional(POSITIVE).default("2048");
         /// maximum number of concurrent requests; runs take turns
         max_concurrent: Option<u32> = optional(POSITIVE);
         /// aliases to try, in order, if this model fails

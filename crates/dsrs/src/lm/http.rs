@@ -46,7 +46,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            connections: 512,
+            connections: 2048,
             idle_timeout: Duration::from_secs(60),
             answer_bytes: 16 << 20,
         }
