@@ -35,7 +35,10 @@ async fn every_example_request_is_accepted() {
     let api = Api::with_settings(&[("DSRS_WORKER_ENABLED", "false")]).await;
     let document = dsrs_server::http::openapi();
     let (mut posted, mut run) = (0, String::new());
-    for (path, method, operation) in operations(&document) {
+    let mut operations = operations(&document);
+    // The last one: with a first key the server no longer answers without one.
+    operations.sort_by_key(|(path, ..)| path == "/v1/keys");
+    for (path, method, operation) in operations {
         let content = &operation["requestBody"]["content"]["application/json"];
         if content.is_null() {
             continue;
@@ -63,7 +66,7 @@ async fn every_example_request_is_accepted() {
         }
         posted += 1;
     }
-    assert_eq!(posted, 21);
+    assert_eq!(posted, 23);
 }
 
 /// The id of a run that succeeded.
@@ -104,7 +107,7 @@ fn every_answer_has_an_example_that_matches_its_schema() {
             shown += 1;
         }
     }
-    assert_eq!(shown, 65);
+    assert_eq!(shown, 71);
 }
 
 /// The example of an answer: its own, or the one of its schema.
