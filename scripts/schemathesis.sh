@@ -4,7 +4,7 @@
 #   scripts/schemathesis.sh                 what the continuous integration runs, about three minutes
 #   scripts/schemathesis.sh --examples 500  a longer search
 #   scripts/schemathesis.sh -- ARGS         further arguments of `st run`, such as --include-path /v1/parse
-# Schemathesis gets a virtual environment of its own in the per-user cache. Without it, and without a way to
+# DSRS_SERVER names a server program to test instead of building one. Schemathesis gets a virtual environment of its own in the per-user cache. Without it, and without a way to
 # install it, the script says SKIPPED and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ PINS="schemathesis==4.32.5 hypothesis==6.170.15 jsonschema_rs==0.60.3"
 ATTEMPTS=3
 READY_SECONDS=180
 STOP_SECONDS=60
-examples=20
+examples=10
 home=${SCHEMATHESIS_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/schemathesis}
 stamp=$home/installed
 scratch=
@@ -27,7 +27,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --examples) examples=$2; shift 2 ;;
     --) shift; break ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
@@ -88,8 +88,14 @@ fi
 
 PG_BIN=$(scripts/ensure-postgres.sh)
 export PG_BIN SQLX_OFFLINE=true
-cargo build --workspace --locked --bin dsrs-server
-target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+if [ -n "${DSRS_SERVER:-}" ]; then
+  binary=$DSRS_SERVER
+else
+  # The same command as in demo.sh, so that the two share what is built.
+  cargo build --locked
+  target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+  binary=$target/debug/dsrs-server
+fi
 
 # Readable for the user of Postgres, who is not root.
 scratch=$(mktemp -d /tmp/dsrs-schemathesis.XXXXXX)
@@ -103,7 +109,7 @@ lm=$!
 lm_url=$(first_line "$scratch/lm" '^http' "$lm")
 env -i PATH="$PATH" HOME="$HOME" PG_BIN="$PG_BIN" OPENAI_BASE_URL="$lm_url" DSRS_MODEL=stand-in DSRS_LOG=warn \
   DSRS_DATA_DIR="$scratch/data" DSRS_BIND=127.0.0.1:0 \
-  "$target/debug/dsrs-server" serve >"$scratch/server" 2>"$scratch/server.log" </dev/null &
+  "$binary" serve >"$scratch/server" 2>"$scratch/server.log" </dev/null &
 server=$!
 url=$(first_line "$scratch/server" '^ *address' "$server" | awk '{ print $2 }')
 python3 scripts/schemathesis/data.py "$url" >"$scratch/known.json"

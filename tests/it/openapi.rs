@@ -156,3 +156,72 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
     };
     paths.iter().flat_map(of_path).collect()
 }
+
+/// Objects of requests that may have any member: values of graphs, configs and JSON Schemas.
+fn is_open(pointer: &str) -> bool {
+    let open = ["/additionalProperties", "/metadata", "/output_schema"];
+    open.iter().any(|end| pointer.ends_with(end)) || pointer.contains("/schemas/Metric")
+}
+
+#[test]
+fn the_objects_of_requests_refuse_unknown_members_as_the_server_does() {
+    let document = dsrs_server::http::openapi();
+    let mut waiting: Vec<String> = Vec::new();
+    for (path, method, operation) in operations(&document) {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        if schema.is_null() {
+            continue;
+        }
+        let reference = schema["$ref"].as_str();
+        waiting.push(reference.unwrap_or_else(|| panic!("{method} {path}: {schema}")).to_owned());
+    }
+    let mut seen = Vec::new();
+    while let Some(reference) = waiting.pop() {
+        if !seen.contains(&reference) {
+            let pointer = reference.trim_start_matches('#');
+            look(document.pointer(pointer).unwrap(), pointer, &mut waiting);
+            seen.push(reference);
+        }
+    }
+    assert!(seen.len() > 30, "{seen:?}");
+}
+
+/// Looks at every object schema below a place, and collects references.
+fn look(schema: &Value, pointer: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                found.push(reference.to_owned());
+            }
+            let named = members.get("properties").is_some_and(Value::is_object)
+                && members.get("type").is_some();
+            let closed = members.get("additionalProperties") == Some(&Value::Bool(false));
+            assert!(!named || closed || is_open(pointer), "{pointer} is open: {schema}");
+            for (name, member) in members {
+                look(member, &format!("{pointer}/{name}"), found);
+            }
+        }
+        Value::Array(elements) => {
+            elements.iter().for_each(|element| look(element, pointer, found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_parameter_has_a_form_and_none_is_null() {
+    let document = dsrs_server::http::openapi();
+    let mut seen = 0;
+    for (path, method, operation) in operations(&document) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let schema = &parameter["schema"];
+            let bounds = ["pattern", "format", "minimum", "enum", "items"];
+            let bounded = bounds.iter().any(|bound| schema.get(bound).is_some());
+            let formed = bounded || schema["type"] == "boolean";
+            let name = &parameter["name"];
+            assert!(formed && schema["type"].is_string(), "{method} {path} {name}: {schema}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 150, "{seen}");
+}

@@ -18,8 +18,8 @@ use crate::http::protocol::resource::ResourceRequest;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::graph::{GraphList, graph_list_of};
 use crate::http::views::{
-    ActivatedStateView, ActivationPage, ActivationView, PutState, StateDiffView, StateItemView,
-    StatePage, StatePutView, StateView,
+    ActivatedStateView, ActivationPage, ActivationView, PutState, StateDiffView, StateFile,
+    StateItemView, StatePage, StatePutView, StateView,
 };
 use crate::store::graph::GraphRef;
 
@@ -100,7 +100,7 @@ impl StateFormat {
         ("format" = Option<String>, Query, pattern = "^(own|dspy)$", description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
-        (status = 200, description = "The state", body = StateView, headers(
+        (status = 200, description = "The state", body = StateFile, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
     extensions(("x-scope" = json!("read")),
@@ -208,7 +208,7 @@ pub(crate) async fn state_version_list(
         ("format" = Option<String>, Query, pattern = "^(own|dspy)$", description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
-        (status = 200, description = "The state", body = StateView, headers(
+        (status = 200, description = "The state", body = StateFile, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
     extensions(("x-scope" = json!("read")),

@@ -101,7 +101,9 @@ pub use run::{
     RunItemView, RunNode, RunPage, RunView, SignalBody,
 };
 pub use signature::{Field, SignatureView};
-pub use state::{AuthorView, PutDspyState, PutOwnState, PutState, StatePutView, StateView};
+pub use state::{
+    AuthorView, DspyFile, PutDspyState, PutOwnState, PutState, StateFile, StatePutView, StateView,
+};
 pub use state_diff::{
     BeforeAfter, DemoDiff, DemoFieldDiff, FromToView, InstructionDiff, PredictorDiffView,
     StateDiffView,

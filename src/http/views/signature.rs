@@ -30,7 +30,7 @@ pub struct Field {
     /// `json`, `yaml` or `text`.
     pub format: Option<String>,
     /// The value of an input that is not given.
-    #[schema(value_type = Value)]
+    #[schema(value_type = Option<Value>)]
     pub default: Option<Json>,
     /// `assert` or `check` expressions.
     #[schema(value_type = Option<Vec<Object>>)]

@@ -100,6 +100,25 @@ impl StateView<'static> {
     }
 }
 
+/// A predictor state in one of two formats.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(examples(json!(StateView::example())))]
+pub enum StateFile<'a> {
+    /// Our own.
+    Own(StateView<'a>),
+    /// A file of DSPy.
+    Dspy(DspyFile),
+}
+
+/// A state as a file that `program.load` of DSPy reads: its predictors by path, and `metadata`.
+#[derive(ToSchema)]
+pub struct DspyFile {
+    /// The versions of DSPy and Python that the file names.
+    #[schema(value_type = Object)]
+    pub metadata: Json,
+}
+
 /// The active state after a request.
 #[derive(Serialize, ToSchema)]
 #[schema(as = StatePut, examples(json!(StatePutView::example())))]

@@ -9,6 +9,7 @@ mod constrained;
 mod datasets;
 mod dspy;
 mod evaluations;
+mod hostile_bodies;
 mod key_faults;
 mod keys;
 mod lm_faults;
