@@ -1,8 +1,9 @@
 //! All SQL: the connection pool, the migrations, and one file for each noun.
 //!
 //! May not know HTTP, checked graphs, or the clock. Ids and times come from the caller; documents are JSON
-//! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter and
-//! sees only that workspace. Workers are the exception: they claim jobs of all workspaces.
+//! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter, or
+//! the lease of a job, and its connection sees only that workspace (`pool`, `isolation`). The functions that
+//! see all workspaces are exceptions: they claim jobs, renew leases, record runs and remove old rows.
 
 pub mod background_run;
 pub mod batch;
@@ -23,6 +24,7 @@ mod graph_ref;
 pub mod graph_version;
 mod heartbeat;
 pub mod idempotency;
+mod isolation;
 pub mod job;
 pub mod listen;
 pub mod migration;

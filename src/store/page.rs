@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::{Db, StoreError};
+use super::{Db, Scope, StoreError};
 
 /// The last row of the page before. Rows that are added meanwhile are newer, so they move nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,7 @@ impl ListQuery {
     /// `created_at` and `id`, with its dot, or empty.
     pub(super) async fn newest_first<T: ListedRow>(
         &self,
+        scope: &Scope,
         db: &Db,
         mut sql: QueryBuilder<Postgres>,
         table: &'static str,
@@ -87,7 +88,7 @@ impl ListQuery {
         sql.push(" desc, ");
         column(&mut sql, "id");
         sql.push(" desc limit ").push_bind(self.fetch_count());
-        let rows = sql.build_query_as::<T>().fetch_all(db.pool()).await?;
+        let rows = sql.build_query_as::<T>().fetch_all(&mut *db.scoped(scope).await?).await?;
         Ok(self.page(rows, T::cursor))
     }
 }

@@ -23,7 +23,7 @@ pub async fn get(scope: &Scope, db: &Db) -> Result<WorkspaceRow, StoreError> {
         "select id, name, created_at from workspaces where id = $1",
         scope.workspace
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?
     .ok_or_else(|| StoreError::not_found("workspace", scope.workspace))
 }
