@@ -146,9 +146,8 @@ async fn every_table_has_the_policy() {
             "{table}: its migration must call isolate_workspaces('{table}')"
         );
         let column = if table == "workspaces" { "id" } else { "workspace_id" };
-        let rule = format!(
-            "(current_setting('dsrs.workspace'::text, true) = ANY (ARRAY[({column})::text, '*'::text]))"
-        );
+        let setting = "current_setting('dsrs.workspace'::text, true)";
+        let rule = format!("(({setting} = ({column})::text) OR ({setting} = '*'::text))");
         let expected = ("PERMISSIVE".to_owned(), "ALL".to_owned(), rule.clone(), rule);
         assert_eq!(policies, [expected], "{table}");
     }

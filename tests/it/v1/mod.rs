@@ -27,3 +27,4 @@ mod state_versions;
 mod strategies;
 mod streams;
 mod waiting_runs;
+mod workspace_walk;
