@@ -66,6 +66,12 @@ async fn connect(url: &str, config: &Config) -> Result<Db, crate::store::StoreEr
     // Before the migrations: where notifications do not arrive, their lock does not hold, either.
     db.check_notifications().await?;
     db.migrate().await?;
+    if !db.is_isolated().await? {
+        tracing::warn!(
+            "row-level security does not hold: the database role ignores it and may not change to dsrs_app; \
+             connect as a role without SUPERUSER and BYPASSRLS (docs/security.md)"
+        );
+    }
     Ok(db)
 }
 

@@ -49,7 +49,7 @@ pub async fn accept(
     request: &str,
     answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     insert(scope, &mut tx, run).await?;
     job::commit_queued(scope, db, tx, run, request, answer).await
 }
@@ -106,7 +106,7 @@ pub async fn record_node(
         node.trace,
         at
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(&lease).await?)
     .await?;
     Ok(recorded.rows_affected() == 1)
 }
@@ -121,7 +121,7 @@ pub async fn nodes(scope: &Scope, db: &Db, run: Uuid) -> Result<Vec<NodeRow>, St
         scope.workspace,
         run
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(nodes)
 }
@@ -144,7 +144,7 @@ pub async fn finish(
     run: &RunRow,
     known: i64,
 ) -> Result<FinishOutcome, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(&lease).await?;
     // A signal locks the row of the job, too: it is either counted below or waits here.
     if !job::lock(&mut tx, lease).await? {
         return Ok(FinishOutcome::Lost);
@@ -201,7 +201,7 @@ pub async fn resume(
     answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
     let ResumedRun { run, checkpoints, request, seen, at } = resumed;
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     let reset = sqlx::query!(
         "update runs set status = $3, graph_version = $4, state_version = $5, finished_at = null,
                          duration_ms = null, inputs = $6::text::json, outputs = null,

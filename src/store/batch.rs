@@ -149,7 +149,7 @@ pub async fn results(
         list.after.unwrap_or(-1),
         list.fetch_count()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     let row = rows.into_iter().map(|row| {
         Ok(BatchResultRow {

@@ -19,7 +19,7 @@ pub async fn get(
         scope.workspace,
         key
     );
-    Ok(outputs.fetch_optional(db.pool()).await?)
+    Ok(outputs.fetch_optional(&mut *db.scoped(scope).await?).await?)
 }
 
 /// Stores the outputs of some work, unless there are some already.
@@ -38,7 +38,7 @@ pub async fn put(
         scope.workspace,
         outputs
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(())
 }
@@ -53,7 +53,7 @@ pub async fn clear(scope: &Scope, db: &Db, batch: Uuid, most: i64) -> Result<u64
         scope.workspace,
         most
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(cleared.rows_affected())
 }

@@ -24,7 +24,7 @@ impl<'a> BatchUpload<'a> {
     /// Opens the upload of a batch with this id, among the writers of uploads.
     pub async fn begin(scope: &'a Scope, db: &Db, batch: Uuid) -> Result<Self, StoreError> {
         let place = db.upload_place().await?;
-        let tx = db.uploads().begin().await?;
+        let tx = db.begin_upload(scope).await?;
         Ok(Self { scope, db: db.clone(), batch, stored: 0, tx, _place: place })
     }
 

@@ -33,7 +33,7 @@ pub struct BatchItemResult {
 /// whatever its size.
 pub async fn open_items(
     db: &Db,
-    batch: Uuid,
+    lease: Lease,
     after: i32,
     count: i64,
     bytes: i64,
@@ -50,12 +50,12 @@ pub async fn open_items(
                        order by position limit $3) page) summed
            where upto - size < $4
            order by position"#,
-        batch,
+        lease.job,
         after,
         count,
         bytes
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(&lease).await?)
     .await?;
     Ok(items)
 }

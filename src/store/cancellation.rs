@@ -68,7 +68,7 @@ pub async fn find(db: &Db, runs: &[Uuid]) -> Result<Vec<Cancellation>, StoreErro
          where run_id = any($1)",
         runs
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.all_workspaces().await?)
     .await?;
     Ok(found)
 }

@@ -71,7 +71,7 @@ pub async fn get(
     name: &str,
     version: Option<i32>,
 ) -> Result<DatasetRow, StoreError> {
-    let mut connection = db.pool().acquire().await?;
+    let mut connection = db.scoped(scope).await?;
     if let Some(row) = find(scope, &mut connection, name, version).await? {
         return Ok(row);
     }
@@ -99,7 +99,7 @@ pub(super) async fn find(
 /// One page of datasets at their newest versions, newest first.
 pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<DatasetRow>, StoreError> {
     let sql = select(scope, None);
-    list.newest_first(db, sql, "d.").await
+    list.newest_first(&mut *db.scoped(scope).await?, sql, "d.").await
 }
 
 /// One page of a dataset's versions, newest first; `before` is the last version of the page before.
@@ -114,6 +114,7 @@ pub async fn versions(
     sql.push(" and v.workspace_id = ").push_bind(scope.workspace);
     sql.push(" and v.version < ").push_bind(list.after.unwrap_or(i32::MAX));
     sql.push(" order by v.version desc limit ").push_bind(list.fetch_count());
-    let items = sql.build_query_as::<DatasetVersionRow>().fetch_all(db.pool()).await?;
+    let items =
+        sql.build_query_as::<DatasetVersionRow>().fetch_all(&mut *db.scoped(scope).await?).await?;
     Ok(list.page(items, |item| item.version))
 }

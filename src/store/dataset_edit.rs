@@ -70,7 +70,7 @@ pub async fn create(
     at: DateTime<Utc>,
 ) -> Result<DatasetEdit, StoreError> {
     let place = db.upload_place().await?;
-    let mut tx = db.uploads().begin().await?;
+    let mut tx = db.begin_upload(scope).await?;
     let inserted = sqlx::query!(
         "insert into datasets (id, workspace_id, name, version, created_at, created_by)
          values ($1, $2, $3, 1, $4, $5)",
@@ -95,7 +95,7 @@ pub async fn create(
 /// Locks a dataset for its next version; waits while another writer holds it.
 pub async fn lock(scope: &Scope, db: &Db, name: &str) -> Result<DatasetEdit, StoreError> {
     let place = db.upload_place().await?;
-    let mut tx = db.uploads().begin().await?;
+    let mut tx = db.begin_upload(scope).await?;
     let missing = || StoreError::not_found("dataset", name);
     let seen = dataset::find(scope, &mut tx, name, None).await?.ok_or_else(missing)?;
     sqlx::query_scalar!(

@@ -51,7 +51,7 @@ pub async fn page(
     after: i32,
     limits: PageLimits,
 ) -> Result<Vec<ExampleRow>, StoreError> {
-    let mut connection = db.pool().acquire().await?;
+    let mut connection = db.scoped(scope).await?;
     page_on(scope, &mut connection, version, split, after, limits).await
 }
 
@@ -108,7 +108,7 @@ pub async fn keys(
         after,
         count
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(rows)
 }

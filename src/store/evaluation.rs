@@ -165,7 +165,7 @@ pub async fn create(
     request: &str,
     answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     sqlx::query!(
         "insert into evaluations (id, workspace_id, graph_id, graph_name, graph_version,
                                   state_version, dataset, metric, status, concurrency, max_errors,
@@ -262,7 +262,10 @@ pub async fn results(
     }
     sql.push(if wanted.worst_first { " order by score, position" } else { " order by position" });
     sql.push(" limit ").push_bind(list.fetch_count());
-    let items = sql.build_query_as::<EvaluationResultRow>().fetch_all(db.pool()).await?;
+    let items = sql
+        .build_query_as::<EvaluationResultRow>()
+        .fetch_all(&mut *db.scoped(scope).await?)
+        .await?;
     Ok(list.page(items, |row| ResultCursor { score: row.score, position: row.position }))
 }
 
@@ -298,7 +301,7 @@ pub async fn pairs(
         scope.workspace,
         most
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(pairs)
 }

@@ -21,20 +21,15 @@ pub struct EvaluationItemResult {
 }
 
 /// The examples with a score, after a position up to another, inclusive.
-pub async fn done(
-    db: &Db,
-    evaluation: Uuid,
-    after: i32,
-    last: i32,
-) -> Result<Vec<i32>, StoreError> {
+pub async fn done(db: &Db, lease: Lease, after: i32, last: i32) -> Result<Vec<i32>, StoreError> {
     let done = sqlx::query_scalar!(
         "select position from evaluation_results
          where evaluation_id = $1 and position > $2 and position <= $3",
-        evaluation,
+        lease.job,
         after,
         last
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(&lease).await?)
     .await?;
     Ok(done)
 }

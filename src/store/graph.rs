@@ -110,7 +110,7 @@ pub struct NewGraph<'a> {
 
 /// Makes a graph; a name in use is [`StoreError::AlreadyExists`].
 pub async fn create(scope: &Scope, db: &Db, new: NewGraph<'_>) -> Result<GraphRow, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     let inserted = sqlx::query!(
         "insert into graphs (id, workspace_id, name, version, state_version, created_at, created_by)
          values ($1, $2, $3, 1, 1, $4, $5)",
@@ -156,7 +156,7 @@ pub async fn get(
     graph: &GraphRef,
     pick: VersionSelection,
 ) -> Result<GraphRow, StoreError> {
-    let mut connection = db.pool().acquire().await?;
+    let mut connection = db.scoped(scope).await?;
     if let Some(row) = find(scope, &mut connection, graph, pick).await? {
         return Ok(row);
     }
@@ -190,7 +190,7 @@ pub async fn pin(
 ) -> Result<ResolvedGraph, StoreError> {
     let columns = "g.id, g.name, v.version, v.content_hash, s.version as state_version,
                    s.graph_version, s.content_hash as state_hash";
-    let mut connection = db.pool().acquire().await?;
+    let mut connection = db.scoped(scope).await?;
     let row: Option<PinnedRow> = select(scope, &mut connection, columns, graph, pick).await?;
     drop(connection);
     let Some(PinnedRow { pin, graph_version }) = row else {
@@ -250,7 +250,7 @@ pub async fn list(
         list.after.map(|cursor| cursor.id),
         list.fetch_count()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     let items = rows.into_iter().map(|row| {
         Ok(GraphSummaryRow {
@@ -276,7 +276,7 @@ pub async fn id_of(scope: &Scope, db: &Db, graph: &GraphRef) -> Result<Uuid, Sto
         graph.id(),
         graph.name()
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?
     .ok_or_else(|| graph.not_found())
 }

@@ -53,7 +53,7 @@ pub async fn lock(
     expect: ExpectedVersion,
 ) -> Result<LockedGraph, StoreError> {
     let place = db.graph_place().await?;
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     let locked = sqlx::query!(
         "select id, state_version from graphs
          where workspace_id = $1 and deleted_at is null and (id = $2 or name = $3)

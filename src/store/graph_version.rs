@@ -55,7 +55,7 @@ pub async fn list(
         list.after,
         list.fetch_count()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     let items = rows.into_iter().map(|row| {
         Ok(GraphVersionRow {
@@ -111,7 +111,7 @@ pub(super) async fn exists(
         graph,
         version
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?;
     Ok(found.is_some())
 }
@@ -164,7 +164,7 @@ pub async fn recorded(
         version,
         state_version
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?
     .ok_or_else(|| StoreError::not_found("graph version", version))
 }

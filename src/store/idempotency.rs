@@ -164,7 +164,7 @@ async fn claim(
         times.now,
         times.expires_at
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(claimed.rows_affected() == 1)
 }
@@ -185,7 +185,7 @@ pub async fn find(
         &*route,
         key.key
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?;
     let Some(held) = held else { return Ok(None) };
     if held.body_hash != body_hash {
@@ -210,7 +210,7 @@ pub async fn complete(
     lease: KeyLease,
     answer: &StoredResponse,
 ) -> Result<bool, StoreError> {
-    let mut connection = db.pool().acquire().await?;
+    let mut connection = db.scoped(scope).await?;
     complete_on(scope, &mut connection, key, lease, answer).await
 }
 
@@ -261,7 +261,7 @@ pub async fn abandon(
         key.key,
         lease.0
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(released.rows_affected() == 1)
 }
@@ -273,7 +273,7 @@ pub async fn purge(scope: &Scope, db: &Db, now: DateTime<Utc>) -> Result<u64, St
         scope.workspace,
         now
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(purged.rows_affected())
 }

@@ -2,7 +2,7 @@
 //! a key, only its digest.
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::error::violated_index;
@@ -90,7 +90,7 @@ const COLUMNS: &str = "id, workspace_id, name, label, prefix, scopes, requests_p
 
 /// Creates a key. A name that a key of the workspace has is [`StoreError::AlreadyExists`].
 pub async fn create(scope: &Scope, db: &Db, new: NewKey<'_>) -> Result<KeyRow, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     let sql = format!(
         "insert into keys (id, workspace_id, name, label, prefix, digest, scopes, requests_per_minute,
              runs_per_minute, concurrent_runs, tokens_per_day, cost_per_day, expires_at, created_at,
@@ -132,7 +132,8 @@ pub async fn create(scope: &Scope, db: &Db, new: NewKey<'_>) -> Result<KeyRow, S
 pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<KeyRow, StoreError> {
     let sql = format!("select {COLUMNS} from keys where workspace_id = $1 and id = $2");
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);
-    row.fetch_optional(db.pool()).await?.ok_or_else(|| StoreError::not_found("key", id))
+    let row = row.fetch_optional(&mut *db.scoped(scope).await?).await?;
+    row.ok_or_else(|| StoreError::not_found("key", id))
 }
 
 /// The key of the workspace that has this name and is not revoked.
@@ -141,14 +142,15 @@ pub async fn named(scope: &Scope, db: &Db, name: &str) -> Result<KeyRow, StoreEr
         "select {COLUMNS} from keys where workspace_id = $1 and name = $2 and revoked_at is null"
     );
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(name);
-    row.fetch_optional(db.pool()).await?.ok_or_else(|| StoreError::not_found("key", name))
+    let row = row.fetch_optional(&mut *db.scoped(scope).await?).await?;
+    row.ok_or_else(|| StoreError::not_found("key", name))
 }
 
 /// One page of the keys of the workspace, newest first.
 pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<KeyRow>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new("select ");
     sql.push(COLUMNS).push(" from keys where workspace_id = ").push_bind(scope.workspace);
-    list.newest_first(db, sql, "").await
+    list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
 }
 
 /// Revokes a key: no server admits it once it knows. A key that is revoked stays as it is.
@@ -158,7 +160,7 @@ pub async fn revoke(
     id: Uuid,
     at: DateTime<Utc>,
 ) -> Result<KeyRow, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     let sql = format!(
         "update keys set revoked_at = coalesce(revoked_at, $3), revoked_by = coalesce(revoked_by, $4)
          where workspace_id = $1 and id = $2 returning {COLUMNS}"
@@ -204,24 +206,25 @@ pub struct AllKeys {
 
 /// The keys of all workspaces. It has no scope: the key of a caller decides the scope.
 pub async fn all(db: &Db) -> Result<AllKeys, StoreError> {
+    let mut connection = db.all_workspaces().await?;
     let about: (DateTime<Utc>, bool) =
         sqlx::query_as("select clock_timestamp(), exists (select from keys)")
-            .fetch_one(db.pool())
+            .fetch_one(&mut *connection)
             .await?;
     let (now, exist) = about;
     let admitted = match exist {
         false => Vec::new(),
-        true => admitted(db).await?,
+        true => admitted(&mut connection).await?,
     };
     Ok(AllKeys { now, exist, admitted })
 }
 
-async fn admitted(db: &Db) -> Result<Vec<AdmittedKey>, StoreError> {
+async fn admitted(connection: &mut PgConnection) -> Result<Vec<AdmittedKey>, StoreError> {
     let keys = sqlx::query_as(
         "select id, digest, workspace_id, label, scopes, requests_per_minute, runs_per_minute,
                 concurrent_runs, tokens_per_day, cost_per_day, expires_at
          from keys
          where revoked_at is null and (expires_at is null or expires_at > clock_timestamp())",
     );
-    Ok(keys.fetch_all(db.pool()).await?)
+    Ok(keys.fetch_all(connection).await?)
 }

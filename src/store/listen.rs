@@ -176,7 +176,7 @@ impl Db {
             let mut listener = PgListener::connect_with(&own).await?;
             listener.eager_reconnect(false);
             listener.listen_all(CHANNELS).await?;
-            let mut sender = self.open_connection().await?;
+            let mut sender = self.owner_connection().await?;
             // A heartbeat need not survive a crash of Postgres.
             sqlx::raw_sql("set synchronous_commit = off").execute(&mut sender).await?;
             Ok::<_, StoreError>((listener, sender))
@@ -244,11 +244,16 @@ impl Db {
     async fn announce_jobs(&self) {
         loop {
             self.notifications.0.unannounced.notified().await;
-            let notify = sqlx::query!("select pg_notify($1, '')", job::QUEUED);
-            if let Err(error) = notify.execute(self.pool()).await {
+            if let Err(error) = self.announce_jobs_once().await {
                 tracing::debug!(%error, "could not notify other servers of a job");
             }
             sleep(ANNOUNCEMENT_PAUSE).await;
         }
+    }
+
+    async fn announce_jobs_once(&self) -> Result<(), StoreError> {
+        let notify = sqlx::query!("select pg_notify($1, '')", job::QUEUED);
+        notify.execute(&mut *self.unscoped().await?).await?;
+        Ok(())
     }
 }

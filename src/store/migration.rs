@@ -11,7 +11,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, FromRow, PgConnection};
 use tokio::time::sleep;
 
-use super::{Db, StoreError};
+use super::{Db, StoreError, isolation};
 
 /// How long a statement waits for a lock, and what follows if it does not get it.
 const LOCK_TIMEOUT: &str = "set lock_timeout = '3s'";
@@ -36,7 +36,7 @@ impl Db {
     /// locked for longer than `migration_patience`.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         // A connection of its own: waiting for another server must not reach the statement time-out.
-        let mut own = self.open_connection().await?;
+        let mut own = self.owner_connection().await?;
         let outcome = self.migrate_on(&mut own).await;
         // This releases the lock.
         own.close().await?;
@@ -61,8 +61,15 @@ impl Db {
                     }
                     sleep(PAUSE).await;
                 }
-                outcome => return outcome.map_err(from_migrate),
+                outcome => {
+                    outcome.map_err(from_migrate)?;
+                    break;
+                }
             }
+        }
+        match self.changes_role {
+            true => isolation::grant_rights(own).await,
+            false => Ok(()),
         }
     }
 
@@ -72,16 +79,19 @@ impl Db {
         // not checked at compile time: the migrator's own table is not among the migrations
         let applied: Result<Option<i64>, sqlx::Error> =
             sqlx::query_scalar("select max(version) from _sqlx_migrations where success")
-                .fetch_one(self.pool())
+                .fetch_one(&mut *self.unscoped().await?)
                 .await;
         match applied {
             Ok(applied) => Ok(applied >= newest),
-            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => {
-                Ok(false)
-            }
+            Err(sqlx::Error::Database(error)) if is_missing(error.code().as_deref()) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether a table does not exist, or a migration has yet to grant rights on it.
+fn is_missing(state: Option<&str>) -> bool {
+    matches!(state, Some("42P01" | "42501"))
 }
 
 /// Looks from outside at a connection that may wait for locks.
@@ -129,7 +139,10 @@ impl BlockerWatch {
                     extract(epoch from clock_timestamp() - xact_start)::float8 as seconds
              from pg_stat_activity where pid = any(pg_blocking_pids($1)) order by xact_start",
         );
-        let found = blockers.bind(self.process).fetch_all(self.db.pool()).await.ok()?;
+        // Only the role of the URL sees what other sessions do.
+        let mut own = self.db.owner_connection().await.ok()?;
+        let found = blockers.bind(self.process).fetch_all(&mut own).await.ok()?;
+        own.close().await.ok()?;
         let found: Vec<String> = found.iter().map(describe).collect();
         (!found.is_empty()).then(|| found.join(", "))
     }
@@ -147,12 +160,13 @@ fn describe(blocker: &Blocker) -> String {
     )
 }
 
-/// Whether a lock was not granted in time.
+/// Whether a lock was not granted in time, or only by ending another transaction that waits for ours.
 fn is_blocked(error: &MigrateError) -> bool {
     let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else {
         return false;
     };
-    error.as_database_error().and_then(|error| error.code()).as_deref() == Some("55P03")
+    let state = error.as_database_error().and_then(|error| error.code());
+    matches!(state.as_deref(), Some("55P03" | "40P01"))
 }
 
 fn from_migrate(error: MigrateError) -> StoreError {

@@ -1,9 +1,10 @@
 //! All SQL: the connection pool, the migrations, and one file for each noun.
 //!
 //! May not know HTTP, checked graphs, or the clock. Ids and times come from the caller; documents are JSON
-//! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter and
-//! sees only that workspace. The exceptions: workers claim jobs of all workspaces, the key of a caller decides
-//! its scope (`key`), and `workspace` is about all of them.
+//! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter, or
+//! the lease of a job, and its connection sees only that workspace (`pool`, `isolation`). The functions that
+//! see all workspaces are exceptions: they claim jobs, renew leases, record runs and remove old rows, find
+//! the key of a caller (`key`), and administer workspaces.
 
 pub mod background_run;
 pub mod batch;
@@ -24,6 +25,7 @@ mod graph_ref;
 pub mod graph_version;
 mod heartbeat;
 pub mod idempotency;
+mod isolation;
 pub mod job;
 pub mod key;
 pub mod key_scope;

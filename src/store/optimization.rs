@@ -91,7 +91,7 @@ pub async fn accept(
     request: &str,
     answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     sqlx::query!(
         "insert into optimizations (id, workspace_id, graph_id, graph_name, graph_version,
                                     state_version, optimizer, request, status, created_at,
@@ -142,7 +142,7 @@ pub async fn note_activation(
         id,
         activated
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(())
 }

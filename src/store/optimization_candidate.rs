@@ -44,7 +44,7 @@ pub async fn list(
         list.after.unwrap_or(-1),
         list.fetch_count()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(list.page(rows, |row| row.number))
 }
@@ -66,7 +66,7 @@ pub async fn get(
         scope.workspace,
         number
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?;
     found.ok_or_else(|| StoreError::not_found("candidate", number))
 }
@@ -80,7 +80,7 @@ pub async fn best(scope: &Scope, db: &Db, optimization: Uuid) -> Result<Option<i
         optimization,
         scope.workspace
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(scope).await?)
     .await?;
     Ok(found)
 }

@@ -89,7 +89,7 @@ impl RecordTable {
         let sql =
             format!("select key from {table} where optimization_id = $1 and workspace_id = $2");
         let keys = sqlx::query_scalar(AssertSqlSafe(sql)).bind(owner).bind(scope.workspace);
-        Ok(keys.fetch_all(db.pool()).await?)
+        Ok(keys.fetch_all(&mut *db.scoped(scope).await?).await?)
     }
 
     async fn find(
@@ -105,7 +105,7 @@ impl RecordTable {
              where optimization_id = $1 and key = $2 and workspace_id = $3"
         );
         let found = sqlx::query_scalar(AssertSqlSafe(sql)).bind(owner).bind(key.as_slice());
-        Ok(found.bind(scope.workspace).fetch_optional(db.pool()).await?)
+        Ok(found.bind(scope.workspace).fetch_optional(&mut *db.scoped(scope).await?).await?)
     }
 
     async fn add(
@@ -143,7 +143,7 @@ impl RecordTable {
                  limit $1 for update skip locked)"
         );
         let purged = sqlx::query(AssertSqlSafe(sql)).bind(STEP).bind(owner);
-        Ok(purged.execute(db.pool()).await?.rows_affected())
+        Ok(purged.execute(&mut *db.all_workspaces().await?).await?.rows_affected())
     }
 }
 
@@ -184,7 +184,7 @@ pub async fn record(
     lease: Lease,
     records: &OptimizationRecords,
 ) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     // An attempt that only finds records of earlier ones makes no progress.
     let has_progress = !records.purchases.is_empty() || !records.rollouts.is_empty();
     let held = match has_progress {
@@ -228,7 +228,7 @@ async fn set_spent(
 /// Ends an optimization: removes its job and writes its result. False, writing nothing, if the lease is
 /// lost.
 pub async fn finish(db: &Db, lease: Lease, end: &OptimizationEnd<'_>) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(&lease).await?;
     let status = JobEnd { status: end.status, error: end.error, at: end.at };
     if !job::finish_within(&mut tx, optimization::JOB, lease, status).await? {
         return Ok(false);

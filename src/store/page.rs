@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
-use sqlx::{FromRow, Postgres, QueryBuilder};
+use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::{Db, StoreError};
+use super::StoreError;
 
 /// The last row of the page before. Rows that are added meanwhile are newer, so they move nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl ListQuery {
     /// `created_at` and `id`, with its dot, or empty.
     pub(super) async fn newest_first<T: ListedRow>(
         &self,
-        db: &Db,
+        connection: &mut PgConnection,
         mut sql: QueryBuilder<Postgres>,
         table: &'static str,
     ) -> Result<Page<T>, StoreError> {
@@ -87,7 +87,7 @@ impl ListQuery {
         sql.push(" desc, ");
         column(&mut sql, "id");
         sql.push(" desc limit ").push_bind(self.fetch_count());
-        let rows = sql.build_query_as::<T>().fetch_all(db.pool()).await?;
+        let rows = sql.build_query_as::<T>().fetch_all(connection).await?;
         Ok(self.page(rows, T::cursor))
     }
 }

@@ -1,19 +1,23 @@
 //! The connections: how they are opened, and how long anything may wait for one.
 //!
-//! It may not know where the address came from. The `sqlx` pool stays inside this room.
+//! It may not know where the address came from. No other file reaches a pool: every connection and every
+//! transaction that leaves this one has a setting that says which rows it sees (`isolation`).
 
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Postgres, Transaction};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::StoreError;
 use super::changes::Changes;
+use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
+use super::scope::InWorkspace;
 
 /// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
 /// hold a lock for good. A session `set` passes connection poolers that refuse start-up options.
@@ -73,13 +77,15 @@ impl PoolSettings {
 #[derive(Clone, Debug)]
 pub struct Db {
     pool: PgPool,
-    /// One connection for leases.
-    apart: PgPool,
-    /// One connection for the recorder of runs.
+    /// One connection for leases. It sees all workspaces.
+    leases: PgPool,
+    /// One connection for the recorder of runs. It sees all workspaces.
     recorder: PgPool,
     /// The connections for uploads, which hold them for long.
     uploads: PgPool,
     options: PgConnectOptions,
+    /// Whether sessions change their role.
+    pub(super) changes_role: bool,
     acquire_timeout: Duration,
     pub(super) migration_patience: Duration,
     graph_writers: Arc<Semaphore>,
@@ -94,26 +100,30 @@ impl Db {
         let options = connect_options(url, settings)?;
         let changes = Changes::new(settings.max_staleness);
         let acquire_timeout = settings.acquire_timeout;
-        let open = |connections| {
-            let pool = pool_options(acquire_timeout, changes.clone());
+        let mut first = connect_within(&options, acquire_timeout).await?;
+        let change_of_role = isolation::change_of_role(&mut first).await?;
+        first.close().await?;
+        let open = |connections, visible: Visible| {
+            let role = change_of_role.as_deref().unwrap_or_default();
+            let session = format!("{SESSION}; {}; {role}", visible.set_session());
+            let pool = pool_options(acquire_timeout, changes.clone(), session);
             pool.max_connections(connections).connect_lazy_with(options.clone())
         };
         let places = |count: u32| Arc::new(Semaphore::new(count as usize));
-        let db = Self {
-            pool: open(settings.max_connections),
-            apart: open(1),
-            recorder: open(1),
-            uploads: open(settings.uploads()),
+        Ok(Self {
+            pool: open(settings.max_connections, Visible::Nothing),
+            leases: open(1, Visible::Everything),
+            recorder: open(1, Visible::Everything),
+            uploads: open(settings.uploads(), Visible::Nothing),
             options,
+            changes_role: change_of_role.is_some(),
             acquire_timeout,
             migration_patience: settings.migration_patience,
             graph_writers: places((settings.max_connections / 2).max(1)),
             upload_writers: places(settings.uploads()),
             changes,
             notifications: Notifications::default(),
-        };
-        db.open_connection().await?.close().await?;
-        Ok(db)
+        })
     }
 
     /// Whether the database answers; says no after two seconds.
@@ -134,13 +144,59 @@ impl Db {
 
     /// Closes every connection; later callers receive [`StoreError::Unavailable`].
     pub async fn close(&self) {
-        for pool in [&self.pool, &self.uploads, &self.recorder, &self.apart] {
+        for pool in [&self.pool, &self.uploads, &self.recorder, &self.leases] {
             pool.close().await;
         }
     }
 
-    pub(super) fn pool(&self) -> &PgPool {
-        &self.pool
+    /// A connection that sees the rows of one workspace. The setting is made before the connection is
+    /// given out, whatever its last user left.
+    pub(super) async fn scoped(
+        &self,
+        scope: &impl InWorkspace,
+    ) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.connection(Visible::Workspace(scope.workspace())).await
+    }
+
+    /// A transaction that sees the rows of one workspace. The setting needs no round trip of its own.
+    pub(super) async fn begin(
+        &self,
+        scope: &impl InWorkspace,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let begin = Visible::Workspace(scope.workspace()).begin();
+        Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
+    }
+
+    /// The transaction of an upload, over the connections for uploads: they delay each other and nothing
+    /// else. The caller holds an [`Db::upload_place`].
+    pub(super) async fn begin_upload(
+        &self,
+        scope: &impl InWorkspace,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let begin = Visible::Workspace(scope.workspace()).begin();
+        Ok(self.uploads.begin_with(AssertSqlSafe(begin)).await?)
+    }
+
+    /// A connection that sees all workspaces: for workers that claim jobs, and for the removal of old rows.
+    pub(super) async fn all_workspaces(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.connection(Visible::Everything).await
+    }
+
+    /// A connection that sees no workspace: for notifications, and for tables that belong to none.
+    pub(super) async fn unscoped(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.connection(Visible::Nothing).await
+    }
+
+    async fn connection(&self, visible: Visible) -> Result<PoolConnection<Postgres>, StoreError> {
+        let mut connection = self.pool.acquire().await?;
+        sqlx::raw_sql(AssertSqlSafe(visible.set_session())).execute(&mut *connection).await?;
+        Ok(connection)
+    }
+
+    /// Whether Postgres applies row-level security to the sessions of the server. It does not to a
+    /// superuser, or a role with BYPASSRLS, that may not change to another role.
+    pub async fn is_isolated(&self) -> Result<bool, StoreError> {
+        isolation::is_active(&mut *self.unscoped().await?).await
     }
 
     /// A place among the writers of graphs. A writer holds a connection while it waits for another
@@ -155,20 +211,15 @@ impl Db {
         place(&self.upload_writers, UPLOAD_PATIENCE).await
     }
 
-    /// The connection for leases, opened when it is first wanted. No request uses it.
-    pub(super) fn apart(&self) -> &PgPool {
-        &self.apart
+    /// The connection for leases, opened when it is first wanted. No request uses it. It sees all
+    /// workspaces, without a round trip for the setting.
+    pub(super) fn leases(&self) -> &PgPool {
+        &self.leases
     }
 
-    /// The connection for the recorder of runs.
+    /// The connection for the recorder of runs. It sees all workspaces: one statement writes runs of many.
     pub(super) fn recorder(&self) -> &PgPool {
         &self.recorder
-    }
-
-    /// The connections for uploads: they delay each other and nothing else. A caller holds an
-    /// [`Db::upload_place`].
-    pub(super) fn uploads(&self) -> &PgPool {
-        &self.uploads
     }
 
     pub(super) fn acquire_timeout(&self) -> Duration {
@@ -179,12 +230,20 @@ impl Db {
         self.options.clone()
     }
 
-    /// A connection outside the pool, for what lasts long.
-    pub(super) async fn open_connection(&self) -> Result<PgConnection, StoreError> {
-        match tokio::time::timeout(self.acquire_timeout, self.options.connect()).await {
-            Ok(connection) => Ok(connection?),
-            Err(_) => Err(StoreError::unavailable("no connection in time")),
-        }
+    /// A connection outside the pools, with the role of the URL: for migrations and heartbeats. It reads
+    /// and writes no rows of workspaces; row-level security may not hold for it.
+    pub(super) async fn owner_connection(&self) -> Result<PgConnection, StoreError> {
+        connect_within(&self.options, self.acquire_timeout).await
+    }
+}
+
+async fn connect_within(
+    options: &PgConnectOptions,
+    patience: Duration,
+) -> Result<PgConnection, StoreError> {
+    match tokio::time::timeout(patience, options.connect()).await {
+        Ok(connection) => Ok(connection?),
+        Err(_) => Err(StoreError::unavailable("no connection in time")),
     }
 }
 
@@ -198,7 +257,8 @@ async fn place(
     }
 }
 
-fn pool_options(acquire_timeout: Duration, changes: Changes) -> PgPoolOptions {
+/// `session` prepares every connection.
+fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) -> PgPoolOptions {
     PgPoolOptions::new()
         .acquire_timeout(acquire_timeout)
         .idle_timeout(Duration::from_secs(600))
@@ -208,8 +268,9 @@ fn pool_options(acquire_timeout: Duration, changes: Changes) -> PgPoolOptions {
             let trusted = about.idle_for < TRUSTED_IDLE && changes.epoch().is_some();
             Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
         })
-        .after_connect(|connection, _| {
-            Box::pin(async move { sqlx::raw_sql(SESSION).execute(connection).await.map(drop) })
+        .after_connect(move |connection, _| {
+            let session = AssertSqlSafe(session.clone());
+            Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
         })
 }
 

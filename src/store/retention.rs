@@ -170,7 +170,7 @@ pub async fn remove(
             return OPTIMIZATIONS.remove_empty(scope, db, most).await;
         }
     };
-    Ok(removal.execute(db.pool()).await?.rows_affected())
+    Ok(removal.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
 }
 
 /// Datasets that were deleted before a time, except those that a job may still read: a job that was
@@ -188,7 +188,7 @@ async fn unused(scope: &Scope, db: &Db, before: DateTime<Utc>) -> Result<Vec<Uui
         before,
         DATASETS
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(found)
 }
@@ -233,7 +233,7 @@ impl PartedTable {
                  limit $2 for update skip locked)"
         );
         let hidden = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most).bind(before);
-        Ok(hidden.execute(db.pool()).await?.rows_affected())
+        Ok(hidden.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
     }
 
     async fn remove_parts(&self, scope: &Scope, db: &Db, most: i64) -> Result<u64, StoreError> {
@@ -246,7 +246,7 @@ impl PartedTable {
                  limit $2 for update of part skip locked)"
         );
         let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
-        Ok(removed.execute(db.pool()).await?.rows_affected())
+        Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
     }
 
     async fn remove_empty(&self, scope: &Scope, db: &Db, most: i64) -> Result<u64, StoreError> {
@@ -259,6 +259,6 @@ impl PartedTable {
                  limit $2 for update skip locked)"
         );
         let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
-        Ok(removed.execute(db.pool()).await?.rows_affected())
+        Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
     }
 }

@@ -243,7 +243,7 @@ pub async fn list(
     );
     sql.push_bind(scope.workspace);
     push_filter(&mut sql, scope, filter);
-    list.newest_first(db, sql, "").await
+    list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
 }
 
 /// Each filter is written so that an index of `runs` begins with it.

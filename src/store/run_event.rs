@@ -48,7 +48,7 @@ pub async fn append(
         at,
         CHANNEL
     )
-    .fetch_one(db.pool())
+    .fetch_one(&mut *db.scoped(&lease).await?)
     .await?;
     Ok(held)
 }
@@ -69,7 +69,7 @@ pub async fn count(
         scope.workspace,
         at
     )
-    .execute(db.pool())
+    .execute(&mut *db.scoped(scope).await?)
     .await?;
     Ok(())
 }
@@ -90,21 +90,22 @@ pub async fn after(
         scope.workspace,
         PAGE
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(rows)
 }
 
 /// Notifies the followers of a run that its record has changed.
 pub async fn announce(db: &Db, run: Uuid) -> Result<(), StoreError> {
-    sqlx::query!("select pg_notify($1, $2)", CHANNEL, run.to_string()).execute(db.pool()).await?;
+    let notify = sqlx::query!("select pg_notify($1, $2)", CHANNEL, run.to_string());
+    notify.execute(&mut *db.unscoped().await?).await?;
     Ok(())
 }
 
 /// The id of the newest event of a run, if it has one.
-pub async fn newest(db: &Db, run: Uuid) -> Result<Option<i64>, StoreError> {
+pub async fn newest(scope: &Scope, db: &Db, run: Uuid) -> Result<Option<i64>, StoreError> {
     let newest = sqlx::query_scalar!("select max(last_id) from run_events where run_id = $1", run)
-        .fetch_one(db.pool())
+        .fetch_one(&mut *db.scoped(scope).await?)
         .await?;
     Ok(newest)
 }
@@ -123,7 +124,7 @@ pub async fn purge(db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
         now - RETENTION,
         PURGED_ROWS
     )
-    .execute(db.pool())
+    .execute(&mut *db.all_workspaces().await?)
     .await?;
     Ok(removed.rows_affected())
 }

@@ -16,6 +16,18 @@ pub struct Scope {
     pub actor: Arc<str>,
 }
 
+/// What belongs to one workspace: with it the database shows only the rows of that workspace.
+pub trait InWorkspace: Sync {
+    /// The workspace.
+    fn workspace(&self) -> Uuid;
+}
+
+impl InWorkspace for Scope {
+    fn workspace(&self) -> Uuid {
+        self.workspace
+    }
+}
+
 impl Scope {
     /// The default workspace, seen by `actor`.
     pub fn of(actor: impl Into<Arc<str>>) -> Self {

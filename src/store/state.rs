@@ -93,7 +93,7 @@ pub async fn get(
     graph: Uuid,
     version: i32,
 ) -> Result<StateRow, StoreError> {
-    let mut connection = db.pool().acquire().await?;
+    let mut connection = db.scoped(scope).await?;
     find(scope, &mut connection, graph, version).await
 }
 
@@ -108,7 +108,7 @@ pub async fn in_force(scope: &Scope, db: &Db, graph: &GraphRef) -> Result<(Uuid,
             scope.workspace,
             id
         )
-        .fetch_optional(db.pool())
+        .fetch_optional(&mut *db.scoped(scope).await?)
         .await?
         .map(|row| (row.id, row.state_version)),
         GraphRef::Name(_) => sqlx::query!(
@@ -118,7 +118,7 @@ pub async fn in_force(scope: &Scope, db: &Db, graph: &GraphRef) -> Result<(Uuid,
             scope.workspace,
             graph.name()
         )
-        .fetch_optional(db.pool())
+        .fetch_optional(&mut *db.scoped(scope).await?)
         .await?
         .map(|row| (row.id, row.state_version)),
     };
@@ -146,7 +146,7 @@ pub async fn list(
         list.after,
         list.fetch_count()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(list.page(items, |item| item.version))
 }

@@ -53,7 +53,7 @@ pub async fn list(
         list.after,
         list.fetch_count()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(list.page(items, |item| item.id))
 }

@@ -31,7 +31,7 @@ pub async fn park(
     nodes: &str,
     waiting: &[String],
 ) -> Result<ParkOutcome, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(&lease).await?;
     match job::release(&mut tx, lease).await? {
         None => return Ok(ParkOutcome::Lost),
         Some(true) => return Ok(ParkOutcome::Cancelled),
@@ -66,7 +66,7 @@ pub async fn accept(
     ended: &[NodeRow],
     request: &str,
 ) -> Result<(), StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     insert(scope, &mut tx, run).await?;
     let new = NewJob { id: run.id, kind: background_run::JOB, request, at: run.created_at };
     job::add_parked(scope, &mut tx, new).await?;
@@ -97,7 +97,7 @@ pub async fn signal(
     at: DateTime<Utc>,
     answer: Option<&KeyedAnswer>,
 ) -> Result<SignalOutcome, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     // `park` locks the row, too: it either commits before this or sees the value.
     let job = sqlx::query_scalar!(
         "select id from jobs where id = $1 and workspace_id = $2 for update",

@@ -33,7 +33,7 @@ pub async fn get(scope: &Scope, db: &Db) -> Result<WorkspaceRow, StoreError> {
     let row =
         sqlx::query_as("select id, name, created_at, created_by from workspaces where id = $1")
             .bind(scope.workspace);
-    let row = row.fetch_optional(db.pool()).await?;
+    let row = row.fetch_optional(&mut *db.all_workspaces().await?).await?;
     row.ok_or_else(|| StoreError::not_found("workspace", scope.workspace))
 }
 
@@ -42,7 +42,9 @@ pub async fn named(_: &Scope, db: &Db, name: &str) -> Result<WorkspaceRow, Store
     let row =
         sqlx::query_as("select id, name, created_at, created_by from workspaces where name = $1")
             .bind(name);
-    row.fetch_optional(db.pool()).await?.ok_or_else(|| StoreError::not_found("workspace", name))
+    row.fetch_optional(&mut *db.all_workspaces().await?)
+        .await?
+        .ok_or_else(|| StoreError::not_found("workspace", name))
 }
 
 /// Creates a workspace. A name in use is [`StoreError::AlreadyExists`].
@@ -58,7 +60,7 @@ pub async fn create(
          returning id, name, created_at, created_by",
     );
     let inserted = inserted.bind(id).bind(name).bind(at).bind(&*scope.actor);
-    match inserted.fetch_one(db.pool()).await {
+    match inserted.fetch_one(&mut *db.all_workspaces().await?).await {
         Err(error) if violated_index(&error) == Some("workspaces_name_key") => {
             Err(StoreError::AlreadyExists { what: "workspace", name: name.to_owned() })
         }
@@ -69,10 +71,13 @@ pub async fn create(
 /// One page of the workspaces, newest first.
 pub async fn list(_: &Scope, db: &Db, list: ListQuery) -> Result<Page<WorkspaceRow>, StoreError> {
     let sql = "select id, name, created_at, created_by from workspaces where true";
-    list.newest_first(db, QueryBuilder::<Postgres>::new(sql), "").await
+    list.newest_first(&mut *db.all_workspaces().await?, QueryBuilder::<Postgres>::new(sql), "")
+        .await
 }
 
 /// The ids of all workspaces, for upkeep.
 pub async fn all(db: &Db) -> Result<Vec<Uuid>, StoreError> {
-    Ok(sqlx::query_scalar("select id from workspaces").fetch_all(db.pool()).await?)
+    Ok(sqlx::query_scalar("select id from workspaces")
+        .fetch_all(&mut *db.all_workspaces().await?)
+        .await?)
 }

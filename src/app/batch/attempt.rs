@@ -98,7 +98,7 @@ impl ItemWork for BatchWork {
 
     async fn page(&self, after: i32) -> Result<ItemPage<Self::Item>, AppError> {
         let (db, id) = (&self.app.db, self.lease.job);
-        let read = || batch_work::open_items(db, id, after, PAGE_ITEMS, PAGE_BYTES);
+        let read = || batch_work::open_items(db, self.lease, after, PAGE_ITEMS, PAGE_BYTES);
         let page = BatchItemPage::of(id, &persist(read).await?)?;
         Ok(ItemPage { items: page.items().collect(), next: page.last() })
     }

@@ -130,8 +130,8 @@ impl ItemWork for EvaluationWork {
     async fn page(&self, after: i32) -> Result<ItemPage<EvaluationItem>, AppError> {
         let mut page = self.app.dataset_page(&self.scope, &self.pick, after, PAGE).await?;
         if let Some(last) = page.rows.last().filter(|_| self.has_results) {
-            let (db, id) = (&self.app.db, self.lease.job);
-            let done = persist(|| evaluation_work::done(db, id, after, last.position)).await?;
+            let (db, lease) = (&self.app.db, self.lease);
+            let done = persist(|| evaluation_work::done(db, lease, after, last.position)).await?;
             let done: HashSet<i32> = done.into_iter().collect();
             page.rows.retain(|row| !done.contains(&row.position));
         }

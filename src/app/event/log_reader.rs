@@ -79,7 +79,7 @@ impl<R: Followable> EventLogFollower<R> {
     ) -> Result<Option<Self>, StoreError> {
         let status = job::status_of::<R>(scope, db, id).await?;
         let status = status.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))?;
-        let newest = run_event::newest(db, id).await?;
+        let newest = run_event::newest(scope, db, id).await?;
         let seen = i64::try_from(seen).unwrap_or(i64::MAX);
         let Some(seen) = resume_position(status, newest, seen) else { return Ok(None) };
         Ok(Some(Self {

@@ -51,7 +51,7 @@ impl App {
         }
         let state = job::cancel(scope, &self.db, K::TYPE, id).await?;
         if state == Some(ClaimState::Unclaimed) {
-            self.conclude_unclaimed::<K>(id).await?;
+            self.conclude_unclaimed::<K>(scope, id).await?;
         }
         let is_here = self.active_work.cancel(scope.workspace, id);
         let patience = if state.is_some() || is_here { JOB_PATIENCE } else { UNKNOWN_PATIENCE };
@@ -67,8 +67,12 @@ impl App {
     }
 
     /// Ends a job that no worker has claimed. A worker that claims it first sees that it is cancelled.
-    async fn conclude_unclaimed<K: JobKind>(self: &Arc<Self>, id: Uuid) -> Result<(), AppError> {
-        let lease = Lease { job: id, holder: Uuid::now_v7() };
+    async fn conclude_unclaimed<K: JobKind>(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<(), AppError> {
+        let lease = Lease { job: id, holder: Uuid::now_v7(), workspace: scope.workspace };
         let Some(job) = job::claim_by_id(&self.db, lease, self.worker.lease).await? else {
             return Ok(());
         };

@@ -158,7 +158,7 @@ impl JobAttempt {
         if !self.app.worker.events {
             return Ok(None);
         }
-        let newest = persist(|| run_event::newest(&self.app.db, row.id)).await?;
+        let newest = persist(|| run_event::newest(&self.job.scope, &self.app.db, row.id)).await?;
         let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
         let mut object = JsonObject::new();
         object.shown_text("id", row.id).text("graph", &row.graph_name);

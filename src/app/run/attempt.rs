@@ -153,7 +153,8 @@ impl JobAttempt {
             return None;
         }
         // Without the newest id, ids would restart at 1.
-        let newest = persist(|| run_event::newest(&self.app.db, run.id)).await.ok()?;
+        let newest =
+            persist(|| run_event::newest(&self.job.scope, &self.app.db, run.id)).await.ok()?;
         let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
         let versions = (run.graph_version, run.state_version);
         let started = attempt_json(run.id, &run.graph_name, versions, self.start, completed);

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::store::run::RunRow;
 use crate::store::run_batch;
+use crate::store::scope::InWorkspace;
 use crate::store::{Db, Scope, StoreError};
 
 /// The right to work on a job and to write its results.
@@ -16,6 +17,14 @@ pub struct Lease {
     pub job: Uuid,
     /// The holder: a fresh id for each attempt.
     pub holder: Uuid,
+    /// The workspace of the job.
+    pub workspace: Uuid,
+}
+
+impl InWorkspace for Lease {
+    fn workspace(&self) -> Uuid {
+        self.workspace
+    }
 }
 
 /// A lease that was renewed.
@@ -41,7 +50,7 @@ pub async fn renew(
         holders,
         length.as_secs_f64()
     )
-    .fetch_all(db.apart())
+    .fetch_all(db.leases())
     .await?;
     let renewed = renewed.into_iter();
     Ok(renewed.map(|row| RenewedLease { holder: row.holder, cancelled: row.cancelled }).collect())
@@ -49,7 +58,7 @@ pub async fn renew(
 
 /// Returns a job to the queue; the attempt does not count. False if the lease is lost.
 pub async fn requeue(db: &Db, lease: Lease) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(&lease).await?;
     let released = release(&mut tx, lease).await?.is_some();
     db.commit_job(tx).await?;
     Ok(released)
@@ -96,7 +105,7 @@ pub(in crate::store) async fn begin_results(
     lease: Lease,
     runs: impl Iterator<Item = &RunRow>,
 ) -> Result<Option<Transaction<'static, Postgres>>, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     if !progress(&mut tx, lease).await? {
         return Ok(None);
     }

@@ -90,10 +90,10 @@ pub async fn claim(
         holders,
         length.as_secs_f64()
     )
-    .fetch_all(db.pool())
+    .fetch_all(&mut *db.all_workspaces().await?)
     .await?;
     let jobs = rows.into_iter().map(|row| Job {
-        lease: Lease { job: row.id, holder: row.holder },
+        lease: Lease { job: row.id, holder: row.holder, workspace: row.workspace_id },
         scope: Scope { workspace: row.workspace_id, actor: Arc::from(row.created_by) },
         kind: row.kind,
         request: row.request,
@@ -119,7 +119,7 @@ pub async fn claim_by_id(
         lease.holder,
         length.as_secs_f64()
     )
-    .fetch_optional(db.pool())
+    .fetch_optional(&mut *db.scoped(&lease).await?)
     .await?;
     Ok(claimed.map(|row| Job {
         lease,
@@ -138,7 +138,7 @@ pub async fn requeue_expired(db: &Db) -> Result<u64, StoreError> {
          where id in (select id from jobs where lease_until < clock_timestamp()
                       order by lease_until limit 500 for update skip locked)"
     )
-    .execute(db.apart())
+    .execute(db.leases())
     .await?
     .rows_affected();
     if expired > 0 {

@@ -31,7 +31,7 @@ pub trait JobRow: ListedRow + Sync + 'static {
 pub async fn get<R: JobRow>(scope: &Scope, db: &Db, id: Uuid) -> Result<R, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
     sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
-    let found = sql.build_query_as::<R>().fetch_optional(db.pool()).await?;
+    let found = sql.build_query_as::<R>().fetch_optional(&mut *db.scoped(scope).await?).await?;
     found.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))
 }
 
@@ -44,7 +44,8 @@ pub async fn status_of<R: JobRow>(
     let table = R::JOB.table;
     let sql = format!("select status from {table} where workspace_id = $1 and id = $2");
     let found = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql));
-    let found = found.bind(scope.workspace).bind(id).fetch_optional(db.pool()).await?;
+    let found =
+        found.bind(scope.workspace).bind(id).fetch_optional(&mut *db.scoped(scope).await?).await?;
     found.map(RunStatus::try_from).transpose()
 }
 
@@ -58,7 +59,7 @@ pub(in crate::store) async fn list<R: JobRow>(
     let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
     sql.push_bind(scope.workspace);
     filter(&mut sql);
-    list.newest_first(db, sql, "").await
+    list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
 }
 
 /// Adds the job of a new status row, and commits the transaction that stored the row, with the answer of

@@ -19,7 +19,7 @@ pub async fn cancel(
     kind: JobType,
     id: Uuid,
 ) -> Result<Option<ClaimState>, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(scope).await?;
     let job = sqlx::query!(
         r#"update jobs set cancelled = cancelled or kind = $3 where id = $1 and workspace_id = $2
            returning holder is not null as "held!", kind = $3 as "fits!""#,
@@ -65,7 +65,7 @@ pub async fn begin(
          from held where {table}.id = held.id"
     );
     let begun = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(lease.holder).bind(at);
-    Ok(begun.execute(db.pool()).await?.rows_affected() == 1)
+    Ok(begun.execute(&mut *db.scoped(&lease).await?).await?.rows_affected() == 1)
 }
 
 /// How a job ended, as its status row has it.
@@ -86,7 +86,7 @@ pub async fn finish(
     lease: Lease,
     end: JobEnd<'_>,
 ) -> Result<bool, StoreError> {
-    let mut tx = db.pool().begin().await?;
+    let mut tx = db.begin(&lease).await?;
     if !finish_within(&mut tx, kind, lease, end).await? {
         return Ok(false);
     }

@@ -213,7 +213,8 @@ async fn cancelling_reaches_any_holder_within_the_workspace() {
         async |scope: &Scope| job::cancel(scope, &db, background_run::JOB, run.id).await.unwrap();
     assert_eq!(cancel(&stranger).await, None);
     assert_eq!(cancel(&ann()).await, Some(ClaimState::Unclaimed));
-    let lease = Lease { job: run.id, holder: Uuid::now_v7() };
+    let workspace = ann().workspace;
+    let lease = Lease { job: run.id, holder: Uuid::now_v7(), workspace };
     assert!(job::claim_by_id(&db, lease, MINUTE).await.unwrap().unwrap().cancelled);
     assert_eq!(cancel(&ann()).await, Some(ClaimState::Claimed));
     let other = Lease { holder: Uuid::now_v7(), ..lease };

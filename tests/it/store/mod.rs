@@ -2,6 +2,7 @@
 
 mod graphs;
 mod idempotency;
+mod isolation;
 mod jobs;
 mod migrations;
 mod recorder;

@@ -36,7 +36,8 @@ async fn ended(db: &Db) -> Uuid {
     let row = run("q");
     let row = RunRow { finished_at: Some(tick()), ..row };
     background_run::accept(&ann(), db, &row, "{}", None).await.unwrap();
-    let lease = Lease { job: row.id, holder: Uuid::now_v7() };
+    let workspace = ann().workspace;
+    let lease = Lease { job: row.id, holder: Uuid::now_v7(), workspace };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     let finished = background_run::finish(db, lease, &row, 0).await.unwrap();
     assert_eq!(finished, background_run::FinishOutcome::Done);
@@ -86,7 +87,8 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
 }
 
 async fn end(db: &Db, kind: JobType, id: Uuid) {
-    let lease = Lease { job: id, holder: Uuid::now_v7() };
+    let workspace = ann().workspace;
+    let lease = Lease { job: id, holder: Uuid::now_v7(), workspace };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
     let end = JobEnd { status: RunStatus::Cancelled, error: None, at: tick() };
     assert!(finish(db, kind, lease, end).await.unwrap());

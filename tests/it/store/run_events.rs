@@ -39,15 +39,15 @@ async fn old_events_are_removed_except_the_newest_of_an_unfinished_run() {
 
     purge(&db, start + TimeDelta::minutes(59)).await;
     assert_eq!(last_ids(&db, run.id).await, [2, 5, 9]);
-    assert_eq!(run_event::newest(&db, streamed).await.unwrap(), Some(7));
+    assert_eq!(run_event::newest(&ann(), &db, streamed).await.unwrap(), Some(7));
     let later = start + TimeDelta::minutes(61);
     purge(&db, later).await;
     assert_eq!(last_ids(&db, run.id).await, [9], "the next attempt counts on from it");
-    assert_eq!(run_event::newest(&db, streamed).await.unwrap(), None);
+    assert_eq!(run_event::newest(&ann(), &db, streamed).await.unwrap(), None);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
     let finished = background_run::finish(&db, lease, &done, 0).await.unwrap();
     assert_eq!(finished, FinishOutcome::Done);
     purge(&db, later).await;
-    assert_eq!(run_event::newest(&db, done.id).await.unwrap(), None);
+    assert_eq!(run_event::newest(&ann(), &db, done.id).await.unwrap(), None);
 }

@@ -28,3 +28,4 @@ mod state_versions;
 mod strategies;
 mod streams;
 mod waiting_runs;
+mod workspace_walk;
