@@ -1,7 +1,7 @@
 //! The connections of the OpenAI client: how many are open, when they are reused and closed. The server is
 //! a test server over plain TCP.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod fake_server;
 
