@@ -4,8 +4,9 @@
 #   scripts/schemathesis.sh                 what the continuous integration runs, about three minutes
 #   scripts/schemathesis.sh --examples 500  a longer search
 #   scripts/schemathesis.sh -- ARGS         further arguments of `st run`, such as --include-path /v1/parse
-# DSRS_SERVER names a server program to test instead of building one. Schemathesis gets a virtual environment of its own in the per-user cache. Without it, and without a way to
-# install it, the script says SKIPPED and succeeds.
+# DSRS_SERVER names a server program to test instead of building one.
+# Schemathesis gets a virtual environment of its own in the per-user cache. If it cannot be installed, the script
+# says SKIPPED and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

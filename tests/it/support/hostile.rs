@@ -124,7 +124,8 @@ fn mutated(mut document: Value, random: &mut Random) -> Value {
     for _ in 0..=random.below(3) {
         let mut places = Vec::new();
         collect_places(&document, String::new(), &mut places);
-        let place = document.pointer_mut(random.pick(&places)).unwrap();
+        let pointer = random.pick(&places).as_str();
+        let place = document.pointer_mut(pointer).unwrap();
         match place {
             Value::Object(members) if random.below(3) == 0 => {
                 let name = random.pick(&NAMES).clone();

@@ -151,7 +151,7 @@ pub(super) static HEADERS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         ("content-encoding", "gzip"),
         ("if-match", "\"a"),
         ("if-match", "W/\"\", *"),
-        ("if-none-match", "\u{7f}"),
+        ("if-none-match", "\"a\t\""),
         ("if-none-match", "\"\", , ,\"a\""),
         ("idempotency-key", " "),
         ("idempotency-key", "same"),

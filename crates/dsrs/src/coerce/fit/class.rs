@@ -1,5 +1,6 @@
 //! Fits to classes: matches keys and members, finds missing and extra ones.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::container::ObjectMembers;
@@ -33,9 +34,9 @@ impl MemberKeys {
     fn sort(members: ObjectMembers<'_, '_>, class: &Class, allowed: Leniencies) -> Self {
         let mut keys =
             Self { found: vec![None; class.fields.len()], overridden: vec![], extra: vec![] };
-        let aliased = class.fields.values().any(|field| field.alias.is_some());
+        let aliases = aliases(class);
         for (index, (key, _)) in members.iter().enumerate() {
-            match exact_field(key, index, class, aliased) {
+            match exact_field(key, index, class, &aliases) {
                 Some(field) => keys.take(field, MemberKey { index, exact: true }),
                 None => keys.extra.push(index),
             }
@@ -56,18 +57,22 @@ impl MemberKeys {
 
     /// Matches members without an exact key to keys that differ in case, spaces or punctuation.
     fn take_misspelled(&mut self, members: ObjectMembers<'_, '_>, class: &Class) {
-        let open: Vec<(usize, [String; 2])> = (class.fields.iter().enumerate())
-            .filter(|(field, _)| self.found.get(*field).is_some_and(Option::is_none))
-            .map(|(index, (name, field))| (index, [letters(name), letters(seen_as(name, field))]))
-            .collect();
+        // Of several members with these letters, the first has them.
+        let mut open: HashMap<String, usize> = HashMap::new();
+        for (index, (name, field)) in class.fields.iter().enumerate() {
+            if self.found.get(index).is_some_and(Option::is_none) {
+                open.entry(letters(name)).or_insert(index);
+                open.entry(letters(seen_as(name, field))).or_insert(index);
+            }
+        }
+        open.remove("");
         if open.is_empty() {
             return;
         }
         for index in std::mem::take(&mut self.extra) {
             let key = members.get(index).map_or_else(String::new, |(key, _)| letters(key));
-            let field = open.iter().find(|(_, names)| !key.is_empty() && names.contains(&key));
-            match field {
-                Some((field, _)) => self.take(*field, MemberKey { index, exact: false }),
+            match open.get(&key) {
+                Some(field) => self.take(*field, MemberKey { index, exact: false }),
                 None => self.extra.push(index),
             }
         }
@@ -80,15 +85,29 @@ fn seen_as<'c>(name: &'c Arc<str>, field: &'c ClassField) -> &'c Arc<str> {
 
 /// The member of a key: by alias, else by name. Checks the position of the class first, because
 /// keys are usually in order.
-fn exact_field(key: &str, index: usize, class: &Class, aliased: bool) -> Option<usize> {
+fn exact_field(
+    key: &str,
+    index: usize,
+    class: &Class,
+    aliases: &HashMap<&str, usize>,
+) -> Option<usize> {
     if let Some((name, field)) = class.fields.get_index(index)
         && **seen_as(name, field) == *key
     {
         return Some(index);
     }
-    let by_alias = || class.fields.iter().position(|(name, field)| **seen_as(name, field) == *key);
-    let aliased = if aliased { by_alias() } else { None };
-    aliased.or_else(|| class.fields.get_index_of(key))
+    aliases.get(key).copied().or_else(|| class.fields.get_index_of(key))
+}
+
+/// The members by the names that the LM sees, if any member has an alias.
+fn aliases(class: &Class) -> HashMap<&str, usize> {
+    let mut aliases = HashMap::new();
+    if class.fields.values().any(|field| field.alias.is_some()) {
+        for (index, (name, field)) in class.fields.iter().enumerate() {
+            aliases.entry(seen_as(name, field).as_ref()).or_insert(index);
+        }
+    }
+    aliases
 }
 
 /// Whether a list of this one element is the only member of a class and not the class.
