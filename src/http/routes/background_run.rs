@@ -60,7 +60,7 @@ pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Res
     post, path = "/v1/runs/{id}/cancel", tag = "runs",
     params(("id" = String, Path, description = "The id of the run")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<BackgroundRuns>(request).await

@@ -106,7 +106,8 @@ fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32>
     params(
         ("graph" = Option<String>, Query, description = "Only evaluations of this graph: its name or id"),
         PageParams),
-    responses((status = 200, description = "One page", body = EvaluationPage))
+    responses((status = 200, description = "One page", body = EvaluationPage)),
+    extensions(("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn evaluation_list(
     State(app): State<Arc<App>>,
@@ -130,7 +131,7 @@ pub(crate) async fn evaluation_list(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Evaluations>(request).await
@@ -145,7 +146,7 @@ pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response
     post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Evaluations>(request).await

@@ -80,7 +80,8 @@ pub(crate) async fn graph_validate(
 #[utoipa::path(
     get, path = "/v1/graphs", tag = "graphs",
     params(PageParams),
-    responses((status = 200, description = "A page", body = GraphPage))
+    responses((status = 200, description = "A page", body = GraphPage)),
+    extensions(("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn graph_list(
     State(app): State<Arc<App>>,
@@ -105,7 +106,7 @@ pub(crate) async fn graph_list(
         (status = 200, description = "The graph", body = GraphView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn graph_get(
     request: ResourceRequest<GraphRef>,

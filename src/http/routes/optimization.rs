@@ -177,7 +177,7 @@ fn read_concurrency(
         ("graph" = Option<String>, Query, description = "Only optimizations of this graph: its name or id"),
         PageParams),
     responses((status = 200, description = "One page", body = OptimizationPage)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_list(
     State(app): State<Arc<App>>,
@@ -205,7 +205,7 @@ pub(crate) async fn optimization_list(
     get, path = "/v1/optimizations/{id}", tag = "optimizations",
     params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Optimizations>(request).await
@@ -251,7 +251,7 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
     post, path = "/v1/optimizations/{id}/cancel", tag = "optimizations",
     params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-problems" = json!(["not_found", "run_finished"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Optimizations>(request).await

@@ -145,7 +145,8 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
         PageParams),
-    responses((status = 200, description = "A page", body = RunPage))
+    responses((status = 200, description = "A page", body = RunPage)),
+    extensions(("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn run_list(
     State(app): State<Arc<App>>,
@@ -182,7 +183,7 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
         ("id" = String, Path, description = "The id of the run"),
         ("include" = Option<String>, Query, description = "`provenance`: the origin of each output")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-problems" = json!(["not_found"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn run_get(
     State(app): State<Arc<App>>,
