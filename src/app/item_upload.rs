@@ -4,15 +4,16 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsrs::problem::{At, Code, Problem, Problems};
+use dsrs::time_limit::TimeLimit;
 use dsrs::value::{ParsedJson, Payload, parse_json};
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
+use crate::app::compute::compute_blocking;
 use crate::app::row_file::{RowFile, RowWriter};
 use crate::app::spool::{SpoolSpace, no_space};
-use crate::app::task::run_blocking;
 use crate::app::{AppError, Invalid};
 
 /// The most problems that are reported for one request. Reading stops at this number.
@@ -77,9 +78,17 @@ pub(crate) struct CheckedItems<M: ItemParser> {
     pub(crate) rows: RowFile<M::Row>,
 }
 
+/// Where the items of an upload are checked, and for how long.
+pub(crate) struct CheckRoom<'a> {
+    /// The space for their rows.
+    pub(crate) space: &'a Arc<SpoolSpace>,
+    /// The time limit.
+    pub(crate) time: Duration,
+}
+
 /// Parses the items of a source, `most` at most. Uses no connection to the database.
 pub(crate) async fn check_items<M: ItemParser>(
-    space: &Arc<SpoolSpace>,
+    room: CheckRoom<'_>,
     parser: M,
     source: impl ItemSource,
     most: usize,
@@ -88,12 +97,10 @@ pub(crate) async fn check_items<M: ItemParser>(
     let broken = |why: String| {
         AppError::Internal(format!("the {} of {}: {why}", wording.member, wording.whole))
     };
-    let stop = CancellationToken::new();
-    let mut check = ItemChecker::new(parser, most, wording, RowWriter::new(space), stop.clone());
-    // A client that disconnects ends the check.
-    let _stop = stop.drop_guard();
-    let checking =
-        run_blocking(move || source.each(&mut |item| check.take(item)).map(|()| check.finish()));
+    let mut check = ItemChecker::new(parser, most, wording, RowWriter::new(room.space));
+    let checking = compute_blocking(room.time, move || {
+        source.each(&mut |item| check.take(item)).map(|()| check.finish())
+    });
     let checked = checking.await.ok_or_else(|| broken("reading panicked".to_owned()))?;
     checked.map_err(broken)?
 }
@@ -108,19 +115,12 @@ struct ItemChecker<M: ItemParser> {
     rows: RowWriter<M::Row>,
     /// Why a row could not be written.
     failed: Option<io::Error>,
-    stop: CancellationToken,
 }
 
 impl<M: ItemParser> ItemChecker<M> {
-    fn new(
-        parser: M,
-        most: usize,
-        wording: Wording,
-        rows: RowWriter<M::Row>,
-        stop: CancellationToken,
-    ) -> Self {
+    fn new(parser: M, most: usize, wording: Wording, rows: RowWriter<M::Row>) -> Self {
         let (count, problems, failed) = (0, Problems::new(), None);
-        Self { parser, most, wording, count, problems, rows, failed, stop }
+        Self { parser, most, wording, count, problems, rows, failed }
     }
 
     fn take(&mut self, item: WrittenItem<'_>) -> ControlFlow<()> {
@@ -129,6 +129,15 @@ impl<M: ItemParser> ItemChecker<M> {
         let items = At::Root.key(member);
         if index >= self.most {
             let detail = format!("more than {} {member} (`{setting}`)", self.most);
+            self.problems.add(&items, Code::TooLarge, detail);
+            return ControlFlow::Break(());
+        }
+        // Also when the client has disconnected.
+        if TimeLimit::is_over() {
+            let detail = format!(
+                "checking {member} takes longer than the time limit (`limits.run_timeout_ms`); \
+                 {member} from number {index} on were not checked"
+            );
             self.problems.add(&items, Code::TooLarge, detail);
             return ControlFlow::Break(());
         }
@@ -141,7 +150,6 @@ impl<M: ItemParser> ItemChecker<M> {
         }
         match row.filter(|_| self.problems.is_empty()) {
             Some(row) => self.write(&row),
-            None if self.stop.is_cancelled() => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
         }
     }
@@ -164,10 +172,7 @@ impl<M: ItemParser> ItemChecker<M> {
 
     fn write(&mut self, row: &M::Row) -> ControlFlow<()> {
         self.failed = self.rows.add(row).err();
-        match self.failed.is_some() || self.stop.is_cancelled() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn finish(mut self) -> Result<CheckedItems<M>, AppError> {

@@ -195,6 +195,7 @@ fn describe(recorder: &PrometheusRecorder) {
         ("dsrs_recorder_commits", "transactions that recorded runs"),
         ("dsrs_recorder_runs", "runs recorded"),
         ("dsrs_recorder_lost", "runs that could not be recorded"),
+        ("dsrs_uploads_spooled_bytes", "bytes of uploads that are in progress"),
         ("dsrs_sandbox_wall", "1 if the wall of the sandbox stands"),
         ("dsrs_sandbox_usable", "1 if every required wall of the sandbox stands"),
     ];

@@ -6,6 +6,7 @@ mod answer_builder;
 mod background;
 mod batch;
 mod clock;
+mod compute;
 mod dataset;
 mod error;
 mod evaluation;
@@ -35,12 +36,12 @@ mod task;
 mod worker;
 mod workspace;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::sandbox::Sandbox;
 use dsrs_sandbox::ChildSandbox;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, Limits, ModelTable, WorkerConfig};
@@ -49,6 +50,7 @@ use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
 use crate::tool::ToolSource;
 use event::buffer::EventBuffers;
+use item_upload::CheckRoom;
 use job::active::ActiveWork;
 use metrics::Metrics;
 use program::Programs;
@@ -60,6 +62,7 @@ pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
 pub(crate) use batch::attempt::Batches;
 pub(crate) use clock::timestamp;
+pub(crate) use compute::{ComputePool, compute_blocking};
 pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
 pub(crate) use dataset::from_runs::FromRuns;
 pub(crate) use dataset::reference::DatasetRef;
@@ -120,26 +123,28 @@ pub struct App {
     event_buffers: EventBuffers,
     run_slots: Arc<Semaphore>,
     programs: Programs,
-    /// The runtime for database queries and long computations, whichever thread a run is on.
-    workers: Handle,
+    /// The threads for what callers make the server compute.
+    compute: ComputePool,
 }
 
 impl App {
     /// Starts the service with an open, migrated database on the current runtime. `models` are the
     /// models that runs use; a test passes scripted ones. The returned [`BackgroundTasks`] has the tasks
     /// besides requests; the caller stops it.
-    #[must_use]
+    ///
+    /// # Errors
+    /// If the system starts no threads.
     pub fn start(
         config: &Config,
         db: Db,
         models: dsrs::lm::Models,
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
-    ) -> (Arc<Self>, BackgroundTasks) {
+    ) -> io::Result<(Arc<Self>, BackgroundTasks)> {
         let (recorder, writer) = recorder(db.clone(), config.record);
         let app = Arc::new(Self {
             programs: Programs::new(),
-            workers: Handle::current(),
+            compute: ComputePool::start()?,
             cancel_on_disconnect: config.cancel_on_disconnect,
             event_buffers: EventBuffers::default(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
@@ -162,7 +167,7 @@ impl App {
             db,
         });
         let background = BackgroundTasks::start(&app, writer, config.retention);
-        (app, background)
+        Ok((app, background))
     }
 
     /// Waits until the server has tried to connect to every configured MCP server, so that
@@ -203,9 +208,14 @@ impl App {
         }
     }
 
-    /// The runtime for database queries and long computations.
-    pub(crate) fn workers(&self) -> &Handle {
-        &self.workers
+    /// The threads for what callers make the server compute.
+    pub(crate) fn compute(&self) -> &ComputePool {
+        &self.compute
+    }
+
+    /// Where the items of an upload are checked.
+    fn check_room(&self) -> CheckRoom<'_> {
+        CheckRoom { space: &self.spool, time: self.limits.run_timeout }
     }
 
     /// The metrics in the text format of Prometheus.

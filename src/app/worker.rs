@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use uuid::Uuid;
 
 use crate::app::job::active::StopReason;
-use crate::app::{App, job_registry, spawn_named};
+use crate::app::{App, job_registry};
 use crate::shutdown::WorkGuard;
 use crate::store::StoreError;
 use crate::store::cancellation;
@@ -86,11 +86,13 @@ async fn claim(
 fn start(app: Arc<App>, job: Job, slot: OwnedSemaphorePermit, work: WorkGuard) {
     // Only known kinds are claimed.
     let Some(kind) = job_registry::find(&job.kind) else { return };
+    let compute = app.compute.clone();
     let attempt = kind.drive(app, job, work);
-    spawn_named("an attempt at a job", async move {
+    let attempt = async move {
         let _slot = slot;
         attempt.await;
-    });
+    };
+    drop(compute.spawn("an attempt at a job", attempt));
 }
 
 async fn wait_for_jobs(app: &App) {

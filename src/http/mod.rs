@@ -114,7 +114,8 @@ pub fn router(app: Arc<App>, config: &Config) -> Router {
         compression: Compression::new(config.http.compress),
         metrics: app.metrics.clone(),
         routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default()),
-        workers: app.workers().clone(),
+        compute: app.compute().clone(),
+        request_time: config.limits.run_timeout,
     });
     let docs = SwaggerUi::new("/docs").external_url_unchecked(
         "/openapi.json",

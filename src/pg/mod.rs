@@ -63,7 +63,7 @@ impl PrivatePostgres {
         let lock = DirectoryLock::take(&data_dir)?;
         let owner = Owner::choose()?;
         let layout = Layout::settle(&data_dir, &options.host, &owner)?;
-        let found = pidfile::settle_previous(&layout)?;
+        let found = adoptable(&layout, options)?;
         let (postmaster, version) = match found {
             Some(pid) => (Postmaster::adopted(pid), layout.cluster_version()?),
             None => start_new(&layout, options, &owner)?,
@@ -122,6 +122,18 @@ pub fn running_url(options: &PgOptions) -> Result<Option<String>, PgError> {
     let owner = Owner::choose()?;
     let layout = Layout::settle(&data_dir, &options.host, &owner)?;
     Ok(pidfile::is_ready(&layout).then(|| layout.url(DATABASE)))
+}
+
+/// The Postgres of an earlier server, if it runs with the settings of this one. With others it is
+/// stopped, to be started again.
+fn adoptable(layout: &Layout, options: &PgOptions) -> Result<Option<u32>, PgError> {
+    let Some(pid) = pidfile::settle_previous(layout)? else { return Ok(None) };
+    if process::has_settings(layout, options) {
+        return Ok(Some(pid));
+    }
+    tracing::info!(pid, "restarting the Postgres of an earlier server: its settings have changed");
+    Postmaster::adopted(pid).stop()?;
+    Ok(None)
 }
 
 fn start_new(

@@ -1,6 +1,8 @@
 //! `postmaster.pid`: what Postgres writes about itself, and how to treat the file of an earlier
 //! server.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -81,8 +83,12 @@ pub(super) fn is_alive(pid: u32) -> bool {
 /// Whether the process is the Postgres of this cluster: ids are reused, soon after a reboot. Where
 /// the system does not show it, the file is trusted.
 fn is_postgres(pid: u32, pgdata: &Path) -> bool {
-    is_alive(pid)
-        && std::fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == pgdata)
+    // Directories are compared, not their paths: one may lead there through a symbolic link.
+    let same = |cwd: Metadata| {
+        let identity = |found: &Metadata| (found.dev(), found.ino());
+        std::fs::metadata(pgdata).is_ok_and(|own| identity(&own) == identity(&cwd))
+    };
+    is_alive(pid) && std::fs::metadata(format!("/proc/{pid}/cwd")).map_or(true, same)
 }
 
 /// Whether anything listens on the socket.

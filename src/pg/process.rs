@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -102,7 +102,9 @@ pub(super) fn start(
         |error: std::io::Error| PgError::Program { program: "postgres", said: error.to_string() };
     let mut command = owner.command(&binaries.program("postgres"));
     command.arg("-D").arg(&layout.pgdata);
-    settings(&mut command, layout, options);
+    for setting in settings(layout, options) {
+        command.arg("-c").arg(setting);
+    }
     // Its own process group: Ctrl-C at the terminal is for the server, and Postgres stops after the
     // server's work is done.
     command.process_group(0).stdout(log.try_clone().map_err(failed)?).stderr(log);
@@ -114,10 +116,10 @@ pub(super) fn start(
 
 /// Settings of a small private server. They are on the command line, so that the operator can edit
 /// the file in the cluster for every other setting.
-fn settings(command: &mut Command, layout: &Layout, options: &PgOptions) {
+fn settings(layout: &Layout, options: &PgOptions) -> Vec<String> {
     let socket = layout.socket_dir.to_string_lossy().replace('"', "\"\"");
     let connections = options.connections.saturating_add(SPARE_CONNECTIONS);
-    for setting in [
+    let mut settings = vec![
         "listen_addresses=".to_owned(),
         format!("unix_socket_directories=\"{socket}\""),
         "unix_socket_permissions=0700".to_owned(),
@@ -133,14 +135,21 @@ fn settings(command: &mut Command, layout: &Layout, options: &PgOptions) {
         "log_timezone=UTC".to_owned(),
         "log_min_messages=warning".to_owned(),
         "log_checkpoints=off".to_owned(),
-    ] {
-        command.arg("-c").arg(setting);
-    }
+    ];
     if options.throwaway {
-        for setting in ["fsync=off", "synchronous_commit=off", "full_page_writes=off"] {
-            command.arg("-c").arg(setting);
-        }
+        let unsafe_ones = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+        settings.extend(unsafe_ones.map(str::to_owned));
     }
+    settings
+}
+
+/// Whether the running Postgres of a cluster has the settings that these options ask for. Postgres
+/// writes its command line into a file.
+pub(super) fn has_settings(layout: &Layout, options: &PgOptions) -> bool {
+    let wanted: String =
+        settings(layout, options).iter().map(|text| format!(" \"-c\" \"{text}\"")).collect();
+    let line = std::fs::read_to_string(layout.pgdata.join("postmaster.opts"));
+    line.is_ok_and(|line| line.trim_end().ends_with(&wanted))
 }
 
 /// Opens the log for appending; returns its present size.

@@ -170,7 +170,7 @@ fn start(
 ) -> Result<(Arc<App>, BackgroundTasks), ServeError> {
     let models = engine_models(&config.models, &config.limits)?;
     let metrics = Arc::new(Metrics::new()?);
-    Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone()))
+    Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone())?)
 }
 
 /// Whether callers need a key.

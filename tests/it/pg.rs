@@ -10,7 +10,9 @@ use dsrs_sandbox::SANDBOX_USER;
 use dsrs_server::pg::{PgOptions, PrivatePostgres};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{cluster, is_running, pg_options as options, scratch, test_database};
+use crate::support::{
+    ServerSetup, cluster, is_running, pg_options as options, scratch, test_database,
+};
 
 /// Runs one statement that answers a text.
 async fn ask(url: &str, question: &'static str) -> String {
@@ -189,4 +191,47 @@ async fn two_tests_use_two_databases_of_one_cluster() {
     let found = ask(&other, "select coalesce(to_regclass('only_here')::text, 'absent')").await;
     assert_eq!(found, "absent");
     assert!(is_running(cluster().postgres.pid()));
+}
+
+/// A server with its private Postgres below `data`.
+fn server_on(data: &Path, connections: &str) -> ServerSetup {
+    let setup = ServerSetup::new().env("DSRS_DATA_DIR", data.to_str().unwrap());
+    setup.env("DSRS_DATABASE_MAX_CONNECTIONS", connections)
+}
+
+/// The process id of the Postgres below `data`.
+fn postgres_below(data: &Path) -> u32 {
+    let file = std::fs::read_to_string(data.join("postgres/data/postmaster.pid")).unwrap();
+    file.lines().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_postgres_of_a_killed_server_is_found_through_a_symbolic_link() {
+    let directory = scratch();
+    let (data, real) = (directory.path().join("data"), directory.path().join("real"));
+    for made in [&data, &real] {
+        std::fs::create_dir(made).unwrap();
+        std::fs::set_permissions(made, std::fs::Permissions::from_mode(0o711)).unwrap();
+    }
+    std::os::unix::fs::symlink(&real, data.join("postgres")).unwrap();
+    let setup = server_on(&data, "4");
+    setup.start().kill();
+    let left = postgres_below(&data);
+    let server = setup.start();
+    assert_eq!(postgres_below(&data), left);
+    assert!(server.stop().success() && !is_running(left));
+}
+
+#[test]
+fn the_postgres_of_a_killed_server_is_restarted_if_its_settings_have_changed() {
+    let directory = scratch();
+    let data = directory.path();
+    server_on(data, "4").start().kill();
+    let first = postgres_below(data);
+    server_on(data, "9").start().kill();
+    let second = postgres_below(data);
+    assert!(first != second && !is_running(first));
+    let server = server_on(data, "9").start();
+    assert_eq!(postgres_below(data), second);
+    server.stop();
 }

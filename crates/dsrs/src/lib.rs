@@ -17,6 +17,8 @@ pub mod value;
 
 pub mod sandbox;
 
+pub mod time_limit;
+
 pub mod read;
 
 pub mod types;

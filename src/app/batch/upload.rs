@@ -7,17 +7,16 @@ use dsrs::graph::Program;
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
 
-use crate::app::item_upload::{ItemParser, ItemSource, Wording, check_items};
+use crate::app::item_upload::{CheckRoom, ItemParser, ItemSource, Wording, check_items};
 use crate::app::row_file::{ChunkStore, RowFile};
 use crate::app::run::documents::fields_json;
-use crate::app::spool::SpoolSpace;
 use crate::app::{AppError, Invalid};
 use crate::store::StoreError;
 use crate::store::batch_upload::BatchUpload;
 
 /// Checks the items of a source, `most` at most. Returns their number and their rows.
 pub(crate) async fn check_batch(
-    space: &Arc<SpoolSpace>,
+    room: CheckRoom<'_>,
     program: Arc<Program>,
     source: impl ItemSource,
     most: usize,
@@ -28,7 +27,7 @@ pub(crate) async fn check_batch(
         setting: "limits.batch_items",
         invalid: Invalid::Input,
     };
-    let checked = check_items(space, InputParser(program), source, most, wording).await?;
+    let checked = check_items(room, InputParser(program), source, most, wording).await?;
     let too_many = |error| AppError::Internal(format!("items of a batch: {error}"));
     Ok((i32::try_from(checked.count).map_err(too_many)?, checked.rows))
 }

@@ -131,7 +131,7 @@ impl App {
             invalid: Invalid::Request,
         };
         let most = self.limits.dataset_examples as usize;
-        let checked = check_items(&self.spool, builder, source, most, wording).await;
+        let checked = check_items(self.check_room(), builder, source, most, wording).await;
         let checked = merge_faults(request.faults, checked)?;
         let faults = checked.parser.faults().or(());
         faults.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;

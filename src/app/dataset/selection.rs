@@ -14,8 +14,7 @@ use uuid::Uuid;
 use crate::app::dataset::reference::{DatasetPart, DatasetRef, positive, read_part};
 use crate::app::item_upload::MOST_PROBLEMS;
 use crate::app::json::JsonObject;
-use crate::app::task::run_blocking;
-use crate::app::{App, AppError, Invalid};
+use crate::app::{App, AppError, Invalid, compute_blocking};
 use crate::store::Scope;
 use crate::store::dataset;
 use crate::store::dataset_example::{self, ExampleRow, PageLimits};
@@ -220,7 +219,7 @@ impl App {
         loop {
             let page = self.dataset_page(scope, pick, after, CHECK_PAGE).await?;
             let program = program.clone();
-            let check = run_blocking(move || {
+            let check = compute_blocking(self.limits.run_timeout, move || {
                 check_examples(&program, &page.rows, &mut fitting, &mut problems);
                 (fitting, problems, page.next)
             });

@@ -6,8 +6,7 @@ use std::cmp::Ordering;
 use dsrs::optimize::{Comparison, paired_bootstrap};
 use uuid::Uuid;
 
-use crate::app::task::run_blocking;
-use crate::app::{App, AppError};
+use crate::app::{App, AppError, compute_blocking};
 use crate::store::Scope;
 use crate::store::evaluation::{self, EvaluationRow, ScorePairRow};
 use crate::store::job;
@@ -45,7 +44,7 @@ impl App {
         if !(1..=MOST).contains(&count) {
             return Err(AppError::NotComparable(refusal(&before, &after, count)));
         }
-        let compared = run_blocking(move || compare(found)).await;
+        let compared = compute_blocking(self.limits.run_timeout, move || compare(found)).await;
         let broken = || AppError::Internal("a comparison panicked".to_owned());
         let (sum, pairs) = compared.ok_or_else(broken)?;
         Ok(ScoreComparison { before, after, sum, pairs })

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
-use crate::app::{App, AppError, spawn_named};
+use crate::app::{App, AppError};
 
 /// Results that are written at a time. No item starts while as many more wait to be written.
 const GROUP: usize = 64;
@@ -155,7 +155,7 @@ async fn run_all<W: ItemWork>(
                     progress = ItemProgress::Partial;
                     break;
                 }
-                Some(item) => running.push(start(work, guard, item)),
+                Some(item) => running.push(start(app, work, guard, item)),
             },
             Some(outcome) = running.next(), if !running.is_empty() => {
                 progress = pass_on(outcome, &results, progress).await;
@@ -172,12 +172,16 @@ async fn run_all<W: ItemWork>(
 
 /// Starts an item. If its task panics, the item still has a result.
 fn start<W: ItemWork>(
+    app: &App,
     work: &Arc<W>,
     guard: &Arc<ActiveGuard>,
     item: W::Item,
 ) -> BoxFuture<'static, Option<W::Outcome>> {
     let (own, own_guard, own_item) = (work.clone(), guard.clone(), item.clone());
-    let task = spawn_named(W::TASK, async move { own.work(&own_guard, own_item).await });
+    let task = async move { own.work(&own_guard, own_item).await };
+    // For what is computed after the run, such as its score.
+    let time = app.limits.run_timeout.saturating_mul(2);
+    let task = app.compute.spawn_within(W::TASK, time, &guard.cancellation(), task);
     let (task, work) = (AbortOnDropHandle::new(task), work.clone());
     async move {
         match task.await {

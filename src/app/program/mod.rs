@@ -18,7 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::app::program::environment::BuildPhase;
-use crate::app::{App, AppError, spawn_named_on};
+use crate::app::{App, AppError};
 use crate::store::graph::{self, GraphRef, GraphRow, ResolvedGraph, VersionSelection};
 use crate::store::graph_version;
 use crate::store::run::RunRow;
@@ -62,7 +62,7 @@ impl App {
             return Ok((pin, program));
         }
         let (app, scope, graph) = (self.clone(), scope.clone(), graph.clone());
-        let building = spawn_named_on(&self.workers, "a look-up", async move {
+        let building = self.compute.spawn("a look-up", async move {
             let pin = app.pin(&scope, &graph, pick).await?;
             let program = app.program(&scope, &pin).await?;
             Ok((pin, program))

@@ -2,11 +2,8 @@
 //! disconnects, its run is cancelled and recorded so, unless the settings say otherwise. Background
 //! runs are `background` and `attempt`.
 
-use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -15,7 +12,6 @@ use dsrs::predict::RunScope;
 use dsrs::problem::{At, Problems};
 use dsrs::value::{Fields, Payload};
 use futures_util::FutureExt;
-use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,9 +24,10 @@ use crate::app::event::log_reader::EventLogFollower;
 use crate::app::event::{EventKind, EventStream};
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::run::documents::fields_json;
+use crate::app::run::driver::RunDriver;
 use crate::app::run::event_json::{BufferListener, started_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
-use crate::app::{App, AppError, Invalid, RunFailure, spawn_named};
+use crate::app::{App, AppError, Invalid, RunFailure};
 use crate::config::Record;
 use crate::shutdown::WorkGuard;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
@@ -76,7 +73,7 @@ pub(crate) struct StreamedRun {
 
 /// The execution of a streamed run.
 pub(crate) struct StreamedExecution {
-    run: RunFuture,
+    run: RunDriver<Result<FinishedRun, AppError>>,
     events: OpenEventBuffer,
 }
 
@@ -84,8 +81,8 @@ impl StreamedExecution {
     /// Runs to the end. The caller adds the last event to the buffer.
     pub(crate) async fn finish(self) -> (Result<FinishedRun, AppError>, OpenEventBuffer) {
         let finished = AssertUnwindSafe(self.run).catch_unwind().await;
-        let panicked = |_| Err(AppError::Internal("the execution panicked".to_owned()));
-        (finished.unwrap_or_else(panicked), self.events)
+        let panicked = || Err(AppError::Internal("the execution panicked".to_owned()));
+        (finished.ok().flatten().unwrap_or_else(panicked), self.events)
     }
 }
 
@@ -98,8 +95,8 @@ impl App {
         request: ExecuteRequest,
     ) -> Result<FinishedRun, AppError> {
         let run = self.run_prepare(scope, graph, request).await?;
-        let cancel = self.cancel_on_disconnect.then(|| run.context.cancelled.clone());
-        FinishOnDrop { cancel, run: Some(run.start(None)) }.await
+        let finished = run.start(None, self.cancel_on_disconnect).await;
+        finished.unwrap_or_else(|| Err(AppError::Internal("the run panicked".to_owned())))
     }
 
     /// Starts a run whose events the client receives. `outlives_client`: the run continues if the
@@ -122,7 +119,7 @@ impl App {
         let cancels = self.cancel_on_disconnect && !outlives_client;
         let cancel = cancels.then(|| prepared.context.cancelled.clone().drop_guard());
         let follower = buffer.follow(0);
-        let execution = StreamedExecution { run: prepared.start(Some(buffer)), events };
+        let execution = StreamedExecution { run: prepared.start(Some(buffer), false), events };
         Ok(StreamedRun { events: EventStream::Buffer { follower, _cancel: cancel }, execution })
     }
 
@@ -163,9 +160,13 @@ impl App {
         let work = self.shutdown.begin_work().ok_or_else(stopping)?;
         let slot = self.run_slot()?;
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
-        let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         let limit = self.limits.run_timeout;
         let timeout = request.timeout.map_or(limit, |requested| requested.min(limit));
+        let inputs = match program.computes_little() {
+            true => admit(&program, &request.inputs),
+            false => self.admit_elsewhere(&program, request.inputs, timeout).await,
+        };
+        let inputs = merge_faults(request.faults, inputs)?;
         let mut context = RunScope::new(self.models.clone(), Instant::now() + timeout);
         context.cancelled = work.cancellation().clone();
         let (id, start) = (Uuid::now_v7(), now());
@@ -186,6 +187,21 @@ impl App {
             guard,
         };
         Ok(PreparedRun { context, run })
+    }
+
+    /// Checks inputs on the threads for computations.
+    async fn admit_elsewhere(
+        &self,
+        program: &Arc<Program>,
+        inputs: Payload,
+        timeout: Duration,
+    ) -> Result<Fields, AppError> {
+        let (program, cancelled) = (program.clone(), CancellationToken::new());
+        let checking = async move { admit(&program, &inputs) };
+        let checking = self.compute.spawn_within("inputs", timeout, &cancelled, checking);
+        let _cancelled = cancelled.drop_guard();
+        let broken = || Err(AppError::Internal("the check of inputs panicked".to_owned()));
+        checking.await.ok().flatten().unwrap_or_else(broken)
     }
 
     fn run_slot(&self) -> Result<OwnedSemaphorePermit, AppError> {
@@ -212,8 +228,16 @@ struct PreparedRun {
 }
 
 impl PreparedRun {
-    fn start(self, events: Option<Arc<EventBuffer>>) -> RunFuture {
-        Box::pin(self.run.finish(Arc::new(self.context), events))
+    /// `cancels`: the run is cancelled if the driver is dropped.
+    fn start(
+        self,
+        events: Option<Arc<EventBuffer>>,
+        cancels: bool,
+    ) -> RunDriver<Result<FinishedRun, AppError>> {
+        let (context, pool) = (Arc::new(self.context), self.run.app.compute.clone());
+        let computes_little = self.run.program.computes_little();
+        let run = Box::pin(self.run.finish(context.clone(), events));
+        RunDriver::new(&pool, context, cancels, computes_little, run)
     }
 }
 
@@ -310,68 +334,22 @@ impl Run {
     }
 }
 
-type RunFuture = Pin<Box<dyn Future<Output = Result<FinishedRun, AppError>> + Send>>;
-
-/// Drives a run for a client. If the client disconnects, the run is cancelled, unless the settings
-/// say otherwise, and still driven to its end, so that it is recorded.
-struct FinishOnDrop<T: Send + 'static> {
-    cancel: Option<CancellationToken>,
-    run: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
-}
-
-impl<T: Send + 'static> Future for FinishOnDrop<T> {
-    type Output = T;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        // Taken out while it is polled: a run that panics is not polled again.
-        let Some(mut run) = self.run.take() else { return Poll::Pending };
-        let polled = run.as_mut().poll(context);
-        if polled.is_pending() {
-            self.run = Some(run);
-        }
-        polled
-    }
-}
-
-impl<T: Send + 'static> Drop for FinishOnDrop<T> {
-    fn drop(&mut self) {
-        // Without a runtime the process is ending, and nothing could write the record.
-        if let (Some(run), Ok(_)) = (self.run.take(), Handle::try_current()) {
-            if let Some(cancel) = &self.cancel {
-                cancel.cancel();
-            }
-            spawn_named("the run of a client that disconnected", run);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use dsrs::lm::Models;
 
     use super::*;
+    use crate::app::compute::ComputePool;
     use crate::app::event::buffer::EventBuffers;
-
-    #[tokio::test]
-    async fn a_run_that_panicked_is_not_polled_again() {
-        let polls = Arc::new(AtomicUsize::new(0));
-        let counted = polls.clone();
-        let run = Box::pin(poll_fn(move |_| -> Poll<()> {
-            counted.fetch_add(1, Ordering::SeqCst);
-            panic!("a bug")
-        }));
-        let driven = FinishOnDrop { cancel: None, run: Some(run) };
-        assert!(AssertUnwindSafe(driven).catch_unwind().await.is_err());
-        tokio::task::yield_now().await;
-        assert_eq!(polls.load(Ordering::SeqCst), 1);
-    }
 
     #[tokio::test]
     async fn followers_of_a_streamed_run_that_panicked_receive_a_last_event() {
         let events = EventBuffers::default().open(Uuid::nil(), Uuid::now_v7());
         let mut follower = events.buffer().follow(0);
+        let context = RunScope::new(Arc::new(Models::new(None, None)), Instant::now());
         let run = Box::pin(async { panic!("a bug") });
+        let pool = ComputePool::start().unwrap();
+        let run = RunDriver::new(&pool, Arc::new(context), false, true, run);
         let (finished, events) = StreamedExecution { run, events }.finish().await;
         assert!(matches!(finished, Err(AppError::Internal(_))));
         events.end(EventKind::RunFailed, "the problem".to_owned());

@@ -4,6 +4,7 @@
 pub(crate) mod attempt;
 pub(crate) mod background;
 pub(crate) mod documents;
+pub(crate) mod driver;
 pub(crate) mod event_json;
 pub(crate) mod execute;
 pub(crate) mod failure;

@@ -12,7 +12,7 @@ use dsrs::value::{Fields, JsonError, Map, Payload, ValueRef};
 
 use crate::app::json::JsonObject;
 use crate::app::program::read_state;
-use crate::app::{App, AppError, spawn_named_on};
+use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::graph_version;
 use crate::store::run::RunRow;
@@ -32,7 +32,7 @@ impl App {
             Box::pin(self.tuned_program(scope, definition, &stored.predictors, &stored.state_hash))
                 .await?;
         let state = read_state(&stored.predictors)?;
-        let computing = spawn_named_on(&self.workers, "provenance", async move {
+        let computing = self.compute.spawn("provenance", async move {
             let found = match record(&run) {
                 Ok(record) => program.provenance(&record),
                 Err(error) => unreadable(&program, &run, &error),

@@ -4,23 +4,23 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::metrics::Metrics;
-use crate::app::{Access, AppError, Identity, spawn_named_on};
+use crate::app::{Access, AppError, ComputePool, Identity, spawn_named_on};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id, require};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
 use crate::http::protocol::cors::Cors;
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
-use crate::http::protocol::route::{RouteInfo, RouteTable};
+use crate::http::protocol::route::{RouteInfo, RouteTable, RunsOn};
 use crate::http::protocol::same_site::SiteGuard;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::protocol::trace::run_traced;
@@ -35,8 +35,10 @@ pub(crate) struct Front {
     pub(crate) compression: Option<Compression>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) routes: RouteTable,
-    /// The runtime of the workers that all connections share.
-    pub(crate) workers: Handle,
+    /// The threads for what clients make the server compute.
+    pub(crate) compute: ComputePool,
+    /// How long a request may compute.
+    pub(crate) request_time: Duration,
 }
 
 /// Gives a request its id, answers it, and completes the answer.
@@ -173,8 +175,8 @@ impl Front {
         finish(answer, id)
     }
 
-    /// Runs the route on the thread of the connection or on a worker. If the client disconnects, the
-    /// request is dropped in either case.
+    /// Runs the route on the threads that it declares. If the client disconnects, the request is
+    /// dropped, and what it computes ends.
     async fn run(
         &self,
         next: Next,
@@ -182,12 +184,18 @@ impl Front {
         id: &Arc<str>,
         info: Option<RouteInfo>,
     ) -> Response {
-        if info.is_some_and(|info| info.stays_on_connection(request.headers())) {
+        let threads = info.map_or(RunsOn::Compute, |info| info.runs_on(request.headers()));
+        if threads == RunsOn::Connection {
             return run(next, request, id).await;
         }
         let id = id.clone();
         let running = async move { run(next, request, &id).await };
-        let running = spawn_named_on(&self.workers, "a request", running);
+        let cancelled = CancellationToken::new();
+        let running = match threads {
+            RunsOn::Service => spawn_named_on(self.compute.service(), "a request", running),
+            _ => self.compute.spawn_within("a request", self.request_time, &cancelled, running),
+        };
+        let _cancelled = cancelled.drop_guard();
         let answer = AbortOnDropHandle::new(running).await.ok().flatten();
         answer.unwrap_or_else(|| broken().into_response())
     }
@@ -305,7 +313,8 @@ mod tests {
             compression: None,
             metrics: Arc::new(Metrics::new().unwrap()),
             routes: RouteTable::default(),
-            workers: Handle::current(),
+            compute: ComputePool::start().unwrap(),
+            request_time: Duration::from_secs(60),
         };
         Router::new()
             .route("/v1/fine", get(|caller: Caller| async move { format!("{caller:?}") }))

@@ -17,9 +17,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Collected};
 use sha2::{Digest, Sha256};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::app::{AnswerBuilder, App, AppError, spawn_named};
+use crate::app::{AnswerBuilder, App, AppError};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
@@ -92,7 +94,7 @@ pub(crate) struct Interrupted;
 pub(crate) async fn once(request: Option<KeyedRequest>, work: ResponseFuture) -> Response {
     let Some(request) = request else { return work.await.into_response() };
     // Boxed, because few requests have a key, and every request would reserve space for it.
-    let done = Box::pin(spawn_named("a request with a key", request.run(work))).await;
+    let done = Box::pin(request.spawn(work)).await;
     done.ok().flatten().unwrap_or_else(|| broken().into_response())
 }
 
@@ -185,6 +187,14 @@ impl KeyedRequest {
             Ok(KeyLookup::Reused) => reused().into_response(),
             Err(problem) => problem.into_response(),
         })
+    }
+
+    /// Does the work, also if the client disconnects.
+    fn spawn(self, work: ResponseFuture) -> JoinHandle<Option<Response>> {
+        let app = self.app.clone();
+        let endless = CancellationToken::new();
+        let time = app.limits.run_timeout;
+        app.compute().spawn_within("a request with a key", time, &endless, self.run(work))
     }
 
     async fn run(self, work: ResponseFuture) -> Response {

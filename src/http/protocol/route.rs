@@ -11,9 +11,8 @@ use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines}
 use crate::http::protocol::idempotency;
 use crate::store::key_scope::KeyScope;
 
-/// The extension in which a route declares that the thread of a connection may run it, between the
-/// requests of other connections: `connection`. Such a route mostly waits. All others may compute
-/// for long or query the database, and run on the workers that all connections share.
+/// The extension in which a route declares which threads run it: `connection` or `service`. All other
+/// routes may compute for long, and run on the threads for computations.
 pub(crate) const RUNS_ON: &str = "x-runs-on";
 
 /// The extension in which a route declares the scope that a key needs. A route without it requires `admin`.
@@ -22,20 +21,31 @@ pub(crate) const SCOPE: &str = "x-scope";
 /// The largest body that the thread of a connection parses. It takes well under a millisecond.
 const SMALL_BODY: u64 = 64 << 10;
 
+/// The threads that run a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunsOn {
+    /// The thread of its connection, between the requests of other connections: it mostly waits.
+    Connection,
+    /// Those of the service: it reads or writes a few rows, and answers while others compute.
+    Service,
+    /// Those for computations.
+    Compute,
+}
+
 /// What a route declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RouteInfo {
     json: bool,
     events: bool,
     lines: bool,
-    runs_on_connection: bool,
+    runs_on: RunsOn,
     scope: Option<KeyScope>,
 }
 
 impl RouteInfo {
     /// A route that declares nothing.
     const PLAIN: Self =
-        Self { json: true, events: false, lines: false, runs_on_connection: false, scope: None };
+        Self { json: true, events: false, lines: false, runs_on: RunsOn::Compute, scope: None };
 
     fn read(operation: &Value) -> Self {
         let responses = operation.get("responses").and_then(Value::as_object);
@@ -51,7 +61,11 @@ impl RouteInfo {
             json: has("application/json") || !(events || lines),
             events,
             lines,
-            runs_on_connection: operation.get(RUNS_ON).is_some_and(|on| on == "connection"),
+            runs_on: match operation.get(RUNS_ON).and_then(Value::as_str) {
+                Some("connection") => RunsOn::Connection,
+                Some("service") => RunsOn::Service,
+                _ => RunsOn::Compute,
+            },
             scope: Some(declared_scope(operation).unwrap_or(KeyScope::Admin)),
         }
     }
@@ -73,11 +87,14 @@ impl RouteInfo {
         if self.json { "application/json" } else { "text/event-stream" }
     }
 
-    /// Whether the thread of the connection may run this request.
-    pub(crate) fn stays_on_connection(self, headers: &HeaderMap) -> bool {
-        self.runs_on_connection
-            && has_small_body(headers)
-            && !headers.contains_key(idempotency::KEY)
+    /// The threads that run this request. On the thread of its connection stays only a small one
+    /// without a key.
+    pub(crate) fn runs_on(self, headers: &HeaderMap) -> RunsOn {
+        let stays = has_small_body(headers) && !headers.contains_key(idempotency::KEY);
+        match self.runs_on {
+            RunsOn::Connection if !stays => RunsOn::Compute,
+            declared => declared,
+        }
     }
 }
 
@@ -139,7 +156,7 @@ mod tests {
                 ((*name).parse().unwrap(), HeaderValue::from_static(value))
             };
             let headers = headers.iter().map(pair).collect();
-            table.find(pattern, &method).stays_on_connection(&headers)
+            table.find(pattern, &method).runs_on(&headers) == RunsOn::Connection
         };
         let small = ("content-length", "100");
         assert!(stays(Method::POST, EXECUTE, &[small]));

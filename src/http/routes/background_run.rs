@@ -61,7 +61,7 @@ pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Res
     post, path = "/v1/runs/{id}/cancel", tag = "runs",
     params(("id" = String, Path, description = "The id of the run")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {

@@ -191,7 +191,7 @@ fn up_to(most: u32, setting: &str) -> String {
     get, path = "/v1/batches", tag = "batches",
     params(PageParams),
     responses((status = 200, description = "One page", body = BatchPage)),
-    extensions(("x-scope" = json!("read")))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn batch_list(
     State(app): State<Arc<App>>,
@@ -211,7 +211,7 @@ pub(crate) async fn batch_list(
     get, path = "/v1/batches/{id}", tag = "batches",
     params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
@@ -227,7 +227,7 @@ pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, Api
     post, path = "/v1/batches/{id}/cancel", tag = "batches",
     params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn batch_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {

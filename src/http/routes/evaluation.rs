@@ -108,7 +108,7 @@ fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32>
         ("graph" = Option<String>, Query, description = "Only evaluations of this graph: its name or id"),
         PageParams),
     responses((status = 200, description = "One page", body = EvaluationPage)),
-    extensions(("x-scope" = json!("read")))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn evaluation_list(
     State(app): State<Arc<App>>,
@@ -132,7 +132,7 @@ pub(crate) async fn evaluation_list(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
@@ -148,7 +148,7 @@ pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response
     post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
     params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {

@@ -83,7 +83,7 @@ pub(crate) async fn graph_validate(
     get, path = "/v1/graphs", tag = "graphs",
     params(PageParams),
     responses((status = 200, description = "A page", body = GraphPage)),
-    extensions(("x-scope" = json!("read")))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn graph_list(
     State(app): State<Arc<App>>,
@@ -108,7 +108,7 @@ pub(crate) async fn graph_list(
         (status = 200, description = "The graph", body = GraphView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn graph_get(

@@ -24,7 +24,8 @@ const UNCONFIRMED: &str = "notifications of other servers have not arrived for l
 /// Whether the process is up
 #[utoipa::path(
     get, path = "/healthz", tag = "operations",
-    responses((status = 200, description = "The process is up", body = HealthView))
+    responses((status = 200, description = "The process is up", body = HealthView)),
+    extensions(("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn healthz() -> Response {
     answer::ok(&HealthView { status: "ok" })
@@ -36,7 +37,7 @@ pub(crate) async fn healthz() -> Response {
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
     responses((status = 200, description = "The server is ready", body = ReadyView)),
-    extensions(("x-problems" = json!(["unavailable"])))
+    extensions(("x-runs-on" = json!("service")), ("x-problems" = json!(["unavailable"])))
 )]
 pub(crate) async fn readyz(
     State(app): State<Arc<App>>,
@@ -71,7 +72,7 @@ pub(crate) async fn readyz(
     get, path = "/metrics", tag = "operations",
     responses((status = 200, description = "Counters and histograms", body = String,
         content_type = "text/plain")),
-    extensions(("x-scope" = json!("read")))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut response = Response::new(Body::from(app.metrics_text()));

@@ -183,7 +183,7 @@ fn read_concurrency(
         ("graph" = Option<String>, Query, description = "Only optimizations of this graph: its name or id"),
         PageParams),
     responses((status = 200, description = "One page", body = OptimizationPage)),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_list(
@@ -212,7 +212,7 @@ pub(crate) async fn optimization_list(
     get, path = "/v1/optimizations/{id}", tag = "optimizations",
     params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
@@ -260,7 +260,7 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
     post, path = "/v1/optimizations/{id}/cancel", tag = "optimizations",
     params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found", "run_finished"])))
 )]
 pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {

@@ -147,7 +147,7 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
         PageParams),
     responses((status = 200, description = "A page", body = RunPage)),
-    extensions(("x-scope" = json!("read")))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn run_list(
     State(app): State<Arc<App>>,
@@ -184,7 +184,7 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
         ("id" = String, Path, description = "The id of the run"),
         ("include" = Option<String>, Query, pattern = "^provenance(,provenance)*$", description = "`provenance`: the origin of each output")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn run_get(

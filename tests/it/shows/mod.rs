@@ -4,6 +4,7 @@
 mod background;
 mod background_faults;
 mod batches;
+mod computation;
 mod concurrency;
 mod constrained;
 mod datasets;

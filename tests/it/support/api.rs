@@ -104,7 +104,7 @@ impl Api {
         let db = Db::connect(database, &pool).await.unwrap();
         let models = Models::new(lm.map(model), None);
         let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
-        let (app, background) = App::start(&config, db, models, metrics, shutdown.clone());
+        let (app, background) = App::start(&config, db, models, metrics, shutdown.clone()).unwrap();
         app.tools_tried().await;
         let router = http::router(app.clone(), &config);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock};
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Value};
 
+use crate::time_limit::TimeLimit;
 use crate::value::{Payload, SizeBudget};
 
 use bounded::bound;
@@ -163,6 +164,7 @@ impl Expression {
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
     ) -> Result<Value, ExprError> {
+        check_time()?;
         self.compiled.eval(named_values(values)?).map_err(explain)
     }
 
@@ -182,6 +184,14 @@ impl fmt::Debug for Condition {
 impl fmt::Debug for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Expression({})", self.source)
+    }
+}
+
+/// One evaluation is bounded by its fuel; a computation of many ends at its time limit.
+fn check_time() -> Result<(), ExprError> {
+    match TimeLimit::is_over() {
+        true => Err(ExprError { reason: TimeLimit::OVER.to_owned() }),
+        false => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use minijinja::{AutoEscape, Environment};
 
 use super::bounded::bound;
 use super::depth::BlockDepth;
-use super::{ExprError, FUEL, add_matching_test, explain, named_values};
+use super::{ExprError, FUEL, add_matching_test, check_time, explain, named_values};
 use crate::value::Payload;
 
 /// The longest template, in bytes.
@@ -94,6 +94,7 @@ impl Template {
         &self,
         values: impl IntoIterator<Item = (&'v str, &'v Payload)>,
     ) -> Result<String, ExprError> {
+        check_time()?;
         let values = named_values(values)?;
         let template = self.engine.get_template(NAME).map_err(explain)?;
         let mut text = BoundedText(Vec::new());

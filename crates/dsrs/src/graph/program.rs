@@ -28,7 +28,11 @@ pub struct Program {
     document: Payload,
     text: Arc<str>,
     hash: Arc<str>,
+    computes_little: bool,
 }
+
+/// The longest definition whose runs may compute little, in bytes.
+const LITTLE: usize = 64 << 10;
 
 impl ProgramGraph {
     /// Completes the graph: every input must have a source, a default, or accept null.
@@ -42,7 +46,8 @@ impl ProgramGraph {
         let document = self.to_document();
         let text: Arc<str> = Arc::from(document.to_json());
         let hash = Arc::from(sha256_hex(text.as_bytes()));
-        Ok(Program { graph: self, plan, document, text, hash })
+        let computes_little = computes_little(&self, &text);
+        Ok(Program { graph: self, plan, document, text, hash, computes_little })
     }
 }
 
@@ -77,6 +82,13 @@ impl Program {
     #[must_use]
     pub fn content_hash(&self) -> &Arc<str> {
         &self.hash
+    }
+
+    /// Whether a run computes little between its requests to models: a small definition of modules
+    /// that only ask, without constraints. Any thread may do that.
+    #[must_use]
+    pub const fn computes_little(&self) -> bool {
+        self.computes_little
     }
 
     /// All predictors by path, in order of nodes.
@@ -125,7 +137,8 @@ impl Program {
         problems.or(())?;
         let plan = ExecutionPlan::of(&graph)?;
         let (document, text, hash) = (self.document.clone(), self.text.clone(), self.hash.clone());
-        Ok(Self { graph, plan, document, text, hash })
+        let computes_little = computes_little(&graph, &text);
+        Ok(Self { graph, plan, document, text, hash, computes_little })
     }
 
     pub(super) fn check_paths(&self, state: &GraphState, at: &At<'_>, problems: &mut Problems) {
@@ -172,6 +185,13 @@ impl Program {
         let predictors = node.predictors(node_name).filter(|(_, predictor)| ready(*predictor));
         Some(predictors.map(|(path, predictor)| (path, predictor.render(&fields))).collect())
     }
+}
+
+fn computes_little(graph: &ProgramGraph, text: &str) -> bool {
+    // A text that only mentions constraints counts as one that has some.
+    text.len() <= LITTLE
+        && !text.contains("constraints")
+        && graph.nodes.values().all(|node| node.module.computes_little())
 }
 
 /// A fresh module for a node, with the state of each of its predictors.

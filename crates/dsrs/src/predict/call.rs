@@ -19,6 +19,9 @@ use crate::lm::{
 use crate::reflect::ReflectError;
 use crate::value::Fields;
 
+/// Reading an answer over this length, in bytes, counts as long work.
+const LONG_ANSWER: usize = 32 << 10;
+
 /// Converts outputs for the caller, or names the output that does not fit; the LM is asked again
 /// then.
 pub(super) type Accept<'a, T> = &'a (dyn Fn(&Fields) -> Result<T, ReflectError> + Sync);
@@ -159,6 +162,9 @@ impl<'c> PredictorConversation<'c> {
         for remaining in (0..=self.ctx.node.parse_retries).rev() {
             let before = request.chat.turns.len();
             let reply = self.answer(&mut request).await?;
+            if reply.text.len() > LONG_ANSWER {
+                self.ctx.run.begin_long_work().await;
+            }
             if request.chat.turns.len() > before {
                 asked = request.chat.turns.len();
             }

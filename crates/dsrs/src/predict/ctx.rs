@@ -2,7 +2,7 @@
 //! position in the program. An explicit first argument instead of globals.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -39,6 +39,8 @@ pub struct RunScope {
     /// Whether a request spent most of its time in the queue or waiting for budget. Another run may
     /// succeed.
     pub starved: AtomicBool,
+    /// Whether the run is about to compute for long.
+    pub long_work: AtomicBool,
     /// How the run differs from others with the same inputs.
     pub variation: Option<Variation>,
 }
@@ -59,7 +61,7 @@ impl RunScope {
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
         let (listener, budgeted, variation) = (None, None, None);
-        let [out_of_budget, starved] = [false; 2].map(AtomicBool::new);
+        let [out_of_budget, starved, long_work] = [false; 3].map(AtomicBool::new);
         Self {
             models,
             deadline,
@@ -70,8 +72,16 @@ impl RunScope {
             budgeted,
             out_of_budget,
             starved,
+            long_work,
             variation,
         }
+    }
+
+    /// Announces a computation that may take long, and waits once, so that who drives the run can
+    /// continue it on another thread.
+    pub(crate) async fn begin_long_work(&self) {
+        self.long_work.store(true, Ordering::Relaxed);
+        tokio::task::yield_now().await;
     }
 }
 

@@ -6,12 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use jsonschema::Validator;
 use tokio::time::sleep_until;
 
 use super::{Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus, Tool, ToolError};
 use crate::lm::{ToolSet, ToolSpec};
-use crate::read::{listed, nearest};
+use crate::read::{ArgumentSchema, listed, nearest};
 use crate::value::{Fields, Payload};
 
 /// The most characters of a result shown to the LM.
@@ -31,7 +30,7 @@ pub(crate) struct ToolDispatcher {
 #[derive(Clone)]
 struct RegisteredTool {
     tool: Arc<dyn Tool>,
-    arguments: Arc<Validator>,
+    arguments: Arc<ArgumentSchema>,
 }
 
 impl fmt::Debug for ToolDispatcher {
@@ -74,8 +73,9 @@ impl ToolDispatcher {
         }
         let schema: serde_json::Value =
             serde_json::from_str(spec.parameters.get()).unwrap_or_default();
-        let arguments = jsonschema::validator_for(&schema)
-            .map_err(|error| format!("the arguments of `{name}` are not a JSON Schema: {error}"))?;
+        let arguments = ArgumentSchema::compile(&schema).map_err(|error| {
+            format!("the arguments of `{name}` are not a supported JSON Schema: {error}")
+        })?;
         let arguments = Arc::new(arguments);
         self.tools.insert(name, RegisteredTool { tool, arguments });
         Ok(())
@@ -160,15 +160,11 @@ impl RegisteredTool {
             other => return Err(self.arguments_problem(&format!("they are {}", other.kind()))),
         };
         let tree = serde_json::to_value(&args).unwrap_or_default();
-        let problems: Vec<String> = self
-            .arguments
-            .iter_errors(&tree)
-            .take(PROBLEM_LIMIT)
-            .map(|error| match error.instance_path().to_string() {
-                place if place.is_empty() => brief(&error.to_string()),
-                place => {
-                    format!("`{}`: {}", place.trim_start_matches('/'), brief(&error.to_string()))
-                }
+        let problems = self.arguments.problems(&tree, PROBLEM_LIMIT).into_iter();
+        let problems: Vec<String> = problems
+            .map(|(place, reason)| match place.trim_start_matches('/') {
+                "" => brief(&reason),
+                place => format!("`{place}`: {}", brief(&reason)),
             })
             .collect();
         if problems.is_empty() {

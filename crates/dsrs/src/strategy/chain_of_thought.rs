@@ -139,6 +139,10 @@ impl DynModule for ChainOfThoughtModule {
         vec![(PREDICT, &mut self.predict)]
     }
 
+    fn computes_little(&self) -> bool {
+        self.predict.state().nearest.is_none()
+    }
+
     fn forward<'a>(
         &'a self,
         ctx: &'a Ctx,

@@ -60,6 +60,12 @@ pub trait DynModule: Send + Sync {
         None
     }
 
+    /// Whether a call computes little besides its requests to models, however long its definition may
+    /// be: no expression, no search, no other module.
+    fn computes_little(&self) -> bool {
+        false
+    }
+
     /// Whether an input accepts the failure of the node that feeds it as a value.
     fn accepts_error(&self, input: &str) -> bool {
         let schema = self.schema();

@@ -59,6 +59,10 @@ impl DynModule for PredictModule {
         vec![("", &mut self.0)]
     }
 
+    fn computes_little(&self) -> bool {
+        self.0.state().nearest.is_none()
+    }
+
     fn forward<'a>(
         &'a self,
         ctx: &'a Ctx,

@@ -6,6 +6,7 @@ mod conclude;
 mod inputs;
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,18 +29,20 @@ use crate::predict::{
     SpanKind,
 };
 use crate::strategy::Compute;
+use crate::time_limit::TimeLimit;
 use crate::value::{Failure, Fields, Payload, SizeBudget};
 
 /// The number of nodes to start before yielding to other tasks.
 const TURN: usize = 32;
 
+/// After a computation of this length, other tasks get their turn at once.
+const LONG: Duration = Duration::from_millis(1);
+
 impl Program {
     /// Runs the graph once on inputs from [`Program::admit_inputs`]. Failures are part of the outcome.
     /// Dropping the future stops the run and its LM requests.
     pub async fn execute(&self, run: &Arc<RunScope>, inputs: Fields) -> Outcome {
-        let mut execution = Execution::new(self, run, None, inputs);
-        let failure = execution.drive().await.err();
-        execution.finish(failure)
+        Execution::new(self, run, None, inputs).run().await
     }
 
     /// Like [`Self::execute`], but continues an earlier run of the same program and inputs. Completed
@@ -54,8 +57,7 @@ impl Program {
         let mut execution = Execution::new(self, run, None, inputs);
         execution.journal = Some(journal);
         execution.take_over(ended);
-        let failure = execution.drive().await.err();
-        execution.finish(failure)
+        execution.run().await
     }
 
     /// Like [`Self::execute`], but shares the outputs of called nodes with other runs of this program:
@@ -68,8 +70,7 @@ impl Program {
     ) -> Outcome {
         let mut execution = Execution::new(self, run, None, inputs);
         execution.shared = Some(shared);
-        let failure = execution.drive().await.err();
-        execution.finish(failure)
+        execution.run().await
     }
 
     /// Runs the graph as a node of another graph: within the time of that node, below its span, and on
@@ -112,6 +113,8 @@ struct Execution<'p> {
     room: SizeBudget,
     /// The number of started nodes.
     started: usize,
+    /// Whether the last node computed for long.
+    computed_long: bool,
     running: FuturesUnordered<BoxFuture<'p, ExecutorEvent>>,
 }
 
@@ -151,8 +154,17 @@ impl<'p> Execution<'p> {
             ready: VecDeque::new(),
             room: SizeBudget::default(),
             started: 0,
+            computed_long: false,
             running: FuturesUnordered::new(),
         }
+    }
+
+    /// Runs to the end. What its nodes compute ends at the deadline of the run, or when that is
+    /// cancelled.
+    async fn run(mut self) -> Outcome {
+        let limit = TimeLimit::new(self.run.deadline, &self.run.cancelled);
+        let failure = limit.within(pin!(self.drive())).await.err();
+        self.finish(failure)
     }
 
     /// Runs until every node completes or waits, or until the first failure. The deadline of the run
@@ -169,7 +181,7 @@ impl<'p> Execution<'p> {
             while let Some(index) = self.ready.pop_front() {
                 self.start(index)?;
                 self.started += 1;
-                if self.started.is_multiple_of(TURN) {
+                if self.started.is_multiple_of(TURN) || std::mem::take(&mut self.computed_long) {
                     self.check_the_run()?;
                     tokio::task::yield_now().await;
                 }
@@ -286,9 +298,13 @@ impl<'p> Execution<'p> {
         let started = trace.elapsed();
         let result = compute(&inputs);
         let duration = trace.elapsed().saturating_sub(started);
+        if result.is_err() {
+            // It may have ended because the run has to.
+            self.check_the_run()?;
+        }
         let timeout = self.program.graph().nodes[index].settings().timeout;
         let result = match result {
-            // A computation in place cannot be interrupted; a late result does not count.
+            // A late result does not count.
             Ok(_) if duration > timeout => Err(took_too_long(&planned.name, timeout)),
             result => within_room(&mut self.room, result),
         };
@@ -300,6 +316,7 @@ impl<'p> Execution<'p> {
             fill_span(span, &result);
         });
         self.nodes[index].outcome.started = Some(started);
+        self.computed_long = duration >= LONG;
         self.conclude(index, result, duration)
     }
 

@@ -35,12 +35,20 @@ impl NodeCall<'_> {
             None => self.node.module.forward(&ctx, inputs),
             Some(shared) => self.share(shared, &ctx, inputs).boxed(),
         };
-        tokio::time::timeout_at(ctx.node.deadline, called).await.unwrap_or_else(|_| {
+        let late = || {
             let error =
                 if own <= bound { took_too_long(self.name, timeout) } else { out_of_time() };
             let predictor = self.run.trace.running_predictor(&ctx.node.node);
-            Err(PredictError { predictor, ..error })
-        })
+            PredictError { predictor, ..error }
+        };
+        match tokio::time::timeout_at(ctx.node.deadline, called).await {
+            // A computation that ended because its time was over fails for that reason.
+            Ok(Err(error)) if is_computed(&error) && Instant::now() >= ctx.node.deadline => {
+                Err(late())
+            }
+            Ok(result) => result,
+            Err(_) => Err(late()),
+        }
     }
 
     /// The outputs of the module, or of the same work done before.
@@ -84,6 +92,12 @@ impl NodeCall<'_> {
             Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
         }
     }
+}
+
+/// Whether a computation failed, and no request.
+fn is_computed(error: &PredictError) -> bool {
+    use PredictErrorKind::{Constraint, Op, Parse, Reward};
+    matches!(error.kind, Op | Reward | Parse { .. } | Constraint { .. })
 }
 
 /// The error of a node that exceeded its timeout.
