@@ -26,6 +26,7 @@ mod heartbeat;
 pub mod idempotency;
 pub mod job;
 pub mod key;
+pub mod key_count;
 pub mod key_scope;
 pub mod listen;
 pub mod migration;

@@ -42,6 +42,7 @@ const APP: &[&str] = &[
     "parse",
     "error",
     "access",
+    "quota",
     "key",
     "workspace",
     "persist",
