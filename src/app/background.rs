@@ -13,7 +13,9 @@ use crate::app::worker;
 use crate::app::{App, spawn_named};
 use crate::config::RetentionConfig;
 use crate::store::run_recorder::{RunRecorder, RunWriter};
-use crate::store::{Scope, StoreError, idempotency, optimization_work, run_event, workspace};
+use crate::store::{
+    Scope, StoreError, idempotency, key_count, optimization_work, run_event, workspace,
+};
 
 /// How often the histograms of metrics are compacted.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -38,6 +40,8 @@ impl BackgroundTasks {
         until(&stop, "listening", async move { db.watch().await });
         let tools = app.tools.clone();
         until(&stop, "tools", async move { tools.maintain().await });
+        let quotas = app.quotas.clone();
+        until(&stop, "limits of keys", async move { quotas.exchange_always().await });
         until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
         until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
         if app.worker.enabled {
@@ -60,6 +64,7 @@ impl BackgroundTasks {
                 purge(&app).await;
                 purge_events(&app).await;
                 purge_replies(&app).await;
+                purge_counts(&app).await;
                 drop(app);
                 tick.tick().await;
             }
@@ -130,6 +135,13 @@ async fn purge_events(app: &App) {
             Ok(count) => tracing::debug!(count, "removed old events"),
             Err(error) => return tracing::warn!(%error, "could not remove old events"),
         }
+    }
+}
+
+/// Removes the counts of servers that have ended.
+async fn purge_counts(app: &App) {
+    if let Err(error) = key_count::purge(&app.db).await {
+        tracing::warn!(%error, "could not remove the counts of keys");
     }
 }
 

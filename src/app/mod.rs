@@ -25,6 +25,7 @@ mod persist;
 mod precondition;
 mod predictor;
 mod program;
+mod quota;
 mod retention;
 mod row_file;
 mod run;
@@ -56,7 +57,7 @@ use metrics::Metrics;
 use program::Programs;
 use spool::SpoolSpace;
 
-pub use access::{Access, Identity};
+pub use access::{Access, Identity, IdentityKey};
 pub(crate) use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
@@ -85,6 +86,7 @@ pub(crate) use optimization::plan::Activate;
 pub use parse::ParseFailure;
 pub(crate) use precondition::Precondition;
 pub(crate) use predictor::NodeRenderRequest;
+pub use quota::{KeyQuota, QuotaRefusal, QuotaStatus, Quotas, RunPlace, Start};
 pub(crate) use run::attempt::BackgroundRuns;
 pub(crate) use run::execute::{ExecuteRequest, FinishedRun, StreamedExecution};
 pub use run::failure::RunFailure;
@@ -111,6 +113,7 @@ pub struct App {
     pub(crate) limits: Limits,
     pub(crate) worker: WorkerConfig,
     pub(crate) access: Arc<Access>,
+    pub(crate) quotas: Arc<Quotas>,
     active_work: Arc<ActiveWork>,
     /// Runs Python that models write; `None` if it is disabled.
     sandbox: Option<Arc<ChildSandbox>>,
@@ -154,6 +157,7 @@ impl App {
             limits: config.limits,
             worker: config.worker,
             access: Arc::new(Access::new(&config.api_keys, Some(db.clone()))),
+            quotas: Arc::new(Quotas::new(db.clone())),
             active_work: Arc::default(),
             sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,

@@ -16,6 +16,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
 use crate::config::Config;
+use protocol::admission::Admission;
 use protocol::body::BodyLimit;
 use protocol::compression::Compression;
 use protocol::cors::Cors;
@@ -108,7 +109,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 pub fn router(app: Arc<App>, config: &Config) -> Router {
     let (router, document) = routes().split_for_parts();
     let front = Arc::new(Front {
-        access: app.access.clone(),
+        admission: Admission::new(app.access.clone(), Some(app.quotas.clone())),
         guard: SiteGuard::new(config),
         cors: Cors::new(&config.http.allowed_origins),
         compression: Compression::new(config.http.compress),

@@ -28,6 +28,7 @@ pub mod idempotency;
 mod isolation;
 pub mod job;
 pub mod key;
+pub mod key_count;
 pub mod key_scope;
 pub mod listen;
 pub mod migration;

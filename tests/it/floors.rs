@@ -44,6 +44,7 @@ const APP: &[&str] = &[
     "parse",
     "error",
     "access",
+    "quota",
     "key",
     "workspace",
     "persist",

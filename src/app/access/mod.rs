@@ -13,7 +13,7 @@ use crate::app::AppError;
 use crate::config::ApiKeys;
 use crate::store::Db;
 
-pub use identity::Identity;
+pub use identity::{Identity, IdentityKey};
 use key_table::KeyTables;
 
 /// Recognizes callers by their keys. Cheap to ask: no query as long as no key changes.

@@ -27,7 +27,7 @@ use crate::app::run::documents::fields_json;
 use crate::app::run::driver::RunDriver;
 use crate::app::run::event_json::{BufferListener, started_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
-use crate::app::{App, AppError, Invalid, RunFailure};
+use crate::app::{App, AppError, Invalid, RunFailure, RunPlace};
 use crate::config::Record;
 use crate::shutdown::WorkGuard;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
@@ -48,6 +48,8 @@ pub(crate) struct ExecuteRequest {
     pub(crate) request_id: Arc<str>,
     /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
+    /// The place of the run among those of its key.
+    pub(crate) place: Option<Arc<RunPlace>>,
 }
 
 /// A run that has ended or waits for a signal, recorded as the settings say.
@@ -184,6 +186,7 @@ impl App {
             request_id: request.request_id,
             work,
             _slot: slot,
+            _place: request.place,
             guard,
         };
         Ok(PreparedRun { context, run })
@@ -254,6 +257,7 @@ struct Run {
     request_id: Arc<str>,
     work: WorkGuard,
     _slot: OwnedSemaphorePermit,
+    _place: Option<Arc<RunPlace>>,
     guard: ActiveGuard,
 }
 

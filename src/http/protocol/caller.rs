@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
-use crate::app::Identity;
+use crate::app::{Identity, RunPlace};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 use crate::store::Scope;
@@ -28,6 +28,8 @@ pub struct Caller {
     pub request_id: Arc<str>,
     /// Whose request it is, and what the client may do.
     pub identity: Arc<Identity>,
+    /// The place of the run that the request starts, if its key has limits.
+    pub(crate) place: Option<Arc<RunPlace>>,
 }
 
 impl Caller {
@@ -44,8 +46,11 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let found = parts.extensions.get::<Self>().cloned();
         // Only a router without the front has none.
-        let nameless =
-            || Self { request_id: Arc::from(""), identity: Arc::new(Identity::without_rights()) };
+        let nameless = || Self {
+            request_id: Arc::from(""),
+            identity: Arc::new(Identity::without_rights()),
+            place: None,
+        };
         Ok(found.unwrap_or_else(nameless))
     }
 }

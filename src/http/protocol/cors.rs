@@ -9,6 +9,7 @@ use axum::response::Response;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_http::cors::CorsLayer;
 
+use crate::http::protocol::admission::{RATE_LIMIT, RATE_LIMIT_POLICY};
 use crate::http::protocol::caller::REQUEST_ID;
 use crate::http::protocol::idempotency::{KEY, REPLAYED};
 use crate::http::protocol::sse::LAST_EVENT_ID;
@@ -73,6 +74,14 @@ fn request_headers() -> [HeaderName; 8] {
 }
 
 /// The headers of answers that pages may read.
-fn answer_headers() -> [HeaderName; 5] {
-    [header::ETAG, header::LOCATION, header::RETRY_AFTER, REPLAYED, REQUEST_ID]
+fn answer_headers() -> [HeaderName; 7] {
+    [
+        header::ETAG,
+        header::LOCATION,
+        header::RETRY_AFTER,
+        RATE_LIMIT,
+        RATE_LIMIT_POLICY,
+        REPLAYED,
+        REQUEST_ID,
+    ]
 }

@@ -1,4 +1,4 @@
-//! The layer in front of all routes: request ids, other web sites, keys, scopes, `Accept`, threads, panics,
+//! The layer in front of all routes: request ids, other web sites, admission, threads, panics,
 //! metrics, and the rendering of every problem, including those of the framework. Knows no resource.
 
 use std::any::Any;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -15,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::metrics::Metrics;
-use crate::app::{Access, AppError, ComputePool, Identity, spawn_named_on};
-use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id, require};
+use crate::app::{AppError, ComputePool, spawn_named_on};
+use crate::http::protocol::admission::{Admission, Presented, admit};
+use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
 use crate::http::protocol::cors::Cors;
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
@@ -27,8 +28,8 @@ use crate::http::protocol::trace::run_traced;
 
 /// What the front shares between requests.
 pub(crate) struct Front {
-    /// The keys of clients.
-    pub(crate) access: Arc<Access>,
+    /// The keys of clients, and their limits.
+    pub(crate) admission: Admission,
     /// Refuses other web sites as long as there is no key.
     pub(crate) guard: Option<SiteGuard>,
     pub(crate) cors: Option<Cors>,
@@ -52,7 +53,7 @@ pub(crate) async fn front(
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let encoding = accepted_encoding(request.headers());
-    let requires_key = front.access.requires_key().await;
+    let requires_key = front.admission.requires_key().await;
     let answer = match (front.admit_site(&request, &requires_key), &front.cors) {
         (Err(problem), _) => refuse(&problem, &id),
         (Ok(()), None) => front.answer(next, request, &id, requires_key).await,
@@ -73,61 +74,6 @@ pub(crate) async fn front(
     log_failure(&answer, &method, route, &id, started);
     front.metrics.request(route, method_name(&method), answer.status().as_u16(), started.elapsed());
     answer
-}
-
-const METRICS: &str = "/metrics";
-
-fn is_api(path: &str) -> bool {
-    path == "/v1" || path.starts_with("/v1/")
-}
-
-/// Checks what the caller may do, and `Accept`.
-fn admit(
-    request: &Request,
-    identity: &Identity,
-    info: Option<RouteInfo>,
-) -> Result<(), ApiProblem> {
-    let path = request.uri().path();
-    let is_metrics = path == METRICS;
-    if !is_api(path) && !is_metrics {
-        return Ok(());
-    }
-    if let Some(scope) = info.and_then(RouteInfo::scope) {
-        require(identity, scope)?;
-    }
-    if is_metrics && !identity.is_of_default_workspace() {
-        let detail = "the metrics are of the whole server; use a key of the workspace `default`";
-        return Err(ApiProblem::new(ProblemCode::Forbidden, detail));
-    }
-    if let Some(info) = info.filter(|info| !is_metrics && !info.is_acceptable(request.headers())) {
-        let detail = format!("this route answers {}; allow it in `Accept`", info.media_type());
-        return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
-    }
-    Ok(())
-}
-
-async fn identify(front: &Front, header: Option<HeaderValue>) -> Result<Arc<Identity>, ApiProblem> {
-    let presented = header.as_ref().and_then(|value| value.to_str().ok()).and_then(bearer);
-    let known = match presented {
-        Some(key) => front.access.identify(key).await?,
-        None => None,
-    };
-    known.ok_or_else(|| {
-        let detail = match header {
-            None => "send `Authorization: Bearer <key>`",
-            Some(_) => {
-                "the key in `Authorization: Bearer <key>` is not one of this server's, was revoked, or \
-                 has expired"
-            }
-        };
-        ApiProblem::new(ProblemCode::Unauthenticated, detail)
-            .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
-    })
-}
-
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, key) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }
 
 impl Front {
@@ -152,27 +98,27 @@ impl Front {
     ) -> Response {
         let route = request.extensions().get::<MatchedPath>();
         let info = route.map(|route| self.routes.find(route.as_str(), request.method()));
-        let header = request.headers().get(header::AUTHORIZATION).cloned();
-        let path = request.uri().path();
-        let is_guarded = is_api(path) || path == METRICS;
-        let identity = match requires_key {
-            _ if !is_guarded => Ok(self.access.anonymous()),
-            Ok(false) => Ok(self.access.anonymous()),
-            Ok(true) => identify(self, header).await,
-            Err(error) => Err(error.into()),
-        };
-        let admitted = identity.and_then(|identity| {
+        let identified = self.admission.identify(Presented::of(&request), requires_key).await;
+        let admitted = identified.and_then(|identity| {
             admit(&request, &identity, info)?;
-            Ok(Caller { request_id: id.clone(), identity })
+            Ok(identity)
         });
-        let answer = match admitted {
-            Ok(caller) => {
+        let identity = match admitted {
+            Ok(identity) => identity,
+            Err(problem) => return refuse(&problem, id),
+        };
+        let quota = self.admission.quota(&identity);
+        let answer = match self.admission.count(quota.as_ref(), info).await {
+            Ok(place) => {
+                let caller = Caller { request_id: id.clone(), identity, place };
                 request.extensions_mut().insert(caller);
                 self.run(next, request, id, info).await
             }
             Err(problem) => refuse(&problem, id),
         };
-        finish(answer, id)
+        let mut answer = finish(answer, id);
+        self.admission.show(quota.as_ref(), answer.headers_mut());
+        answer
     }
 
     /// Runs the route on the threads that it declares. If the client disconnects, the request is
@@ -298,6 +244,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
+    use crate::app::Access;
     use crate::config::ApiKeys;
     use crate::http::protocol::fallback::{no_method, no_route};
 
@@ -305,9 +252,13 @@ mod tests {
         panic!("secret words")
     }
 
+    fn access(keys: &[&str]) -> Arc<Access> {
+        Arc::new(Access::new(&ApiKeys::new(keys.iter().copied()), None))
+    }
+
     fn router(keys: &[&str]) -> Router {
         let state = Front {
-            access: Arc::new(Access::new(&ApiKeys::new(keys.iter().copied()), None)),
+            admission: Admission::new(access(keys), None),
             guard: None,
             cors: None,
             compression: None,

@@ -2,6 +2,7 @@
 //! May not know any route or resource.
 
 pub(crate) mod accept;
+pub(crate) mod admission;
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod caller;

@@ -7,7 +7,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::http::protocol::parameter;
 use crate::http::protocol::problem_view::ProblemView;
-use crate::http::protocol::route::{RUNS_ON, SCOPE, declared_scope};
+use crate::http::protocol::route::{RUNS_ON, SCOPE, STARTS, declared_scope};
 use crate::http::protocol::status::ProblemCode;
 use crate::store::key_scope::KeyScope;
 
@@ -24,7 +24,8 @@ const OWN_PROBLEMS: &str = "x-problems";
             Unknown members and parameters are errors. Bytes that are not an HTTP request are \
             answered with `400 malformed_request`, `414 uri_too_long` or `431 headers_too_large`. \
             Without API keys, requests that name another host, or that a page of another web site \
-            sends, are answered with `403 forbidden_host` or `403 forbidden_origin`."
+            sends, are answered with `403 forbidden_host` or `403 forbidden_origin`. Answers to keys \
+            with limits have the headers `RateLimit-Policy` and `RateLimit`."
     ),
     components(schemas(ProblemView)),
     modifiers(&Bearer),
@@ -112,6 +113,7 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
     use ProblemCode as P;
     let own = operation.remove(OWN_PROBLEMS);
     operation.remove(RUNS_ON);
+    let starts = operation.remove(STARTS).is_some();
     let own = own.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let mut codes: Vec<ProblemCode> = own.filter_map(ProblemCode::named).collect();
     if operation.contains_key("requestBody") {
@@ -121,8 +123,11 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
     if path.starts_with("/v1") {
         codes.extend([P::InvalidParameter, P::NotAcceptable, P::Internal, P::Unavailable]);
     }
+    if starts {
+        codes.push(P::BudgetExhausted);
+    }
     if guarded {
-        codes.extend([P::Unauthenticated, P::Forbidden]);
+        codes.extend([P::Unauthenticated, P::Forbidden, P::RateLimited]);
     }
     ProblemCode::ALL.iter().copied().filter(|code| codes.contains(code)).collect()
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use axum::http::{HeaderMap, Method, header};
 use serde_json::Value;
 
+use crate::app::Start;
 use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines};
 use crate::http::protocol::idempotency;
 use crate::store::key_scope::KeyScope;
@@ -17,6 +18,9 @@ pub(crate) const RUNS_ON: &str = "x-runs-on";
 
 /// The extension in which a route declares the scope that a key needs. A route without it requires `admin`.
 pub(crate) const SCOPE: &str = "x-scope";
+
+/// The extension in which a route declares that it starts a `run` or a `job`.
+pub(crate) const STARTS: &str = "x-starts";
 
 /// The largest body that the thread of a connection parses. It takes well under a millisecond.
 const SMALL_BODY: u64 = 64 << 10;
@@ -40,12 +44,19 @@ pub(crate) struct RouteInfo {
     lines: bool,
     runs_on: RunsOn,
     scope: Option<KeyScope>,
+    starts: Option<Start>,
 }
 
 impl RouteInfo {
     /// A route that declares nothing.
-    const PLAIN: Self =
-        Self { json: true, events: false, lines: false, runs_on: RunsOn::Compute, scope: None };
+    const PLAIN: Self = Self {
+        json: true,
+        events: false,
+        lines: false,
+        runs_on: RunsOn::Compute,
+        scope: None,
+        starts: None,
+    };
 
     fn read(operation: &Value) -> Self {
         let responses = operation.get("responses").and_then(Value::as_object);
@@ -67,12 +78,22 @@ impl RouteInfo {
                 _ => RunsOn::Compute,
             },
             scope: Some(declared_scope(operation).unwrap_or(KeyScope::Admin)),
+            starts: match operation.get(STARTS).and_then(Value::as_str) {
+                Some("run") => Some(Start::Run),
+                Some(_) => Some(Start::Job),
+                None => None,
+            },
         }
     }
 
     /// The scope that a key needs; `None` if there is no such route.
     pub(crate) const fn scope(self) -> Option<KeyScope> {
         self.scope
+    }
+
+    /// What a request starts.
+    pub(crate) const fn starts(self) -> Option<Start> {
+        self.starts
     }
 
     /// Whether the client accepts one of the media types of the answers.

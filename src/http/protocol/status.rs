@@ -14,6 +14,8 @@ pub enum ProblemCode {
     InvalidParameter,
     /// No key, or a wrong one.
     Unauthenticated,
+    /// The tokens or the money of the key are spent.
+    BudgetExhausted,
     /// The key may not do this.
     Forbidden,
     /// Without keys: the request names a host of another site.
@@ -115,6 +117,7 @@ impl ProblemCode {
         Self::MalformedRequest,
         Self::InvalidParameter,
         Self::Unauthenticated,
+        Self::BudgetExhausted,
         Self::Forbidden,
         Self::ForbiddenHost,
         Self::ForbiddenOrigin,
@@ -173,6 +176,9 @@ impl ProblemCode {
                 (S::BAD_REQUEST, "invalid_parameter", "A parameter does not fit")
             }
             Self::Unauthenticated => (S::UNAUTHORIZED, "unauthenticated", "A key is needed"),
+            Self::BudgetExhausted => {
+                (S::PAYMENT_REQUIRED, "budget_exhausted", "The budget is spent")
+            }
             Self::Forbidden => (S::FORBIDDEN, "forbidden", "The key does not allow this"),
             Self::ForbiddenHost => (S::FORBIDDEN, "forbidden_host", "The host is not this machine"),
             Self::ForbiddenOrigin => {

@@ -40,7 +40,7 @@ impl JobResource for BackgroundRuns {
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
@@ -82,7 +82,7 @@ pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, Ap
     request_body(content = ResumeBody, example = json!(crate::http::routes::examples::resume())),
     responses((status = 202, description = "The queued run", body = ResumedRunView,
         headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "run_finished", "run_unfinished", "idempotency_key_reused", "idempotency_in_progress"])))
 )]

@@ -65,7 +65,7 @@ impl JobResource for Batches {
         (String = "application/jsonl"))),
     responses((status = 202, description = "The accepted batch", body = BatchView,
         headers(("Location" = String, description = "The address of the batch")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]

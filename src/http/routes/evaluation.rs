@@ -47,7 +47,7 @@ impl JobResource for Evaluations {
     request_body(content = EvaluationBody, example = json!(crate::http::routes::examples::evaluation())),
     responses((status = 202, description = "The accepted evaluation", body = EvaluationView,
         headers(("Location" = String, description = "The address of the evaluation")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]

@@ -59,7 +59,7 @@ impl JobResource for Optimizations {
     responses((status = 202, description = "The accepted optimization",
         body = OptimizationView,
         headers(("Location" = String, description = "The address of the optimization")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
         "idempotency_in_progress"])))
 )]

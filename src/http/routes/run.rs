@@ -44,7 +44,7 @@ use crate::store::run::{RunFilter, RunStatus};
             (RunView = "application/json"), (RunEvents = "text/event-stream"))),
         (status = 202, description = "The run, which waits for a signal", body = RunView,
             headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("run")),
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
         "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
         "sandbox_failed", "op_failed", "parse_error", "constraint_failed", "reward_failed", "invalid_value",
@@ -62,10 +62,10 @@ pub(crate) async fn run_execute(
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let scope = caller.scope();
-    let request_id = caller.request_id.clone();
+    let (request_id, place) = (caller.request_id.clone(), caller.place.clone());
     let request = move || {
         query?;
-        read_request(&document?, request_id)
+        Ok(ExecuteRequest { place, ..read_request(&document?, request_id)? })
     };
     let graph = GraphRef::parse(&graph);
     if prefers_events(&headers) {
@@ -99,6 +99,7 @@ pub(crate) fn read_request(
             timeout,
             request_id,
             faults: Problems::new(),
+            place: None,
         })
     })?;
     request.faults = faults;

@@ -12,6 +12,7 @@ pub(crate) mod graph_builds;
 mod graphs;
 mod graphs_within;
 mod idempotency;
+mod key_limits;
 mod keys;
 mod odd_input;
 mod optimizations;

@@ -1,0 +1,134 @@
+//! The limits of keys, on one server and over several.
+
+use std::sync::Arc;
+
+use dsrs::lm::ScriptedLm;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Api, friendly_lm, one_node, test_database};
+
+const ROOT: [(&str, &str); 1] = [("DSRS_API_KEYS", "root")];
+
+async fn send(api: &Api, key: &str, path: &str, body: Option<Value>) -> Answer {
+    let bearer = format!("Bearer {key}");
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    api.send(method, path, &[("authorization", &bearer)], body.map(|body| body.to_string())).await
+}
+
+/// A key with these limits.
+async fn key(api: &Api, name: &str, limits: Value) -> String {
+    let body = json!({"name": name, "scopes": ["read", "execute"], "limits": limits});
+    let created = send(api, "root", "/v1/keys", Some(body)).await.expect(201).json();
+    created["key"].as_str().unwrap().to_owned()
+}
+
+async fn with_graph(api: &Api) {
+    let graph = one_node("ask", "question -> answer");
+    send(api, "root", "/v1/graphs", Some(graph)).await.expect(201);
+}
+
+fn question() -> Option<Value> {
+    Some(json!({"inputs": {"question": "why?"}}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_over_its_requests_is_refused_until_the_minute_ends() {
+    let api = Api::with_settings(&ROOT).await;
+    let limited = key(&api, "slow", json!({"requests_per_minute": 5})).await;
+    // A minute may end in between: then more are admitted, but never as many as these.
+    let mut statuses = Vec::new();
+    for _ in 0..20 {
+        let answer = send(&api, &limited, "/v1/graphs", None).await;
+        assert_eq!(answer.header("ratelimit-policy"), "\"requests\";q=5;w=60");
+        let left = answer.header("ratelimit").to_owned();
+        assert!(left.starts_with("\"requests\";r=") && left.contains(";t="), "{left}");
+        if answer.status == 429 {
+            assert_eq!(answer.code(), "rate_limited");
+            assert!(answer.text.contains("5 requests in a minute"), "{}", answer.text);
+            let wait: u64 = answer.header("retry-after").parse().unwrap();
+            assert!((1..=60).contains(&wait), "{wait}");
+        }
+        statuses.push(answer.status);
+    }
+    assert!(statuses.starts_with(&[200]) && statuses.contains(&429), "{statuses:?}");
+    let admitted = statuses.iter().filter(|status| **status == 200).count();
+    assert!((5..=10).contains(&admitted), "{statuses:?}");
+    let free = send(&api, "root", "/v1/graphs", None).await.expect(200);
+    assert_eq!(free.header("ratelimit"), "", "a key without limits is not counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_to_all_servers_count_together() {
+    let database = test_database().await;
+    let one = Api::start(&database, None, &ROOT).await;
+    let other = Api::start(&database, None, &ROOT).await;
+    let limited = key(&one, "both", json!({"requests_per_minute": 1000})).await;
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(150);
+    loop {
+        // Only the first server is asked often; the other one learns of it. A minute may end in between.
+        for _ in 0..50 {
+            send(&one, &limited, "/v1/graphs", None).await;
+        }
+        let answer = send(&other, &limited, "/v1/graphs", None).await;
+        let left = answer.header("ratelimit").split([';', '=']).nth(2).map(str::parse::<i64>);
+        if let Some(Ok(left)) = left
+            && left < 950
+        {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{}", answer.header("ratelimit"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_runs_only_as_many_at_a_time_as_it_may() {
+    let database = test_database().await;
+    let settings = [("DSRS_API_KEYS", "root"), ("DSRS_WORKER_ENABLED", "false")];
+    let api = Api::start(&database, Some(Arc::new(friendly_lm())), &settings).await;
+    with_graph(&api).await;
+    let limited = key(&api, "single", json!({"concurrent_runs": 1})).await;
+    // Without workers a background run stays queued.
+    let run = send(&api, &limited, "/v1/graphs/ask/runs", question()).await.expect(202).json();
+    for path in ["/v1/graphs/ask/execute", "/v1/graphs/ask/runs"] {
+        let refused = send(&api, &limited, path, question()).await.expect(429);
+        assert!(refused.text.contains("1 runs at a time"), "{}", refused.text);
+    }
+    let path = format!("/v1/runs/{}/cancel", run["id"].as_str().unwrap());
+    send(&api, &limited, &path, Some(json!({}))).await.expect(200);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    while send(&api, &limited, "/v1/graphs/ask/execute", question()).await.status != 200 {
+        assert!(tokio::time::Instant::now() < deadline, "the place is not free again");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    send(&api, &limited, "/v1/graphs/ask/execute", question()).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_tokens_are_spent_reads_but_runs_nothing() {
+    let database = test_database().await;
+    let lm: Arc<ScriptedLm> = Arc::new(friendly_lm());
+    let api = Api::start(&database, Some(lm), &ROOT).await;
+    with_graph(&api).await;
+    let limited = key(&api, "thrifty", json!({"tokens_per_day": 1})).await;
+    let run = send(&api, &limited, "/v1/graphs/ask/execute", question()).await.expect(200).json();
+    assert!(run["usage"]["output_tokens"].as_i64() > Some(0), "{run}");
+    // What was spent is read about every second.
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let refused = loop {
+        let answer = send(&api, &limited, "/v1/graphs/ask/execute", question()).await;
+        if answer.status != 200 {
+            break answer.expect(402);
+        }
+        assert!(tokio::time::Instant::now() < deadline, "nothing is refused");
+    };
+    assert_eq!(refused.code(), "budget_exhausted");
+    assert!(refused.text.contains("1 tokens in a day"), "{}", refused.text);
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=86_400).contains(&wait), "{wait}");
+    assert!(refused.header("ratelimit").contains("\"tokens\";r=0;t="), "{:?}", refused.headers);
+    send(&api, &limited, "/v1/runs", None).await.expect(200);
+    // Another server reads it before it admits the first request.
+    let other = Api::start(&database, None, &ROOT).await;
+    send(&other, &limited, "/v1/graphs/ask/execute", question()).await.expect(402);
+}
