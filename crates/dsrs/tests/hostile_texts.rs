@@ -9,7 +9,7 @@ use dsrs::expr::{Condition, Template, calculate};
 use dsrs::problem::{At, Problems};
 use dsrs::signature::read_signature;
 use dsrs::types::{Type, TypeDefs, TypeScope, parse_type_expr};
-use dsrs::value::{Payload, parse_json};
+use dsrs::value::{Map, Payload, parse_json};
 
 /// As long as the largest request body. Shorter without optimization, to save time: what nests is deep
 /// enough.
@@ -241,6 +241,36 @@ fn a_list_of_near_misses_of_many_names_is_refused() {
     let found = ChatAdapter::parse_value(&ty, &format!("[{}]", near.join(",")), Leniencies::ALL);
     let found = found.unwrap_err().to_string();
     assert!(found.starts_with("[2222]: expected one of"), "{found}");
+}
+
+/// The work is linear in the text: with a search for each name, these take minutes.
+#[test]
+fn every_member_of_a_large_enum_or_class_is_read() {
+    const COUNT: usize = 60_000;
+    let read = |types: String, ty: &str, text: String| {
+        let mut problems = Problems::new();
+        let payload = Payload::from_json(&types).unwrap();
+        let defs = TypeScope::read(&payload, &At::Root, &mut problems).finish();
+        assert!(problems.is_empty(), "{problems}");
+        let ty = Type::new(parse_type_expr(ty).unwrap(), defs);
+        ChatAdapter::parse_value(&ty, &text, Leniencies::ALL).unwrap().value
+    };
+    let joined = |one: fn(usize) -> String| (0..COUNT).map(one).collect::<Vec<_>>().join(",");
+    let list = |found: Payload| found.as_list().map(<[Payload]>::len);
+
+    let names = format!(r#"{{"E":{{"enum":{{{}}}}}}}"#, joined(|n| format!(r#""name {n}":null"#)));
+    let text = format!("[{}]", joined(|n| format!("\"name {n}\"")));
+    assert_eq!(list(read(names, "list[E]", text)), Some(COUNT));
+
+    let aliases = joined(|n| format!(r#""name {n}":{{"alias":"a{n}"}}"#));
+    let aliases = format!(r#"{{"E":{{"enum":{{{aliases}}}}}}}"#);
+    let text = format!("[{}]", joined(|n| format!("\"a{n}\"")));
+    assert_eq!(list(read(aliases, "list[E]", text)), Some(COUNT));
+
+    let fields = format!(r#"{{"C":{{"class":{{{}}}}}}}"#, joined(|n| format!(r#""f_{n}":"int""#)));
+    let text = format!("{{{}}}", joined(|n| format!(r#""F {n}":1"#)));
+    let found = read(fields, "C", text);
+    assert_eq!(found.as_map().map(Map::len), Some(COUNT));
 }
 
 #[test]

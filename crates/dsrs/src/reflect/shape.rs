@@ -259,7 +259,8 @@ fn plain_enum(shape: &'static Shape, variants: &'static [Variant]) -> Enum {
         let member = EnumMember { description: docs(variant.doc), alias };
         (Arc::from(variant.effective_name()), member)
     };
-    Enum { description: docs(shape.doc), members: variants.iter().map(member).collect() }
+    let members = variants.iter().map(member).collect();
+    Enum { description: docs(shape.doc), members, ..Enum::default() }
 }
 
 fn scalar(scalar: ScalarType, shape: &'static Shape) -> Result<TypeIR, ReflectError> {

@@ -66,7 +66,7 @@ fn read_definition(
     let description = object.optional("description", shared_text);
     let def = if is_enum {
         let members = object.required("enum", read_enum_members);
-        members.map(|members| TypeDef::Enum(Enum { description, members }))
+        members.map(|members| TypeDef::Enum(Enum { description, members, ..Enum::default() }))
     } else {
         let fields =
             object.required("class", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::alias_index::AliasIndex;
 use crate::value::Payload;
 
 /// The type of a value. Named classes, enums and aliases are looked up in [`TypeDefs`], which makes
@@ -122,6 +123,17 @@ pub struct Enum {
     pub description: Option<Arc<str>>,
     /// The members, in written order.
     pub members: IndexMap<Arc<str>, EnumMember>,
+    /// The members by alias. The members do not change once it is used.
+    pub aliases: AliasIndex,
+}
+
+impl Enum {
+    /// The name of the member with this alias.
+    pub(crate) fn by_alias(&self, alias: &str) -> Option<&Arc<str>> {
+        let aliases = self.members.values().map(|member| member.alias.as_ref());
+        let (name, member) = self.members.get_index(self.aliases.find(alias, aliases)?)?;
+        (member.alias.as_deref() == Some(alias)).then_some(name)
+    }
 }
 
 /// One member of an enum.

@@ -9,6 +9,7 @@
 mod absent;
 mod admit;
 mod admit_union;
+mod alias_index;
 mod assign;
 mod brief;
 mod constraint;
@@ -35,6 +36,7 @@ mod walk;
 
 pub use absent::absent_value;
 pub use admit::{admit, admit_default};
+pub use alias_index::AliasIndex;
 pub use assign::{CompareBudget, Mismatch};
 pub use convert::{Conversion, ConvertError};
 pub use defs::defs_to_payload;

@@ -26,11 +26,11 @@ fn defs(lines: &str) -> Arc<TypeDefs> {
         let (name, body) = line.split_once('=').unwrap();
         let def = match body.trim().strip_prefix("enum ") {
             Some(names) => TypeDef::Enum(Enum {
-                description: None,
                 members: names
                     .split_whitespace()
                     .map(|name| (Arc::from(name), EnumMember::default()))
                     .collect(),
+                ..Enum::default()
             }),
             None => match parse_type_expr(body.trim()).unwrap() {
                 TypeIR::Class(class) => TypeDef::Class((*class).clone()),

@@ -4,7 +4,7 @@
 use super::LeafResult;
 use crate::coerce::Leniencies;
 use crate::coerce::name::{self, Name, NameError};
-use crate::types::{EnumMember, Literal, ResolvedType, TypeShape};
+use crate::types::{Literal, ResolvedType, TypeShape};
 use crate::value::Payload;
 
 /// All spellings of the names of a type: first the ones shown to the LM, then the names themselves.
@@ -41,15 +41,18 @@ pub(super) fn count(shape: &TypeShape<'_>) -> usize {
     }
 }
 
-/// The member with exactly this name. A list may name every member of a large enum: a name that is no
-/// alias is found without a search.
+/// The member with exactly this name or alias. A list may name every member of a large enum: no member is
+/// searched for.
 pub(super) fn exact(text: &str, shape: &TypeShape<'_>) -> Option<Payload> {
-    if let TypeShape::Enum(known) = shape
-        && let Some((name, EnumMember { alias: None, .. })) = known.members.get_key_value(text)
-    {
-        return Some(Payload::Str(name.clone()));
-    }
-    name::exact(text, of(shape)).map(|name| Payload::Str(name.clone()))
+    let found = match shape {
+        TypeShape::Enum(known) => {
+            let own = known.members.get_key_value(text).map(|(name, _)| name);
+            // What the LM is shown wins: a member without an alias is shown by its name.
+            known.by_alias(text).or(own)
+        }
+        other => name::exact(text, of(other)),
+    };
+    found.map(|name| Payload::Str(name.clone()))
 }
 
 /// The name of any of these types that a text means.

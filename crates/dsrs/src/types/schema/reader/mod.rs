@@ -163,9 +163,11 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
                 let fields = class_fields(fields, at, problems);
                 TypeDef::Class(Class { description: notes.description.take(), fields })
             }
-            SchemaShape::Enum(members) => {
-                TypeDef::Enum(Enum { description: notes.description.take(), members })
-            }
+            SchemaShape::Enum(members) => TypeDef::Enum(Enum {
+                description: notes.description.take(),
+                members,
+                ..Enum::default()
+            }),
             SchemaShape::Type(ty) => TypeDef::Alias(ty),
         };
         Some((def, notes))

@@ -54,7 +54,7 @@ impl SchemaReader<'_, '_> {
                     let texts = members.into_keys().map(|text| TypeIR::Literal(Literal::Str(text)));
                     return union(texts.collect(), at, problems);
                 }
-                TypeDef::Enum(Enum { description, members })
+                TypeDef::Enum(Enum { description, members, ..Enum::default() })
             }
         };
         self.scope.add_definition(&definition_name(name), def, at)
