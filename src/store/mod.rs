@@ -5,6 +5,7 @@
 //! sees only that workspace. The exceptions: workers claim jobs of all workspaces, the key of a caller decides
 //! its scope (`key`), and `workspace` is about all of them.
 
+pub mod audit;
 pub mod background_run;
 pub mod batch;
 pub mod batch_share;

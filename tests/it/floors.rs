@@ -45,6 +45,7 @@ const APP: &[&str] = &[
     "quota",
     "key",
     "workspace",
+    "audit",
     "persist",
     "sandbox",
     "metrics",

@@ -207,8 +207,9 @@ async fn cancelling_reaches_any_holder_within_the_workspace() {
     let db = database().await;
     let run = queued(&db).await;
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
-    let cancel =
-        async |scope: &Scope| job::cancel(scope, &db, background_run::JOB, run.id).await.unwrap();
+    let cancel = async |scope: &Scope| {
+        job::cancel(scope, &db, background_run::JOB, run.id, tick()).await.unwrap()
+    };
     assert_eq!(cancel(&stranger).await, None);
     assert_eq!(cancel(&ann()).await, Some(ClaimState::Unclaimed));
     let lease = Lease { job: run.id, holder: Uuid::now_v7() };
@@ -224,7 +225,7 @@ async fn cancelling_reaches_any_holder_within_the_workspace() {
 async fn a_cancelled_job_in_the_queue_is_still_claimable() {
     let db = database().await;
     let run = queued(&db).await;
-    job::cancel(&ann(), &db, background_run::JOB, run.id).await.unwrap();
+    job::cancel(&ann(), &db, background_run::JOB, run.id, tick()).await.unwrap();
     let claimed = claim(&db).await.unwrap();
     assert_eq!((claimed.lease.job, claimed.cancelled), (run.id, true));
 }
