@@ -3,6 +3,7 @@
 
 mod access;
 mod answer_builder;
+mod audit;
 mod background;
 mod batch;
 mod clock;

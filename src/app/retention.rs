@@ -37,6 +37,7 @@ pub(crate) fn sweeps(config: RetentionConfig) -> impl Iterator<Item = Sweep> {
         (config.runs, ExpiredRows::OF_RUNS),
         (config.evaluations, ExpiredRows::OF_EVALUATIONS),
         (config.optimizations, ExpiredRows::OF_OPTIMIZATIONS),
+        (config.audit, ExpiredRows::OF_AUDIT),
     ];
     ages.into_iter().filter_map(|(age, kinds)| age.map(|age| Sweep { age, kinds }))
 }

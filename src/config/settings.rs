@@ -243,6 +243,8 @@ settings! {
         evaluations: Option<Duration> = optional(DURATION).flag(Work);
         /// age at which ended optimizations are removed; never if not set
         optimizations: Option<Duration> = optional(DURATION).flag(Work);
+        /// age at which entries of the audit log are removed; never if not set
+        audit: Option<Duration> = optional(DURATION).flag(Work);
     }
 
     /// How the process behaves.

@@ -25,7 +25,7 @@ use protocol::route::RouteTable;
 use protocol::same_site::SiteGuard;
 use protocol::{fallback, openapi};
 use routes::{
-    background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
+    audit, background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
     evaluation_comparison, evaluation_events, graph, graph_edit, health, key, optimization,
     optimizer, parse, predictor, run, run_events, state, strategy, workspace,
 };
@@ -100,6 +100,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(key::key_get, key::key_revoke))
         .routes(routes!(workspace::workspace_create, workspace::workspace_list))
         .routes(routes!(workspace::workspace_get))
+        .routes(routes!(audit::audit_list))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))

@@ -7,6 +7,7 @@ use sqlx::{Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
+use super::audit::{self, AuditAction, AuditThing};
 use super::dataset::{self, DatasetRow, DatasetVersionRow};
 use super::dataset_example::{self, ExampleRow, PageLimits};
 use super::error::violated_index;
@@ -241,6 +242,12 @@ impl DatasetEdit {
         sqlx::query!("update datasets set version = $2 where id = $1", self.id, version.version)
             .execute(&mut *self.tx)
             .await?;
+        let action = match self.head {
+            None => AuditAction::Create,
+            Some(_) => AuditAction::Change,
+        };
+        let thing = AuditThing::named("dataset", self.id, &self.name).version(version.version);
+        audit::add(&self.scope, &mut self.tx, action, thing, new.at).await?;
         self.tx.commit().await?;
         let made_at = self.head.map_or(new.at, |head| head.made_at);
         Ok(DatasetRow { id: self.id, name: self.name, made_at, version })
@@ -256,6 +263,8 @@ impl DatasetEdit {
         )
         .execute(&mut *self.tx)
         .await?;
+        let thing = AuditThing::named("dataset", self.id, &self.name);
+        audit::add(&self.scope, &mut self.tx, AuditAction::Delete, thing, at).await?;
         Ok(self.tx.commit().await?)
     }
 }

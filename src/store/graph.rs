@@ -5,6 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use uuid::Uuid;
 
+use super::audit::{self, AuditAction, AuditThing};
 use super::error::violated_index;
 pub use super::graph_ref::GraphRef;
 use super::graph_version::{self, NewGraphVersion};
@@ -132,6 +133,8 @@ pub async fn create(scope: &Scope, db: &Db, new: NewGraph<'_>) -> Result<GraphRo
     graph_version::insert(scope, &mut tx, new.id, 1, &new.version, new.at).await?;
     let state = state::insert(scope, &mut tx, new.id, 1, 1, &new.state, new.at).await?;
     put_in_force(scope, &mut tx, new.id, &state, None, new.at).await?;
+    let thing = AuditThing::named("graph", new.id, new.name).version(1);
+    audit::add(scope, &mut tx, AuditAction::Create, thing, new.at).await?;
     db.commit_change(tx).await?;
     Ok(GraphRow {
         id: new.id,

@@ -6,6 +6,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
+use super::audit::{self, AuditAction, AuditThing};
 use super::graph::{self, GraphRef, GraphRow, VersionSelection};
 use super::graph_version::{self, NewGraphVersion};
 use super::job::{self, Lease};
@@ -109,6 +110,7 @@ impl LockedGraph {
             state::insert(&self.scope, &mut self.tx, id, next_state, next, &state, at).await?;
         put_in_force(&self.scope, &mut self.tx, id, &state, by, at).await?;
         set_newest(&mut self.tx, id, next, next_state).await?;
+        self.record(AuditAction::Change, "graph", Some(next), at).await?;
         self.db.commit_change(self.tx).await?;
         Ok(GraphRow {
             newest_version: next,
@@ -133,6 +135,7 @@ impl LockedGraph {
         let state = self.write_state(self.head.version, &new, at).await?;
         let id = self.head.id;
         put_in_force(&self.scope, &mut self.tx, id, &state, new.optimization, at).await?;
+        self.record(AuditAction::Change, "state", Some(state.version), at).await?;
         self.db.commit_change(self.tx).await?;
         Ok(state)
     }
@@ -152,6 +155,7 @@ impl LockedGraph {
             return state::find(scope, &mut self.tx, id, version).await;
         }
         let state = self.write_state(graph_version, &new, at).await?;
+        self.record(AuditAction::Create, "state", Some(state.version), at).await?;
         self.db.commit_change(self.tx).await?;
         Ok(state)
     }
@@ -198,6 +202,7 @@ impl LockedGraph {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         put_in_force(&self.scope, &mut self.tx, self.head.id, state, optimization, at).await?;
+        self.record(AuditAction::Activate, "state", Some(state.version), at).await?;
         self.db.commit_change(self.tx).await
     }
 
@@ -211,7 +216,21 @@ impl LockedGraph {
         )
         .execute(&mut *self.tx)
         .await?;
+        self.record(AuditAction::Delete, "graph", None, at).await?;
         self.db.commit_change(self.tx).await
+    }
+
+    /// Adds the change to the audit log.
+    async fn record(
+        &mut self,
+        action: AuditAction,
+        kind: &'static str,
+        version: Option<i32>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let named = AuditThing::named(kind, self.head.id, &self.head.name);
+        let thing = AuditThing { version, ..named };
+        audit::add(&self.scope, &mut self.tx, action, thing, at).await
     }
 }
 

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use super::audit::{self, AuditAction, AuditThing};
 use super::error::violated_index;
 use super::key_scope::KeyScopes;
 use super::page::ListedRow;
@@ -124,6 +125,8 @@ pub async fn create(scope: &Scope, db: &Db, new: NewKey<'_>) -> Result<KeyRow, S
         }
         other => other?,
     };
+    let thing = AuditThing::named("key", row.id, &row.label);
+    audit::add(scope, &mut tx, AuditAction::Create, thing, new.at).await?;
     db.commit_key_change(tx).await?;
     Ok(row)
 }
@@ -167,7 +170,9 @@ pub async fn revoke(
     );
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);
     let row = row.bind(at).bind(&*scope.actor).fetch_optional(&mut *tx).await?;
-    let row = row.ok_or_else(|| StoreError::not_found("key", id))?;
+    let row: KeyRow = row.ok_or_else(|| StoreError::not_found("key", id))?;
+    let thing = AuditThing::named("key", row.id, &row.label);
+    audit::add(scope, &mut tx, AuditAction::Revoke, thing, at).await?;
     db.commit_key_change(tx).await?;
     Ok(row)
 }

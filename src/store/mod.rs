@@ -6,6 +6,7 @@
 //! see all workspaces are exceptions: they claim jobs, renew leases, record runs and remove old rows, find
 //! the key of a caller (`key`), and administer workspaces.
 
+pub mod audit;
 pub mod background_run;
 pub mod batch;
 pub mod batch_share;

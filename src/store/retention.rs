@@ -41,6 +41,8 @@ pub enum ExpiredRows {
     Candidates,
     /// Hidden optimizations without candidates.
     EmptyOptimizations,
+    /// Entries of the audit log.
+    Audit,
 }
 
 impl ExpiredRows {
@@ -64,6 +66,9 @@ impl ExpiredRows {
     /// Optimizations, in the order of removal.
     pub const OF_OPTIMIZATIONS: &[Self] =
         &[Self::Optimizations, Self::Candidates, Self::EmptyOptimizations];
+
+    /// The audit log.
+    pub const OF_AUDIT: &[Self] = &[Self::Audit];
 }
 
 /// Datasets that are considered in one step.
@@ -169,8 +174,24 @@ pub async fn remove(
         ExpiredRows::EmptyOptimizations => {
             return OPTIMIZATIONS.remove_empty(scope, db, most).await;
         }
+        ExpiredRows::Audit => return remove_audit(scope, db, before, most).await,
     };
     Ok(removal.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
+}
+
+async fn remove_audit(
+    scope: &Scope,
+    db: &Db,
+    before: DateTime<Utc>,
+    most: i64,
+) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "delete from audit where id in (
+             select id from audit where workspace_id = $1 and created_at < $2
+             limit $3 for update skip locked)",
+    );
+    let removed = removed.bind(scope.workspace).bind(before).bind(most);
+    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
 }
 
 /// Datasets that were deleted before a time, except those that a job may still read: a job that was

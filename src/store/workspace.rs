@@ -2,9 +2,10 @@
 //! and the scope only names who acts.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, Postgres, QueryBuilder};
+use sqlx::{Connection, FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use super::audit::{self, AuditAction, AuditThing};
 use super::error::violated_index;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -55,17 +56,23 @@ pub async fn create(
     name: &str,
     at: DateTime<Utc>,
 ) -> Result<WorkspaceRow, StoreError> {
+    let mut connection = db.all_workspaces().await?;
+    let mut tx = connection.begin().await?;
     let inserted = sqlx::query_as(
         "insert into workspaces (id, name, created_at, created_by) values ($1, $2, $3, $4)
          returning id, name, created_at, created_by",
     );
     let inserted = inserted.bind(id).bind(name).bind(at).bind(&*scope.actor);
-    match inserted.fetch_one(&mut *db.all_workspaces().await?).await {
+    let row: WorkspaceRow = match inserted.fetch_one(&mut *tx).await {
         Err(error) if violated_index(&error) == Some("workspaces_name_key") => {
-            Err(StoreError::AlreadyExists { what: "workspace", name: name.to_owned() })
+            return Err(StoreError::AlreadyExists { what: "workspace", name: name.to_owned() });
         }
-        other => Ok(other?),
-    }
+        other => other?,
+    };
+    let thing = AuditThing::named("workspace", id, name);
+    audit::add(scope, &mut tx, AuditAction::Create, thing, at).await?;
+    tx.commit().await?;
+    Ok(row)
 }
 
 /// One page of the workspaces, newest first.

@@ -47,6 +47,7 @@ const APP: &[&str] = &[
     "quota",
     "key",
     "workspace",
+    "audit",
     "persist",
     "sandbox",
     "metrics",

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::app::clock::now;
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::Conclusion;
 use crate::app::job::kind::JobKind;
@@ -49,7 +50,7 @@ impl App {
             Err(AppError::NotFound(_)) if K::RUNS_WITHOUT_JOB => {}
             row => drop(row?),
         }
-        let state = job::cancel(scope, &self.db, K::TYPE, id).await?;
+        let state = job::cancel(scope, &self.db, K::TYPE, id, now()).await?;
         if state == Some(ClaimState::Unclaimed) {
             self.conclude_unclaimed::<K>(scope, id).await?;
         }

@@ -22,7 +22,7 @@ use crate::http::protocol::compression::{Compression, accepted_encoding};
 use crate::http::protocol::cors::Cors;
 use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
 use crate::http::protocol::route::{RouteInfo, RouteTable, RunsOn};
-use crate::http::protocol::same_site::SiteGuard;
+use crate::http::protocol::same_site::{SiteGuard, is_probe};
 use crate::http::protocol::status::ProblemCode;
 use crate::http::protocol::trace::run_traced;
 
@@ -53,7 +53,11 @@ pub(crate) async fn front(
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let encoding = accepted_encoding(request.headers());
-    let requires_key = front.admission.requires_key().await;
+    let requires_key = match is_probe(&request) {
+        // A probe is answered at once, even if the database is not.
+        true => Ok(false),
+        false => front.admission.requires_key().await,
+    };
     let answer = match (front.admit_site(&request, &requires_key), &front.cors) {
         (Err(problem), _) => refuse(&problem, &id),
         (Ok(()), None) => front.answer(next, request, &id, requires_key).await,

@@ -179,7 +179,8 @@ fn is_origin(url: &Url) -> bool {
         && url.password().is_none()
 }
 
-fn is_probe(request: &Request) -> bool {
+/// Whether a request is a health probe.
+pub(crate) fn is_probe(request: &Request) -> bool {
     is_read(request) && matches!(request.uri().path(), "/healthz" | "/readyz")
 }
 

@@ -1,5 +1,6 @@
 //! The routes, one file a noun: requests become calls of `app`, and what it gives becomes answers.
 
+pub(crate) mod audit;
 pub(crate) mod background_run;
 pub(crate) mod batch;
 pub(crate) mod dataset;

@@ -168,7 +168,8 @@ pub(crate) async fn run_list(
     Ok(page.respond(&found, RunItemView::from))
 }
 
-fn time(text: &str) -> Option<DateTime<Utc>> {
+/// Reads a time from a query.
+pub(crate) fn time(text: &str) -> Option<DateTime<Utc>> {
     // A `+` that was not percent-encoded arrives as a space.
     let text = text.replace(' ', "+");
     DateTime::parse_from_rfc3339(&text).ok().map(|time| time.with_timezone(&Utc))

@@ -8,6 +8,7 @@
 //! same name: `SpanView` describes a stored `Span`.
 
 mod assignable;
+mod audit;
 mod batch;
 mod dataset;
 mod evaluation;
@@ -47,6 +48,7 @@ pub use crate::http::protocol::page::{PageParams, PageView};
 pub use crate::http::protocol::raw_json::{RawJson, RawMembers};
 
 pub use assignable::{AssignableRequest, AssignableView};
+pub use audit::{AuditEntryPage, AuditEntryView};
 pub use batch::{
     BatchBody, BatchCountsView, BatchPage, BatchResultPage, BatchResultView, BatchView,
 };

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::lease::{Lease, remove};
 use super::{CANCELLED, JobType};
+use crate::store::audit::{self, AuditAction, AuditThing};
 use crate::store::cancellation::{self, Cancellation};
 use crate::store::run::RunStatus;
 use crate::store::{Db, Scope, StoreError};
@@ -18,6 +19,7 @@ pub async fn cancel(
     db: &Db,
     kind: JobType,
     id: Uuid,
+    at: DateTime<Utc>,
 ) -> Result<Option<ClaimState>, StoreError> {
     let mut tx = db.begin(scope).await?;
     let job = sqlx::query!(
@@ -34,6 +36,9 @@ pub async fn cancel(
     }
     if job.is_none() {
         cancellation::add(scope, &mut tx, id).await?;
+    } else {
+        let thing = AuditThing { kind: kind.as_str(), id, name: None, version: None };
+        audit::add(scope, &mut tx, AuditAction::Cancel, thing, at).await?;
     }
     let payload = Cancellation { run: id, workspace: scope.workspace }.payload();
     sqlx::query!("select pg_notify($1, $2)", CANCELLED, payload).execute(&mut *tx).await?;

@@ -20,6 +20,7 @@ mod optimizations;
 mod real_lm;
 mod recording;
 mod restart;
+mod secrets;
 mod shutdown;
 mod silent_connections;
 mod strategies;

@@ -209,8 +209,9 @@ async fn cancelling_reaches_any_holder_within_the_workspace() {
     let db = database().await;
     let run = queued(&db).await;
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
-    let cancel =
-        async |scope: &Scope| job::cancel(scope, &db, background_run::JOB, run.id).await.unwrap();
+    let cancel = async |scope: &Scope| {
+        job::cancel(scope, &db, background_run::JOB, run.id, tick()).await.unwrap()
+    };
     assert_eq!(cancel(&stranger).await, None);
     assert_eq!(cancel(&ann()).await, Some(ClaimState::Unclaimed));
     let workspace = ann().workspace;
@@ -248,7 +249,7 @@ async fn a_cancellation_reaches_other_servers_with_the_workspace_of_the_client()
 async fn a_cancelled_job_in_the_queue_is_still_claimable() {
     let db = database().await;
     let run = queued(&db).await;
-    job::cancel(&ann(), &db, background_run::JOB, run.id).await.unwrap();
+    job::cancel(&ann(), &db, background_run::JOB, run.id, tick()).await.unwrap();
     let claimed = claim(&db).await.unwrap();
     assert_eq!((claimed.lease.job, claimed.cancelled), (run.id, true));
 }

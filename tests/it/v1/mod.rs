@@ -1,6 +1,7 @@
 //! The API over real HTTP, a real Postgres and a scripted LM: one file an area of the URL tree.
 
 mod assignable;
+mod audit;
 mod background_runs;
 mod batches;
 mod datasets;
