@@ -385,7 +385,7 @@ async fn with_dedupe_the_same_work_runs_once() {
 
 /// The database's clock is ahead of that of the server, as if the server's were wrong.
 const CLOCK_AHEAD: &str = "
-    create schema ahead;
+    create schema ahead; grant usage on schema ahead to public;
     create function ahead.clock_timestamp() returns timestamptz language sql
     as $$ select pg_catalog.clock_timestamp() + interval '100 days' $$;
     do $$ begin

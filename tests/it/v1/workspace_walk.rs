@@ -18,13 +18,16 @@ const MARK: &str = "zebra";
 const KEY: &str = "their-key";
 const OTHER_KEY: &str = "their-other-key";
 
-/// A caller: the headers that authenticate it.
+/// The headers that authenticate a caller.
+type Headers = Vec<(&'static str, String)>;
+
+/// A caller, by its headers.
 type Caller = [(&'static str, String)];
 
 /// The owner of the things, and the stranger. Without keys that belong to workspaces there is one caller;
 /// [`move_away`] makes it a stranger to what it has made.
-fn callers() -> ([(&'static str, String); 0], [(&'static str, String); 0]) {
-    ([], [])
+fn callers() -> (Headers, Headers) {
+    (Vec::new(), Vec::new())
 }
 
 /// Moves everything to another workspace; returns that workspace.
