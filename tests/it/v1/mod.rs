@@ -13,6 +13,7 @@ mod graphs;
 mod graphs_within;
 mod idempotency;
 mod keys;
+mod limits;
 mod odd_input;
 mod optimizations;
 mod pages;
