@@ -6,6 +6,7 @@ mod answer_builder;
 mod audit;
 mod background;
 mod batch;
+mod body_memory;
 mod clock;
 mod compute;
 mod dataset;
@@ -63,6 +64,7 @@ pub(crate) use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
 pub(crate) use batch::attempt::Batches;
+pub(crate) use body_memory::{BodyMemory, BodyPermit};
 pub(crate) use clock::timestamp;
 pub(crate) use compute::{ComputePool, compute_blocking};
 pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
@@ -121,6 +123,8 @@ pub struct App {
     pub(crate) idempotency_window: Duration,
     /// The space for uploads that are too large for memory.
     pub(crate) spool: Arc<SpoolSpace>,
+    /// The memory for the bodies of all other requests.
+    pub(crate) body_memory: Arc<BodyMemory>,
     recorder: RunRecorder,
     /// Whether a run is cancelled if its client disconnects.
     pub(crate) cancel_on_disconnect: bool,
@@ -166,6 +170,7 @@ impl App {
                 config.uploads.directory.clone(),
                 config.uploads.max_spool_bytes,
             ),
+            body_memory: BodyMemory::new(config.limits.body_memory),
             recorder,
             metrics,
             shutdown,
@@ -230,6 +235,7 @@ impl App {
         self.metrics.gauge("dsrs_recorder_runs", stats.runs as f64);
         self.metrics.gauge("dsrs_recorder_lost", stats.lost as f64);
         self.metrics.gauge("dsrs_uploads_spooled_bytes", self.spool.used() as f64);
+        self.metrics.gauge("dsrs_body_memory_bytes", self.body_memory.used() as f64);
         self.metrics.render()
     }
 }

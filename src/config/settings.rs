@@ -175,6 +175,8 @@ settings! {
         write_timeout: Duration = required(DURATION).default("60s").flag(Serve);
         /// maximum size of a request body
         body_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
+        /// memory for the bodies of all requests in progress, together; more are refused
+        body_memory: usize = required(BYTES).default("256MiB").flag(Serve);
         /// maximum size of the body of a batch
         batch_bytes: usize = required(BYTES).default("256MiB").flag(Work);
         /// maximum number of items of a batch

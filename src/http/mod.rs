@@ -145,6 +145,6 @@ pub fn openapi() -> serde_json::Value {
 
 impl FromRef<Arc<App>> for BodyLimit {
     fn from_ref(app: &Arc<App>) -> Self {
-        Self(app.limits.body_bytes)
+        Self { bytes: app.limits.body_bytes, memory: app.body_memory.clone() }
     }
 }

@@ -53,6 +53,7 @@ const APP: &[&str] = &[
     "metrics",
     "model",
     "spool",
+    "body_memory",
     "row_file",
     "item_upload",
     "event",

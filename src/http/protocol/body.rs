@@ -1,8 +1,9 @@
 //! Request bodies: media type, size, JSON, and the collecting reader over them. Knows no resource.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use dsrs::read::Object;
 use dsrs::value::{ParsedJson, parse_json};
 use http_body_util::BodyExt;
 
+use crate::app::{AppError, BodyMemory, BodyPermit};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 
@@ -21,15 +23,23 @@ const DRAINED_BYTES: u64 = 64 << 20;
 /// How long a body may take to arrive, so that a slow client cannot hold a request open.
 const LONGEST_ARRIVAL: Duration = Duration::from_secs(60);
 
-/// The largest body that is read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BodyLimit(pub(crate) usize);
+/// How many seconds later a client may try again if there is no memory for its body.
+const RETRY_AFTER: u64 = 1;
+
+/// The largest body that is read, and the memory for all bodies.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyLimit {
+    pub(crate) bytes: usize,
+    pub(crate) memory: Arc<BodyMemory>,
+}
 
 /// A JSON body.
 #[derive(Debug)]
 pub(crate) struct Document {
     /// Its content.
     pub(crate) parsed: ParsedJson,
+    /// Its memory, if no [`PostedBody`] has it.
+    _permit: Option<BodyPermit>,
 }
 
 /// A body that has arrived, and its content. Routes with idempotency keys extract it even if it is
@@ -40,6 +50,8 @@ pub(crate) struct PostedBody {
     pub(crate) bytes: Bytes,
     /// Its content, or why it cannot be read.
     pub(crate) document: Result<Document, ApiProblem>,
+    /// Its memory. To be dropped when the request is answered.
+    pub(crate) permit: BodyPermit,
 }
 
 impl Document {
@@ -75,7 +87,8 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         declared_json(request.headers())?;
-        PostedBody::from_request(request, state).await?.document
+        let PostedBody { document, permit, .. } = PostedBody::from_request(request, state).await?;
+        document.map(|document| Self { _permit: Some(permit), ..document })
     }
 }
 
@@ -88,16 +101,16 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         let declared = declared_json(request.headers());
-        let BodyLimit(limit) = BodyLimit::from_ref(state);
-        let arriving = read_bytes(request.into_body(), limit);
+        let BodyLimit { bytes: limit, memory } = BodyLimit::from_ref(state);
+        let arriving = receive(request, limit, &memory);
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
-        let bytes = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
+        let (bytes, permit) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
         let document = match declared {
             Ok(()) if bytes.len() > limit => Err(too_large(limit, "limits.body_bytes")),
             Ok(()) => parse(&bytes),
             Err(problem) => Err(problem),
         };
-        Ok(Self { bytes, document })
+        Ok(Self { bytes, document, permit })
     }
 }
 
@@ -137,20 +150,50 @@ pub(crate) fn is_json(essence: &[u8]) -> bool {
         || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
 }
 
-/// The body; of one over the limit, only enough to exceed it.
-async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, ApiProblem> {
+/// Receives a body into the memory for bodies. One that does not fit is discarded as it arrives,
+/// unless the client waits for permission to send it.
+async fn receive(
+    request: Request,
+    limit: usize,
+    memory: &Arc<BodyMemory>,
+) -> Result<(Bytes, BodyPermit), ApiProblem> {
+    let is_sent_unasked = !request.headers().contains_key(header::EXPECT);
+    let mut body = request.into_body();
+    let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let refused = match memory.permit(expected.min(limit)) {
+        Ok(mut permit) => match read_bytes(&mut body, limit, &mut permit).await? {
+            Ok(bytes) => return Ok((bytes, permit)),
+            Err(refused) => refused,
+        },
+        Err(refused) => refused,
+    };
+    if is_sent_unasked {
+        drain(&mut body).await;
+    }
+    Err(ApiProblem::new(ProblemCode::Unavailable, refused.to_string()).retry_after(RETRY_AFTER))
+}
+
+/// The body, or that it does not fit in memory; of one over the limit, only enough to exceed it.
+async fn read_bytes(
+    body: &mut Body,
+    limit: usize,
+    permit: &mut BodyPermit,
+) -> Result<Result<Bytes, AppError>, ApiProblem> {
     let mut parts = Vec::with_capacity(1);
     let mut size = 0;
     while let Some(frame) = body.frame().await {
         let data = frame.map_err(|error| broken_off(&error))?.into_data().unwrap_or_default();
+        if let Err(full) = permit.grow(data.len()) {
+            return Ok(Err(full));
+        }
         size += data.len();
         parts.push(data);
         if size > limit {
-            drain(&mut body).await;
+            drain(body).await;
             break;
         }
     }
-    Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() })
+    Ok(Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() }))
 }
 
 /// The problem of a body that was interrupted.
@@ -188,7 +231,7 @@ pub(crate) fn too_slow(longest: Duration) -> ApiProblem {
 pub(crate) fn parse(bytes: &[u8]) -> Result<Document, ApiProblem> {
     let parsed = parse_json(bytes)
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
-    Ok(Document { parsed })
+    Ok(Document { parsed, _permit: None })
 }
 
 #[cfg(test)]
@@ -197,12 +240,16 @@ mod tests {
 
     use super::*;
 
+    fn limit_of_16() -> BodyLimit {
+        BodyLimit { bytes: 16, memory: BodyMemory::new(1 << 20) }
+    }
+
     async fn refusal(content_type: &str, body: &'static str) -> (ProblemCode, String) {
         let request = Request::builder()
             .header(header::CONTENT_TYPE, content_type)
             .body(Body::from(body))
             .unwrap();
-        let problem = Document::from_request(request, &BodyLimit(16)).await.unwrap_err();
+        let problem = Document::from_request(request, &limit_of_16()).await.unwrap_err();
         (problem.code(), problem.detail().to_owned())
     }
 
@@ -227,7 +274,7 @@ mod tests {
             .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
             .body(Body::from("{\"a\":1.0}"))
             .unwrap();
-        let document = Document::from_request(request, &BodyLimit(16)).await.unwrap();
+        let document = Document::from_request(request, &limit_of_16()).await.unwrap();
         assert_eq!(document.parsed.payload.to_json(), "{\"a\":1.0}");
     }
 
@@ -237,7 +284,7 @@ mod tests {
         let body = Body::from_stream(start.chain(futures_util::stream::pending()));
         let request = Request::builder().header(header::CONTENT_TYPE, "application/json");
         let request = request.body(body).unwrap();
-        let problem = Document::from_request(request, &BodyLimit(16)).await.unwrap_err();
+        let problem = Document::from_request(request, &limit_of_16()).await.unwrap_err();
         assert_eq!(problem.code(), ProblemCode::RequestTimeout);
     }
 }

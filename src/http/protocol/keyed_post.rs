@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use crate::app::{App, Identity};
+use crate::app::{App, BodyPermit, Identity};
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{AnswerSlot, IdempotencyKey, KeyedRequest, hash_of, once};
@@ -23,6 +23,7 @@ pub(crate) struct KeyedPost {
     query: Result<NoQuery, ApiProblem>,
     bytes: Bytes,
     document: Result<Document, ApiProblem>,
+    permit: BodyPermit,
 }
 
 /// What a route needs to answer such a request.
@@ -46,12 +47,13 @@ impl KeyedPost {
     where
         F: Future<Output = Result<Response, ApiProblem>> + Send,
     {
-        let Self { app, caller, key, query, bytes, document } = self;
+        let Self { app, caller, key, query, bytes, document, permit } = self;
         let route = format!("POST {path}");
         let keyed = KeyedRequest::new(&app, &caller, key, route, || hash_of(&bytes));
         let slot = AnswerSlot::of(keyed.as_ref());
         let (scope, identity, request_id) = (caller.scope(), caller.identity, caller.request_id);
         let work = Box::pin(async move {
+            let _permit = permit;
             query?;
             answer(PostedRequest { app, scope, identity, document, request_id, slot }).await
         });
@@ -69,7 +71,7 @@ impl FromRequest<Arc<App>> for KeyedPost {
         let key = key.map_err(IntoResponse::into_response)?;
         let query = NoQuery::from_request_parts(&mut parts, app).await;
         let posted = PostedBody::from_request(Request::from_parts(parts, body), app).await;
-        let PostedBody { bytes, document } = posted.map_err(IntoResponse::into_response)?;
-        Ok(Self { app: app.clone(), caller, key, query, bytes, document })
+        let PostedBody { bytes, document, permit } = posted.map_err(IntoResponse::into_response)?;
+        Ok(Self { app: app.clone(), caller, key, query, bytes, document, permit })
     }
 }

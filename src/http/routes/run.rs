@@ -58,7 +58,7 @@ pub(crate) async fn run_execute(
     key: IdempotencyKey,
     headers: HeaderMap,
     query: Result<NoQuery, ApiProblem>,
-    PostedBody { bytes, document }: PostedBody,
+    PostedBody { bytes, document, permit }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let scope = caller.scope();
@@ -75,6 +75,7 @@ pub(crate) async fn run_execute(
     let keyed = KeyedRequest::new(&app, &caller, key, route, || hash_of(&bytes));
     let has_key = keyed.is_some();
     let work = Box::pin(async move {
+        let _permit = permit;
         let run = app.run_execute(&scope, &graph, request()?).await?;
         let response = run_events::finished_response(&run);
         Ok(if has_key { run_events::for_repeats(response, &run) } else { response })

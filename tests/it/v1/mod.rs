@@ -15,6 +15,7 @@ mod graphs_within;
 mod idempotency;
 mod key_limits;
 mod keys;
+mod limits;
 mod odd_input;
 mod optimizations;
 mod pages;
