@@ -236,7 +236,7 @@ async fn a_cancellation_reaches_other_servers_with_the_workspace_of_the_client()
     let run = Uuid::now_v7();
     // It listens a moment later: what is sent until then does not arrive.
     let cancelled = loop {
-        job::cancel(&stranger, &db, background_run::JOB, run).await.unwrap();
+        job::cancel(&stranger, &db, background_run::JOB, run, tick()).await.unwrap();
         if let Ok(received) = timeout(Duration::from_millis(200), cancellations.recv()).await {
             break received.unwrap();
         }
