@@ -12,7 +12,8 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop index evaluations_ended, evaluations_expired, optimizations_ended, optimizations_expired;
     alter table evaluations drop column expired;
     alter table optimizations drop column expired;
-    drop table run_cancellations";
+    drop table run_cancellations, keys, key_counts, audit;
+    drop index workspaces_newest";
 
 const HOLD: &str = "set application_name = 'a forgotten session';
     begin; lock table evaluations in access share mode";
