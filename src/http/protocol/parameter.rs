@@ -69,6 +69,7 @@ fn path_form(name: &str) -> Option<ParameterForm> {
         "graph" => named("support-reply"),
         "dataset" => named("tickets"),
         "path" => named("triage"),
+        "workspace" => named("default"),
         "name" => ParameterForm::of(text()),
         "version" => ParameterForm::with_example(number_from(1), 1),
         "number" => ParameterForm::with_example(number_from(0), 0),
@@ -87,7 +88,7 @@ fn query_form(name: &str) -> Option<ParameterForm> {
         "since" | "until" => json!({"type": "string", "format": "date-time"}),
         "failed" | "dedupe" => json!({"type": "boolean"}),
         "split" => json!({"type": "string", "pattern": SPLIT}),
-        "graph" => text(),
+        "graph" | "workspace" | "actor" | "kind" => text(),
         "description" => json!({"type": "string", "pattern": "^[^\\x00]*$"}),
         "inputs" | "expected" => json!({
             "type": "array", "minItems": 1, "uniqueItems": true,
