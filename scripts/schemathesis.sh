@@ -14,6 +14,8 @@ PINS="schemathesis==4.32.5 hypothesis==6.170.15 jsonschema_rs==0.60.3"
 ATTEMPTS=3
 READY_SECONDS=180
 STOP_SECONDS=60
+# The server has a key: without one, the first key that a request creates would close it.
+KEY=key-of-schemathesis
 examples=10
 home=${SCHEMATHESIS_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/schemathesis}
 stamp=$home/installed
@@ -109,15 +111,15 @@ python3 scripts/schemathesis/lm.py >"$scratch/lm" 2>"$scratch/lm.log" </dev/null
 lm=$!
 lm_url=$(first_line "$scratch/lm" '^http' "$lm")
 env -i PATH="$PATH" HOME="$HOME" PG_BIN="$PG_BIN" OPENAI_BASE_URL="$lm_url" DSRS_MODEL=stand-in DSRS_LOG=warn \
-  DSRS_DATA_DIR="$scratch/data" DSRS_BIND=127.0.0.1:0 \
+  DSRS_API_KEYS="$KEY" DSRS_DATA_DIR="$scratch/data" DSRS_BIND=127.0.0.1:0 \
   "$binary" serve >"$scratch/server" 2>"$scratch/server.log" </dev/null &
 server=$!
 url=$(first_line "$scratch/server" '^ *address' "$server" | awk '{ print $2 }')
-python3 scripts/schemathesis/data.py "$url" >"$scratch/known.json"
+python3 scripts/schemathesis/data.py "$url" "$KEY" >"$scratch/known.json"
 export DSRS_SCHEMATHESIS_DATA=$scratch/known.json PYTHONPATH=$PWD/scripts/schemathesis PYTHONDONTWRITEBYTECODE=1
 
 code=0
-SCHEMATHESIS_HOOKS=hooks "$home/bin/st" --config-file scripts/schemathesis/schemathesis.toml run "$url/openapi.json" \
+SCHEMATHESIS_HOOKS=hooks "$home/bin/st" --config-file scripts/schemathesis/schemathesis.toml run "$url/openapi.json" --header "Authorization: Bearer $KEY" \
   --checks all --phases examples,coverage,fuzzing,stateful --max-examples "$examples" "$@" || code=$?
 kill -0 "$server" 2>/dev/null || { tail -n 40 "$scratch/server.log" >&2; die "the server ended"; }
 [ "$code" = 0 ] || tail -n 20 "$scratch/server.log" >&2

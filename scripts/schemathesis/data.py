@@ -11,7 +11,7 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 def call(method, url, body=None):
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json", "Authorization": "Bearer " + sys.argv[2]}, method=method)
     with DIRECT.open(request, timeout=SECONDS) as answer:
         return json.load(answer)
 

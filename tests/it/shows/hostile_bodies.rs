@@ -18,6 +18,9 @@ const REQUESTS: usize = 40;
 /// Requests at the same time.
 const CONCURRENCY: usize = 6;
 
+/// The key of the client.
+const KEY: &str = "key-of-hostile-requests";
+
 /// The most memory that the process may ever have used: the figure that is promised of a build with
 /// optimization. One without uses 120 MiB.
 const PEAK_MIB: u64 = 300;
@@ -28,8 +31,10 @@ async fn no_hostile_request_for_any_route_is_a_failure_of_the_server() {
     let lm = FakeLm::by(move |_, _| Does::Say(said.clone())).await;
     // Without workers nothing that a request starts outlives it.
     let setup = on(&test_database().await, &lm).env("DSRS_WORKER_ENABLED", "false");
+    // A request may create a key, which would close a server without one.
+    let setup = setup.env("DSRS_API_KEYS", KEY);
     let mut server = setup.start();
-    let remote = Remote::new(&server.url);
+    let remote = Remote::with_key(&server.url, KEY);
     remote.post("/v1/graphs", support_reply()).await.expect(201);
     let examples = json!([{"inputs": {"ticket": "Where is it?"}, "expected": {"mood": "calm"}}]);
     remote.post("/v1/datasets", json!({"name": "tickets", "examples": examples})).await.expect(201);
@@ -69,6 +74,10 @@ async fn failure_of(
     let shown = body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let shown: String = shown.chars().take(300).collect();
     let mut sent = client.request(method.clone(), format!("{url}{path}"));
+    let has_own_key = headers.iter().any(|(name, _)| *name == "authorization");
+    if !has_own_key {
+        sent = sent.bearer_auth(KEY);
+    }
     for (name, value) in &headers {
         sent = sent.header(*name, value);
     }
@@ -88,6 +97,9 @@ async fn failure_of(
     let problem = answer.header("content-type") == "application/problem+json";
     if status >= 400 && !problem && method != Method::HEAD {
         return failure(&format!("{status} without a problem: {}", answer.text));
+    }
+    if status == 401 && !has_own_key {
+        return failure("the key is refused");
     }
     if status >= 500 && status != 503 {
         return failure(&answer.text);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, redirect};
 use serde_json::Value;
 
@@ -19,9 +20,19 @@ pub struct Remote {
 
 impl Remote {
     pub fn new(url: &str) -> Self {
+        Self::with_headers(url, HeaderMap::new())
+    }
+
+    /// A client that sends this key with every request.
+    pub fn with_key(url: &str, key: &str) -> Self {
+        let bearer = HeaderValue::try_from(format!("Bearer {key}")).unwrap();
+        Self::with_headers(url, HeaderMap::from_iter([(AUTHORIZATION, bearer)]))
+    }
+
+    fn with_headers(url: &str, headers: HeaderMap) -> Self {
         // names the cryptography that clients are built with
         let _ = super::http_client();
-        let client = reqwest::Client::builder().timeout(PATIENCE);
+        let client = reqwest::Client::builder().timeout(PATIENCE).default_headers(headers);
         let client = client.redirect(redirect::Policy::none()).build().unwrap();
         Self { url: url.to_owned(), client }
     }
