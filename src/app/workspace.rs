@@ -6,7 +6,7 @@ use crate::app::AppError;
 use crate::app::clock::now;
 use crate::app::key::PlainName;
 use crate::store::workspace::{self, WorkspaceRow};
-use crate::store::{Db, ListQuery, Page, Scope};
+use crate::store::{Db, ListQuery, Page, Scope, StoreError};
 
 /// Creates a workspace.
 pub async fn workspace_create(
@@ -28,5 +28,8 @@ pub async fn workspace_list(
 
 /// The workspace of a name.
 pub async fn workspace_get(scope: &Scope, db: &Db, name: &str) -> Result<WorkspaceRow, AppError> {
-    Ok(workspace::named(scope, db, name).await?)
+    let Some(name) = PlainName::parse(name) else {
+        return Err(StoreError::not_found("workspace", name).into());
+    };
+    Ok(workspace::named(scope, db, name.as_str()).await?)
 }

@@ -118,7 +118,7 @@ async fn a_last_event_id_that_is_too_high_skips_no_event() {
     let asked = Api::start(&database, None, &NO_WORKER).await;
     asked.post("/v1/graphs", support_reply()).await.expect(201);
     let place = asked.post(RUNS, ticket()).await.expect(202).header("location").to_owned();
-    let claimed = u64::MAX.to_string();
+    let claimed = i64::MAX.to_string();
     let headers = [("last-event-id", claimed.as_str())];
     let early = asked.stream(Method::GET, &format!("{place}/events"), &headers, None).await;
     let _works = Api::start(&database, Some(Arc::new(friendly_lm())), &[]).await;
@@ -138,7 +138,7 @@ async fn a_client_receives_the_end_after_events_were_removed() {
     sqlx::raw_sql("delete from run_events").execute(&mut connection).await.unwrap();
     let end = events.last().unwrap();
     let longest = i64::MAX as u64;
-    for (seen, id) in [(0, 1), (5, 6), (longest - 1, longest), (u64::MAX, longest)] {
+    for (seen, id) in [(0, 1), (5, 6), (longest - 1, longest), (longest, longest)] {
         let end = Event { id, kind: end.kind.clone(), data: end.data.clone() };
         assert_eq!(follow(&api, &place, seen).await, [end]);
     }

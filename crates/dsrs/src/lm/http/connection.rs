@@ -15,8 +15,9 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The longest head of an answer.
-const LONGEST_HEAD: usize = 64 << 10;
+/// The longest head of an answer, and the most that a connection reads ahead. By default hyper reads up to
+/// 400 KiB ahead, for each of a thousand streams.
+pub(super) const LONGEST_HEAD: usize = 32 << 10;
 
 type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
 
@@ -31,7 +32,7 @@ impl Connection {
     /// A connection over a stream that has sent and received nothing.
     pub(super) async fn over(stream: TcpStream) -> hyper::Result<Self> {
         let mut builder = http1::Builder::new();
-        builder.max_header_size(LONGEST_HEAD);
+        builder.max_header_size(LONGEST_HEAD).max_buf_size(LONGEST_HEAD);
         let (sender, driver) = builder.handshake(TokioIo::new(stream)).await?;
         Ok(Self { sender, driver: Some(Box::new(driver)) })
     }

@@ -18,6 +18,7 @@ use rustls::ClientConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connect::{Route, connect_error};
+use super::connection::LONGEST_HEAD;
 use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read};
 
 /// Connections to one address.
@@ -52,6 +53,7 @@ impl SecureClient {
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits.idle_timeout)
             .pool_max_idle_per_host(connections)
+            .http1_max_buf_size(LONGEST_HEAD)
             .build(connector);
         Self {
             client,
