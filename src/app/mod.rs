@@ -147,7 +147,7 @@ impl App {
             cancel_on_disconnect: config.cancel_on_disconnect,
             event_buffers: EventBuffers::default(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
-            models: Arc::new(models),
+            models: Arc::new(models.with_run_budget(model::run_budget(&config.limits))),
             model_settings: config.models.clone(),
             tools: Arc::new(ToolSource::new(&config.tools)),
             limits: config.limits,

@@ -167,7 +167,7 @@ settings! {
     }
 
     /// Limits of requests and runs.
-    #[derive(Copy, PartialEq, Eq)]
+    #[derive(Copy, PartialEq)]
     pub struct Limits in "limits." {
         /// maximum number of open connections; further ones wait until one is closed
         connections: u32 = required(POSITIVE).default("10000").flag(Serve);
@@ -193,6 +193,12 @@ settings! {
         max_concurrent_lm_requests: Option<u32> = optional(POSITIVE).flag(Work);
         /// maximum number of concurrent LM requests of each run
         max_concurrent_lm_requests_per_run: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum number of LM requests of one run, retries included
+        run_lm_calls: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum number of input and output tokens of one run
+        run_tokens: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum cost of one run, in the currency of the prices of models
+        run_cost: Option<f64> = optional(PRICE).flag(Work);
     }
 
     /// Where uploads wait.

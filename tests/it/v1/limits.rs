@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::support::{Answer, Api, raw_request};
+use crate::support::{Answer, Api, raw_request, support_reply};
 
 const PARSE: &str = "/v1/parse";
 
@@ -76,4 +76,64 @@ async fn a_body_of_unknown_length_is_refused_as_soon_as_it_does_not_fit_in_memor
     let answer = request.body(reqwest::Body::wrap_stream(pieces)).send().await.unwrap();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     assert_no_body_memory(Answer { status, headers, text: answer.text().await.unwrap() });
+}
+
+/// The graph of the description, whose two nodes ask a model once each, with settings.
+async fn api_with_graph(settings: &[(&str, &str)]) -> Api {
+    let api = Api::with_settings(settings).await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    api
+}
+
+const TICKET: &str = r#"{"inputs": {"ticket": "Where is it?"}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_spent_its_requests_fails_with_the_setting_the_node_and_the_trace() {
+    let api = api_with_graph(&[("DSRS_LIMITS_RUN_LM_CALLS", "1")]).await;
+    let refused = api.post("/v1/graphs/support-reply/execute", TICKET).await.expect(422);
+    assert_eq!(refused.code(), "budget_spent");
+    let problem = refused.json();
+    assert_eq!(problem["node"], "reply");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("`limits.run_lm_calls` is spent: it is 1; 1 requests"), "{detail}");
+    let path = format!("/v1/runs/{}", problem["run_id"].as_str().unwrap());
+    let run = api.get(&path).await.expect(200).json();
+    assert_eq!(run["usage"]["lm_calls"], 1);
+    assert_eq!(run["nodes"]["triage"]["status"], "succeeded");
+    assert!(run["trace"]["spans"].as_array().unwrap().iter().any(|span| span["kind"] == "lm"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_two_requests_fits_a_budget_of_two() {
+    let settings = [("DSRS_LIMITS_RUN_LM_CALLS", "2"), ("DSRS_LIMITS_RUN_TOKENS", "100000")];
+    let api = api_with_graph(&settings).await;
+    for _ in 0..2 {
+        api.post("/v1/graphs/support-reply/execute", TICKET).await.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_may_cost_more_than_the_budget_is_not_sent() {
+    let cases = [
+        ("DSRS_LIMITS_RUN_TOKENS", "50", "`limits.run_tokens` is spent: it is 50; 0 requests"),
+        ("DSRS_LIMITS_RUN_COST", "1", "`limits.run_cost` cannot be enforced"),
+    ];
+    for (setting, limit, part) in cases {
+        let api = api_with_graph(&[(setting, limit)]).await;
+        let refused = api.post("/v1/graphs/support-reply/execute", TICKET).await.expect(422);
+        assert_eq!(refused.code(), "budget_spent");
+        assert!(refused.text.contains(part), "{}", refused.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_background_run_that_is_resumed_does_not_get_its_budget_again() {
+    let api = api_with_graph(&[("DSRS_LIMITS_RUN_LM_CALLS", "1")]).await;
+    let run = api.post("/v1/graphs/support-reply/runs", TICKET).await.expect(202).json();
+    let id = run["id"].as_str().unwrap().to_owned();
+    assert_eq!(api.ended(&id).await["error"]["code"], "budget_spent");
+    api.post(&format!("/v1/runs/{id}/resume"), "{}").await.expect(202);
+    let run = api.ended(&id).await;
+    assert_eq!(run["error"]["code"], "budget_spent");
+    assert_eq!(run["usage"]["lm_calls"], 1);
 }
