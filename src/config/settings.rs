@@ -189,6 +189,12 @@ settings! {
         run_timeout as "run_timeout_ms": Duration = required(MILLIS).default("300000").flag(Work);
         /// maximum number of concurrent executions
         max_concurrent_runs: u32 = required(POSITIVE).default("1024").flag(Work);
+        /// maximum number of concurrent executions of one workspace in one server
+        max_runs_per_workspace: Option<u32> = optional(POSITIVE).flag(Serve);
+        /// maximum number of queued background runs of one workspace; more are refused
+        max_queued_runs: u32 = required(POSITIVE).default("10000").flag(Serve);
+        /// maximum number of clients of one server that follow events
+        max_followers: u32 = required(POSITIVE).default("10000").flag(Serve);
         /// maximum number of concurrent LM requests of all runs; runs take turns
         max_concurrent_lm_requests: Option<u32> = optional(POSITIVE).flag(Work);
         /// maximum number of concurrent LM requests of each run

@@ -1,11 +1,17 @@
 //! Limits over all requests and runs, and the problems that they answer with.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dsrs::lm::{DeltaSink, Lm, LmError, LmReply, LmRequest, ScriptedLm};
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 
-use crate::support::{Answer, Api, raw_request, support_reply};
+use crate::support::{Answer, Api, friendly_lm, raw_request, support_reply, test_database};
 
 const PARSE: &str = "/v1/parse";
 
@@ -136,4 +142,77 @@ async fn a_background_run_that_is_resumed_does_not_get_its_budget_again() {
     let run = api.ended(&id).await;
     assert_eq!(run["error"]["code"], "budget_spent");
     assert_eq!(run["usage"]["lm_calls"], 1);
+}
+
+const RUNS: &str = "/v1/graphs/support-reply/runs";
+
+fn assert_busy(answer: Answer, setting: &str) {
+    let answer = answer.expect(429);
+    assert_eq!(answer.code(), "rate_limited");
+    assert_eq!(answer.header("retry-after"), "1");
+    assert!(answer.text.contains(setting), "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_refuses_another_background_run_until_one_has_left() {
+    let settings = [("DSRS_LIMITS_MAX_QUEUED_RUNS", "2"), ("DSRS_WORKER_ENABLED", "false")];
+    let api = api_with_graph(&settings).await;
+    let first = api.post(RUNS, TICKET).await.expect(202).header("location").to_owned();
+    api.post(RUNS, TICKET).await.expect(202);
+    assert_busy(api.post(RUNS, TICKET).await, "`limits.max_queued_runs`");
+    api.post(&format!("{first}/cancel"), "").await.expect(200);
+    api.post(RUNS, TICKET).await.expect(202);
+    assert_busy(api.post(&format!("{first}/resume"), "{}").await, "`limits.max_queued_runs`");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_follower_too_many_is_refused_until_another_has_left() {
+    let settings = [("DSRS_LIMITS_MAX_FOLLOWERS", "1"), ("DSRS_WORKER_ENABLED", "false")];
+    let api = api_with_graph(&settings).await;
+    let run = api.post(RUNS, TICKET).await.expect(202).header("location").to_owned();
+    let events = format!("{run}/events");
+    let follower = api.stream(Method::GET, &events, &[], None).await;
+    assert_busy(api.get(&events).await, "`limits.max_followers`");
+    // The events of a run that has ended come to an end.
+    api.post(&format!("{run}/cancel"), "").await.expect(200);
+    drop(follower);
+    api.until(&events, |answer| answer.status == 200).await;
+}
+
+/// Answers when it is allowed to.
+struct HeldLm {
+    turns: Arc<Semaphore>,
+    lm: ScriptedLm,
+}
+
+impl Lm for HeldLm {
+    fn complete<'a>(
+        &'a self,
+        request: &'a LmRequest,
+        deltas: DeltaSink<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<LmReply, LmError>> + Send + 'a>> {
+        Box::pin(async move {
+            let _turn = self.turns.acquire().await.unwrap();
+            self.lm.complete(request, deltas).await
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_with_as_many_executions_as_allowed_gets_no_other() {
+    let turns = Arc::new(Semaphore::new(0));
+    let settings = [("DSRS_LIMITS_MAX_RUNS_PER_WORKSPACE", "1")];
+    let lm = Arc::new(HeldLm { turns: turns.clone(), lm: friendly_lm() });
+    let api = Api::start(&test_database().await, Some(lm), &settings).await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let path = "/v1/graphs/support-reply/execute";
+    // The stream begins when the run has its permit.
+    let first = api.stream(Method::POST, path, &[], Some(TICKET.to_owned())).await;
+    assert_busy(api.post(path, TICKET).await, "`limits.max_runs_per_workspace`");
+    turns.add_permits(1);
+    assert_eq!(first.rest().await.last().unwrap().kind, "run.completed");
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    while api.post(path, TICKET).await.status != 200 {
+        assert!(tokio::time::Instant::now() < deadline, "the permit is not passed on");
+    }
 }
