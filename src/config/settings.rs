@@ -15,9 +15,9 @@ use super::reader::SettingReader;
 use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
-    ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, HTTP_URL, LEASE, LIST, MILLIS, OUTPUT_KIB,
-    PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED, STALENESS, SWITCH,
-    TEMPERATURE, TEXT, TOP_P,
+    ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENUM_VALUES, HTTP_URL, LEASE, LIST,
+    MILLIS, NODES, OUTPUT_KIB, PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED,
+    STALENESS, SWITCH, TEMPERATURE, TEXT, TOP_P, TYPES,
 };
 
 settings! {
@@ -177,6 +177,18 @@ settings! {
         body_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
         /// memory for the bodies of all requests in progress, together; more are refused
         body_memory: usize = required(BYTES).default("256MiB").flag(Serve);
+        /// maximum number of nodes of a graph, up to 5000
+        graph_nodes: u32 = required(NODES).default("5000").flag(Serve);
+        /// maximum number of edges of a graph, up to 50000
+        graph_edges: u32 = required(EDGES).default("50000").flag(Serve);
+        /// maximum number of types that a graph defines, up to 1000
+        graph_types: u32 = required(TYPES).default("1000").flag(Serve);
+        /// maximum size of a graph as JSON without spaces
+        graph_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
+        /// maximum number of values of an enum in a graph, up to 100000
+        enum_values: u32 = required(ENUM_VALUES).default("10000").flag(Serve);
+        /// maximum size of one text in a graph
+        text_bytes: usize = required(BYTES).default("1MiB").flag(Serve);
         /// maximum size of the body of a batch
         batch_bytes: usize = required(BYTES).default("256MiB").flag(Work);
         /// maximum number of items of a batch

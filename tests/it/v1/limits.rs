@@ -216,3 +216,48 @@ async fn a_workspace_with_as_many_executions_as_allowed_gets_no_other() {
         assert!(tokio::time::Instant::now() < deadline, "the permit is not passed on");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_is_too_large_in_a_graph_is_refused_with_its_setting() {
+    let settings = [
+        ("DSRS_LIMITS_GRAPH_NODES", "1"),
+        ("DSRS_LIMITS_GRAPH_EDGES", "2"),
+        ("DSRS_LIMITS_GRAPH_TYPES", "1"),
+        ("DSRS_LIMITS_GRAPH_BYTES", "100"),
+        ("DSRS_LIMITS_ENUM_VALUES", "1"),
+        ("DSRS_LIMITS_TEXT_BYTES", "30"),
+    ];
+    let api = Api::with_settings(&settings).await;
+    let mut graph = support_reply();
+    graph["types"]["Other"] = json!({"enum": ["a"]});
+    let validate = api.post("/v1/graphs/validate", &graph).await;
+    let refused = api.post("/v1/graphs", graph).await.expect(422);
+    assert_eq!(refused.code(), "invalid_graph");
+    let expected = [
+        " too_large",
+        "/nodes too_large",
+        "/edges too_large",
+        "/types too_large",
+        "/types/Mood/enum too_large",
+        "/nodes/triage/signature too_large",
+    ];
+    assert_eq!(refused.errors(), expected);
+    let named =
+        ["graph_bytes", "graph_nodes", "graph_edges", "graph_types", "enum_values", "text_bytes"];
+    for setting in named {
+        assert!(refused.text.contains(&format!("`limits.{setting}`")), "{}", refused.text);
+    }
+    assert!(validate.text.contains("`limits.graph_nodes`"), "{}", validate.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_does_not_make_a_graph_too_large() {
+    let api = api_with_graph(&[("DSRS_LIMITS_GRAPH_NODES", "2")]).await;
+    let node = json!({"strategy": "predict", "signature": "ticket -> more"});
+    let edit = json!({"edits": [
+        {"op": "add_node", "name": "third", "node": node},
+        {"op": "connect", "from": "input.ticket", "to": "third.ticket"}
+    ]});
+    let refused = api.patch("/v1/graphs/support-reply", edit).await.expect(422);
+    assert_eq!(refused.errors(), ["/nodes too_large"]);
+}
