@@ -7,6 +7,7 @@ mod audit;
 mod background;
 mod batch;
 mod body_memory;
+mod capacity;
 mod clock;
 mod compute;
 mod dataset;
@@ -52,6 +53,7 @@ use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, StoreError};
 use crate::tool::ToolSource;
+use capacity::{Followers, WorkspaceRuns};
 use event::buffer::EventBuffers;
 use item_upload::CheckRoom;
 use job::active::ActiveWork;
@@ -65,6 +67,7 @@ pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
 pub(crate) use batch::attempt::Batches;
 pub(crate) use body_memory::{BodyMemory, BodyPermit};
+pub(crate) use capacity::FollowerPermit;
 pub(crate) use clock::timestamp;
 pub(crate) use compute::{ComputePool, compute_blocking};
 pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
@@ -130,6 +133,9 @@ pub struct App {
     pub(crate) cancel_on_disconnect: bool,
     event_buffers: EventBuffers,
     run_slots: Arc<Semaphore>,
+    workspace_runs: Arc<WorkspaceRuns>,
+    /// The followers of events.
+    pub(crate) followers: Followers,
     programs: Programs,
     /// The threads for what callers make the server compute.
     compute: ComputePool,
@@ -156,7 +162,9 @@ impl App {
             cancel_on_disconnect: config.cancel_on_disconnect,
             event_buffers: EventBuffers::default(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
-            models: Arc::new(models),
+            workspace_runs: WorkspaceRuns::new(config.limits.max_runs_per_workspace),
+            followers: Followers::new(config.limits.max_followers),
+            models: Arc::new(models.with_run_budget(model::run_budget(&config.limits))),
             model_settings: config.models.clone(),
             tools: Arc::new(ToolSource::new(&config.tools)),
             limits: config.limits,

@@ -15,9 +15,9 @@ use super::reader::SettingReader;
 use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
-    ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, HTTP_URL, LEASE, LIST, MILLIS, OUTPUT_KIB,
-    PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED, STALENESS, SWITCH,
-    TEMPERATURE, TEXT, TOP_P,
+    ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENUM_VALUES, HTTP_URL, LEASE, LIST,
+    MILLIS, NODES, OUTPUT_KIB, PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED,
+    STALENESS, SWITCH, TEMPERATURE, TEXT, TOP_P, TYPES,
 };
 
 settings! {
@@ -167,7 +167,7 @@ settings! {
     }
 
     /// Limits of requests and runs.
-    #[derive(Copy, PartialEq, Eq)]
+    #[derive(Copy, PartialEq)]
     pub struct Limits in "limits." {
         /// maximum number of open connections; further ones wait until one is closed
         connections: u32 = required(POSITIVE).default("10000").flag(Serve);
@@ -177,6 +177,18 @@ settings! {
         body_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
         /// memory for the bodies of all requests in progress, together; more are refused
         body_memory: usize = required(BYTES).default("256MiB").flag(Serve);
+        /// maximum number of nodes of a graph, up to 5000
+        graph_nodes: u32 = required(NODES).default("5000").flag(Serve);
+        /// maximum number of edges of a graph, up to 50000
+        graph_edges: u32 = required(EDGES).default("50000").flag(Serve);
+        /// maximum number of types that a graph defines, up to 1000
+        graph_types: u32 = required(TYPES).default("1000").flag(Serve);
+        /// maximum size of a graph as JSON without spaces
+        graph_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
+        /// maximum number of values of an enum in a graph, up to 100000
+        enum_values: u32 = required(ENUM_VALUES).default("10000").flag(Serve);
+        /// maximum size of one text in a graph
+        text_bytes: usize = required(BYTES).default("1MiB").flag(Serve);
         /// maximum size of the body of a batch
         batch_bytes: usize = required(BYTES).default("256MiB").flag(Work);
         /// maximum number of items of a batch
@@ -189,10 +201,22 @@ settings! {
         run_timeout as "run_timeout_ms": Duration = required(MILLIS).default("300000").flag(Work);
         /// maximum number of concurrent executions
         max_concurrent_runs: u32 = required(POSITIVE).default("1024").flag(Work);
+        /// maximum number of concurrent executions of one workspace in one server
+        max_runs_per_workspace: Option<u32> = optional(POSITIVE).flag(Serve);
+        /// maximum number of queued background runs of one workspace; more are refused
+        max_queued_runs: u32 = required(POSITIVE).default("10000").flag(Serve);
+        /// maximum number of clients of one server that follow events
+        max_followers: u32 = required(POSITIVE).default("10000").flag(Serve);
         /// maximum number of concurrent LM requests of all runs; runs take turns
         max_concurrent_lm_requests: Option<u32> = optional(POSITIVE).flag(Work);
         /// maximum number of concurrent LM requests of each run
         max_concurrent_lm_requests_per_run: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum number of LM requests of one run, retries included
+        run_lm_calls: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum number of input and output tokens of one run
+        run_tokens: Option<u32> = optional(POSITIVE).flag(Work);
+        /// maximum cost of one run, in the currency of the prices of models
+        run_cost: Option<f64> = optional(PRICE).flag(Work);
     }
 
     /// Where uploads wait.

@@ -35,6 +35,10 @@ pub(super) const HTTP_URL: ValueType<Url> = value(Kind::Url, http_url);
 pub(super) const DATABASE_URL: ValueType<SecretString> = value(Kind::Url, database_url);
 pub(super) const SWITCH: ValueType<bool> = value(Kind::Switch, switch);
 pub(super) const POSITIVE: ValueType<u32> = value(Kind::Count, positive);
+pub(super) const NODES: ValueType<u32> = value(Kind::Count, nodes);
+pub(super) const EDGES: ValueType<u32> = value(Kind::Count, edges);
+pub(super) const TYPES: ValueType<u32> = value(Kind::Count, types);
+pub(super) const ENUM_VALUES: ValueType<u32> = value(Kind::Count, enum_values);
 pub(super) const OUTPUT_KIB: ValueType<usize> = value(Kind::Count, output_kib);
 pub(super) const SEED: ValueType<i64> = value(Kind::Count, seed);
 pub(super) const TEMPERATURE: ValueType<f64> = value(Kind::Number, temperature);
@@ -85,6 +89,30 @@ fn switch(text: &str) -> Result<bool, Expected> {
 fn positive(text: &str) -> Result<u32, Expected> {
     let refusal = || format!("expected a whole number from 1 to {}", u32::MAX);
     text.parse().ok().filter(|&n| n > 0).ok_or_else(refusal)
+}
+
+fn nodes(text: &str) -> Result<u32, Expected> {
+    up_to(text, dsrs::graph::MAX_NODES)
+}
+
+fn edges(text: &str) -> Result<u32, Expected> {
+    up_to(text, dsrs::graph::MAX_EDGES)
+}
+
+fn types(text: &str) -> Result<u32, Expected> {
+    up_to(text, dsrs::types::DEFINITION_LIMIT)
+}
+
+fn enum_values(text: &str) -> Result<u32, Expected> {
+    up_to(text, 100_000)
+}
+
+/// A count that may lower a bound of the engine and not raise it.
+fn up_to(text: &str, most: usize) -> Result<u32, Expected> {
+    let refusal =
+        || format!("expected a whole number from 1 to {most}, which bounds the time of a check");
+    let fits = |count: &u32| *count > 0 && *count as usize <= most;
+    text.parse().ok().filter(fits).ok_or_else(refusal)
 }
 
 fn seed(text: &str) -> Result<i64, Expected> {

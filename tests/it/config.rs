@@ -593,3 +593,10 @@ fn settings_admit_hosts_and_origins() {
     let wrong = [("DSRS_HTTP_ALLOWED_HOSTS", "http://a"), ("DSRS_HTTP_ALLOWED_ORIGINS", "null,*")];
     assert_eq!(load(&wrong, &[]).map(|_| ()).unwrap_err().len(), 3);
 }
+
+#[test]
+fn a_limit_of_graphs_above_the_bound_of_the_engine_is_refused() {
+    let found = problems(load(&[("DSRS_LIMITS_GRAPH_NODES", "5001")], &[]));
+    let expected = "limits.graph_nodes = \"5001\" (environment variable DSRS_LIMITS_GRAPH_NODES): expected a whole number from 1 to 5000, which bounds the time of a check";
+    assert_eq!(found, [expected]);
+}

@@ -54,6 +54,7 @@ const APP: &[&str] = &[
     "model",
     "spool",
     "body_memory",
+    "capacity",
     "row_file",
     "item_upload",
     "event",

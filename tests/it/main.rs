@@ -7,6 +7,7 @@ mod config;
 mod cross_origin;
 mod floors;
 mod hosts;
+mod limits_page;
 mod malformed;
 mod openapi;
 mod pg;

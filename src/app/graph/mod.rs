@@ -1,6 +1,8 @@
 //! Graphs: created, changed, read, deleted. A change holds the lock of the graph from the first read
 //! to the commit. May know `program` and `state`; may not know runs.
 
+mod size;
+
 use std::sync::Arc;
 
 use dsrs::graph::{
@@ -23,6 +25,8 @@ use crate::store::graph_edit::{self, ExpectedVersion, LockedGraph};
 use crate::store::graph_version::{self, GraphVersionRow, NewGraphVersion};
 use crate::store::state::NewState;
 use crate::store::{ListQuery, Page, Scope};
+
+use size::check_size;
 
 /// The current format of stored definitions.
 const FORMAT: i32 = 1;
@@ -64,6 +68,7 @@ impl App {
         scope: &Scope,
         document: &ParsedJson,
     ) -> Result<Program, AppError> {
+        check_size(&self.limits, &document.payload)?;
         let build = |env: &dyn BuildEnv| Program::from_document(&document.payload, env);
         let references = document_references(&document.payload);
         let checked = self.build_new(scope, None, references, build).await?;
@@ -81,6 +86,7 @@ impl App {
     ) -> Result<Program, AppError> {
         let name = head.name.as_str();
         let ParsedJson { payload, duplicates } = document;
+        check_size(&self.limits, payload)?;
         let payload_named = named(payload, name);
         let build = |env: &dyn BuildEnv| Program::from_document(&payload_named, env);
         let references = document_references(payload);
@@ -168,6 +174,7 @@ impl App {
         let edited = self.build_new(scope, root, references, edit).await?.map_err(invalid);
         let edited = merge_faults(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
+        check_size(&self.limits, program.document())?;
         self.graph_next(scope, locked, &program, &edited.renamed).await
     }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::{
-    ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, EmbeddingModel, Embeddings, Gate,
-    GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model,
-    Models, OpenAi, OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache,
+    Budget, ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, EmbeddingModel, Embeddings,
+    Gate, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model,
+    Models, OpenAi, OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache, RunBudget,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
@@ -44,6 +44,17 @@ pub fn engine_models(settings: &ModelTable, limits: &Limits) -> Result<Models, M
         (limits.max_concurrent_lm_requests, limits.max_concurrent_lm_requests_per_run);
     let models = Models::new(models, default.map(Arc::from)).with_embedding(embedding);
     Ok(models.limited(all, per_run))
+}
+
+/// The budget of each run, if there is one.
+pub(crate) fn run_budget(limits: &Limits) -> Option<RunBudget> {
+    let budget = Budget {
+        lm_calls: limits.run_lm_calls.map(u64::from),
+        tokens: limits.run_tokens.map(u64::from),
+        cost: limits.run_cost,
+        seconds: None,
+    };
+    (budget != Budget::default()).then_some(RunBudget { budget, prefix: "limits.run_" })
 }
 
 fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError> {

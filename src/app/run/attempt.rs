@@ -125,6 +125,7 @@ impl JobAttempt {
     ) -> Result<AttemptEnd<RunResult>, AppError> {
         let LoadedRun { earlier, program, inputs, deadline } = work;
         let mut scope = RunScope::new(self.app.models.clone(), deadline);
+        scope.count_spent(earlier.spent());
         scope.cancelled = guard.cancellation();
         let _running = self.app.metrics.run_started();
         let ended = earlier.ended_nodes(&program);

@@ -29,11 +29,25 @@ impl App {
     ) -> Result<RunRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
+        self.check_queue(scope).await?;
         let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
         let (job, answer) = (job.to_json(), answer.build(&run));
         background_run::accept(scope, &self.db, &run, &job, answer.as_ref()).await?;
         Ok(run)
+    }
+
+    /// Checks that the queue of a workspace has space. Concurrent starts may exceed the limit by their
+    /// number.
+    pub(crate) async fn check_queue(&self, scope: &Scope) -> Result<(), AppError> {
+        let limit = self.limits.max_queued_runs;
+        if !job::is_queue_full(scope, &self.db, background_run::JOB, limit).await? {
+            return Ok(());
+        }
+        Err(AppError::TooBusy(format!(
+            "{limit} background runs of this workspace are queued, which is the limit \
+             (`limits.max_queued_runs`); try again later"
+        )))
     }
 
     /// One run. If it has not ended, with its progress so far.

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::app::capacity::WorkspaceRunPermit;
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
 use crate::app::event::buffer::{EventBuffer, OpenEventBuffer};
@@ -161,6 +162,7 @@ impl App {
         let stopping = || AppError::Unavailable("the server is stopping".to_owned());
         let work = self.shutdown.begin_work().ok_or_else(stopping)?;
         let slot = self.run_slot()?;
+        let workspace_slot = self.workspace_runs.permit(scope.workspace)?;
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let limit = self.limits.run_timeout;
         let timeout = request.timeout.map_or(limit, |requested| requested.min(limit));
@@ -185,7 +187,7 @@ impl App {
             with_trace: request.trace,
             request_id: request.request_id,
             work,
-            _slot: slot,
+            _slots: (slot, workspace_slot),
             _place: request.place,
             guard,
         };
@@ -210,7 +212,9 @@ impl App {
     fn run_slot(&self) -> Result<OwnedSemaphorePermit, AppError> {
         self.run_slots.clone().try_acquire_owned().map_err(|_| {
             let limit = self.limits.max_concurrent_runs;
-            AppError::TooBusy(format!("{limit} runs are in progress, which is the limit"))
+            AppError::TooBusy(format!(
+                "{limit} runs are in progress, which is the limit (`limits.max_concurrent_runs`)"
+            ))
         })
     }
 }
@@ -256,7 +260,7 @@ struct Run {
     with_trace: bool,
     request_id: Arc<str>,
     work: WorkGuard,
-    _slot: OwnedSemaphorePermit,
+    _slots: (OwnedSemaphorePermit, Option<WorkspaceRunPermit>),
     _place: Option<Arc<RunPlace>>,
     guard: ActiveGuard,
 }

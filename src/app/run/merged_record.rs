@@ -75,6 +75,13 @@ impl UnfinishedRun {
         i64::try_from(self.ended.len()).unwrap_or(i64::MAX)
     }
 
+    /// What earlier attempts spent.
+    pub(crate) fn spent(&self) -> Usage {
+        let mut spent = read_usage(&self.run.usage);
+        self.ended.iter().for_each(|row| spent += read_usage(&row.usage));
+        spent
+    }
+
     /// The same without the cost and the trace of nodes that `added` includes.
     pub(crate) fn without_cost_of(mut self, added: &AttemptOutput) -> Self {
         let own = |row: &&mut NodeRow| added.nodes.contains_key(row.node.as_str());

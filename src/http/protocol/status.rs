@@ -90,6 +90,8 @@ pub enum ProblemCode {
     RewardFailed,
     /// More examples of an evaluation failed than it allows.
     TooManyErrors,
+    /// The budget of a run is spent.
+    BudgetSpent,
     /// A value that a node received is outside the range of its type.
     InvalidValue,
     /// The idempotency key was used with another body.
@@ -153,6 +155,7 @@ impl ProblemCode {
         Self::OptimizationFailed,
         Self::RewardFailed,
         Self::TooManyErrors,
+        Self::BudgetSpent,
         Self::InvalidValue,
         Self::IdempotencyKeyReused,
         Self::RateLimited,
@@ -240,6 +243,7 @@ impl ProblemCode {
             }
             Self::RewardFailed => unprocessable("reward_failed", "No attempt could be judged"),
             Self::TooManyErrors => unprocessable("too_many_errors", "Too many examples failed"),
+            Self::BudgetSpent => unprocessable("budget_spent", "The budget of the run is spent"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),
             Self::IdempotencyKeyReused => {
                 unprocessable("idempotency_key_reused", "The key belongs to another request")

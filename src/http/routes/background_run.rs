@@ -41,7 +41,7 @@ impl JobResource for BackgroundRuns {
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
+        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch", "rate_limited",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
@@ -84,7 +84,8 @@ pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, Ap
         headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
-        "run_finished", "run_unfinished", "idempotency_key_reused", "idempotency_in_progress"])))
+        "run_finished", "run_unfinished", "rate_limited", "idempotency_key_reused",
+        "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_resume(Path(id): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/runs/{}/resume", id.escape_debug());

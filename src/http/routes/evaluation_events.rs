@@ -10,7 +10,7 @@ use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
 use uuid::Uuid;
 
-use crate::app::{App, Evaluations};
+use crate::app::{App, Evaluations, FollowerPermit};
 use crate::http::protocol::answer;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
@@ -35,12 +35,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
     responses((status = 200, description = "The events", body = EvaluationEvents,
         content_type = "text/event-stream")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+        ("x-problems" = json!(["not_found", "rate_limited"])))
 )]
 pub(crate) async fn evaluation_events(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
+    let permit = app.followers.permit()?;
     let first = app.job_get::<Evaluations>(&scope, id).await?;
-    Ok(sse::respond(changes(EvaluationFollower { app, scope, id, first: Some(first), sent: None })))
+    let first = Some(first);
+    let follower = EvaluationFollower { app, scope, id, first, sent: None, _permit: permit };
+    Ok(sse::respond(changes(follower)))
 }
 
 /// A client that follows an evaluation.
@@ -52,6 +55,7 @@ struct EvaluationFollower {
     first: Option<EvaluationRow>,
     /// The state of the last event; no event follows the end.
     sent: Option<(RunStatus, EvaluationTotals)>,
+    _permit: FollowerPermit,
 }
 
 fn changes(follower: EvaluationFollower) -> impl Stream<Item = Result<Event, Infallible>> + Send {

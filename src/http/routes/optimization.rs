@@ -234,7 +234,7 @@ pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Respon
         content_type = "text/event-stream"),
         (status = 204, description = "The optimization has ended and the client has received its last event")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+        ("x-problems" = json!(["not_found", "rate_limited"])))
 )]
 pub(crate) async fn optimization_events(
     _: NoQuery,
@@ -243,7 +243,8 @@ pub(crate) async fn optimization_events(
 ) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
     let seen = sse::last_event_id(&headers)?;
-    Ok(run_events::followed(app.optimization_follow(&scope, id, seen).await?, ended))
+    let permit = app.followers.permit()?;
+    Ok(run_events::followed(app.optimization_follow(&scope, id, seen).await?, permit, ended))
 }
 
 /// The last event of an optimization, from its record.

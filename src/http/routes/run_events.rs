@@ -12,8 +12,8 @@ use http_body_util::BodyExt;
 use serde::Serialize;
 
 use crate::app::{
-    App, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable, StreamItem,
-    StreamedExecution, spawn_named,
+    App, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable, FollowerPermit,
+    StreamItem, StreamedExecution, spawn_named,
 };
 use crate::http::protocol::answer;
 use crate::http::protocol::caller::Caller;
@@ -53,7 +53,7 @@ enum StreamStart {
 pub(crate) async fn execute(app: Arc<App>, caller: Caller, request: StreamRequest) -> Response {
     let starting = spawn_named("the start of a streamed execution", start(app, caller, request));
     match starting.await.ok().flatten() {
-        Some(StreamStart::Streaming(events)) => respond(events, run_ended),
+        Some(StreamStart::Streaming(events)) => respond(events, None, run_ended),
         Some(StreamStart::Answered(response)) => response,
         None => ApiProblem::new(ProblemCode::Internal, "the execution broke off").into_response(),
     }
@@ -162,24 +162,27 @@ fn json_text(view: &impl Serialize) -> String {
 /// Answers a stream of events. `ended` renders the record of what has ended.
 pub(crate) fn respond<R: Followable + 'static>(
     events: EventStream<R>,
+    permit: Option<FollowerPermit>,
     ended: fn(&R) -> (EventKind, String),
 ) -> Response {
-    sse::respond(rendered(events, ended))
+    sse::respond(rendered(events, permit, ended))
 }
 
 /// Answers the events of what is followed; `None` if none are left.
 pub(crate) fn followed<R: Followable + 'static>(
     events: Option<EventStream<R>>,
+    permit: FollowerPermit,
     ended: fn(&R) -> (EventKind, String),
 ) -> Response {
-    events.map_or_else(answer::no_content, |events| respond(events, ended))
+    events.map_or_else(answer::no_content, |events| respond(events, Some(permit), ended))
 }
 
 fn rendered<R: Followable>(
     events: EventStream<R>,
+    permit: Option<FollowerPermit>,
     ended: fn(&R) -> (EventKind, String),
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send {
-    stream::unfold(events, move |mut events| async move {
+    stream::unfold((events, permit), move |(mut events, permit)| async move {
         let event = match events.next().await? {
             StreamItem::Event(event) => sse::event(event.id, event.kind.as_str(), &event.data),
             StreamItem::Gap(from, to) => sse::event(to, "gap", &json_text(&GapView { from, to })),
@@ -188,7 +191,7 @@ fn rendered<R: Followable>(
                 sse::event(id, kind.as_str(), &data)
             }
         };
-        Some((Ok(event), events))
+        Some((Ok(event), (events, permit)))
     })
 }
 
@@ -208,7 +211,7 @@ fn rendered<R: Followable>(
         content_type = "text/event-stream"),
         (status = 204, description = "The run has ended, and its last event was read")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+        ("x-problems" = json!(["not_found", "rate_limited"])))
 )]
 pub(crate) async fn run_events(
     _: NoQuery,
@@ -217,7 +220,8 @@ pub(crate) async fn run_events(
 ) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
     let seen = sse::last_event_id(&headers)?;
-    Ok(followed(app.run_follow(&scope, id, seen).await?, run_ended))
+    let permit = app.followers.permit()?;
+    Ok(followed(app.run_follow(&scope, id, seen).await?, permit, run_ended))
 }
 
 /// The last event of a run, from its record.

@@ -51,6 +51,24 @@ async fn insert(
     Ok(())
 }
 
+/// Whether this many jobs of a type are claimable in a workspace, or more.
+pub async fn is_queue_full(
+    scope: &Scope,
+    db: &Db,
+    kind: JobType,
+    limit: u32,
+) -> Result<bool, StoreError> {
+    let full = sqlx::query_scalar!(
+        r#"select exists (select from jobs where workspace_id = $1 and kind = $2
+                          and holder is null and not waiting
+                          offset $3) as "full!""#,
+        scope.workspace,
+        kind.as_str(),
+        i64::from(limit) - 1
+    );
+    Ok(full.fetch_one(&mut *db.scoped(scope).await?).await?)
+}
+
 /// Makes a job claimable again, or parks it, within a transaction that has locked it.
 pub(in crate::store) async fn set_parked(
     connection: &mut PgConnection,

@@ -223,6 +223,17 @@ impl BudgetAccount {
 }
 
 impl Budget {
+    /// A limit as text, for errors.
+    pub(super) fn limit_text(&self, limit: BudgetLimit) -> String {
+        let found = match limit {
+            BudgetLimit::LmCalls => self.lm_calls.map(|limit| limit.to_string()),
+            BudgetLimit::Tokens => self.tokens.map(|limit| limit.to_string()),
+            BudgetLimit::Cost => self.cost.map(|limit| limit.to_string()),
+            BudgetLimit::Seconds => self.seconds.map(|limit| limit.to_string()),
+        };
+        found.unwrap_or_default()
+    }
+
     /// The limit that a usage exceeds.
     fn exceeded(&self, usage: &Usage) -> Option<BudgetLimit> {
         // Sums of prices have rounding errors.

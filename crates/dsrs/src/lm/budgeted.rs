@@ -8,10 +8,10 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::Instant;
 
+use super::payment::{Payment, bound_answer, refused, request_of};
 use super::{
-    BudgetAccount, BudgetLimit, CacheLookup, Chat, DecodingConstraint, DeltaSink, Embedder,
-    EmbeddingModel, Embeddings, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message,
-    Model, Prefix, Prices, ReplyCache, RequestKey, Usage, Vectors,
+    BudgetAccount, CacheLookup, DeltaSink, Embedder, EmbeddingModel, Embeddings, Lm, LmError,
+    LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage, Vectors,
 };
 
 /// Bytes of replies in memory.
@@ -19,12 +19,6 @@ const MEMORY_BYTES: u64 = 64 << 20;
 
 /// Longer than any optimization.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
-
-/// The longest answer in tokens, where the budget needs a bound and the request has none.
-const LONGEST_ANSWER: u32 = 4096;
-
-/// Tokens that a provider may add to each message, and to each tool call in it.
-const PER_MESSAGE: u64 = 16;
 
 /// A request that was paid, with its reply.
 #[derive(Clone, Debug)]
@@ -97,12 +91,7 @@ impl BudgetedReplies {
     /// The request with a limit of its answer, if the budget needs one and the request has none.
     #[must_use]
     pub fn bound_answer(&self, request: &LmRequest) -> Option<LmRequest> {
-        let is_open = self.account.limits_answers() && request.params.max_tokens.is_none();
-        is_open.then(|| {
-            let mut bounded = request.clone();
-            bounded.params.max_tokens = Some(LONGEST_ANSWER);
-            bounded
-        })
+        bound_answer(&self.account, request)
     }
 
     /// The recorded reply to a request. Waits for a request of the same key in flight.
@@ -126,8 +115,8 @@ impl BudgetedReplies {
     /// An LM for one request, which is paid from the budget each time it is sent.
     #[must_use]
     pub fn lm<'a>(&'a self, model: &'a Model, key: RequestKey) -> BudgetedLm<'a> {
-        let payment =
-            Payment { replies: self, alias: &model.alias, prices: model.prices.as_ref(), key };
+        let payment = Payment::of(&self.account, model);
+        let payment = RecordedPayment { replies: self, payment, key };
         BudgetedLm { payment, lm: &*model.lm, permitted_at: OnceLock::new() }
     }
 
@@ -154,16 +143,15 @@ impl BudgetedReplies {
     }
 }
 
-/// One request, and what its budget needs to know of its model.
+/// One request, and where its reply is recorded.
 #[derive(Clone, Copy)]
-struct Payment<'a> {
+struct RecordedPayment<'a> {
     replies: &'a BudgetedReplies,
-    alias: &'a str,
-    prices: Option<&'a Prices>,
+    payment: Payment<'a>,
     key: RequestKey,
 }
 
-impl Payment<'_> {
+impl RecordedPayment<'_> {
     /// Waits for the budget, sends the request, settles its cost and records its reply.
     async fn pay(
         &self,
@@ -171,57 +159,17 @@ impl Payment<'_> {
         on_permit: impl FnOnce() + Send,
         reply: BoxFuture<'_, Result<LmReply, LmError>>,
     ) -> Result<LmReply, LmError> {
-        let worst = self.worst(request)?;
-        let permit = self.replies.account.acquire(worst).await.map_err(spent)?;
-        on_permit();
-        let reply = reply.await;
-        let usage = match &reply {
-            Ok(reply) => self.price(reply, &worst),
-            Err(error) if is_free(error) => Usage { lm_calls: 1, ..Usage::default() },
-            Err(_) => worst,
-        };
-        permit.settle(usage);
+        let (reply, usage) = self.payment.pay(request, on_permit, reply).await?;
         let recorded = RecordedReply { key: self.key, reply: reply.as_ref().ok().cloned(), usage };
         let stored = self.replies.store.record(recorded).await;
         stored.map_err(|error| self.replies.recording_failed(error))?;
         reply
     }
-
-    /// The highest possible cost of a request. A text has at most as many tokens as bytes.
-    fn worst(&self, request: &LmRequest) -> Result<Usage, LmError> {
-        let account = &self.replies.account;
-        let mut worst = Usage { lm_calls: 1, ..Usage::default() };
-        if !account.limits_answers() {
-            return Ok(worst);
-        }
-        let tools = request.tools.as_ref().map_or(0, |tools| tools.json().len());
-        let constraint = match &request.constraint {
-            Some(DecodingConstraint::Gbnf(grammar)) => grammar.len(),
-            Some(DecodingConstraint::JsonSchema { schema, .. }) => schema.get().len(),
-            None => 0,
-        };
-        let messages = request.chat.messages().map(most_tokens).sum::<u64>();
-        worst.input_tokens = messages + (tools + constraint) as u64;
-        worst.output_tokens = u64::from(request.params.max_tokens.unwrap_or(LONGEST_ANSWER));
-        if account.budget().cost.is_some() {
-            let prices = self.prices.ok_or_else(|| unpriced(self.alias))?;
-            worst.cost = Some(prices.cost(&worst));
-        }
-        Ok(worst)
-    }
-
-    /// The cost of a reply. A provider that reports no tokens may have used the most possible.
-    fn price(&self, reply: &LmReply, worst: &Usage) -> Usage {
-        let is_reported = reply.usage.input_tokens + reply.usage.output_tokens > 0;
-        let usage = if is_reported { reply.usage } else { *worst };
-        let cost = self.prices.map(|prices| prices.cost(&usage)).or(reply.usage.cost);
-        Usage { lm_calls: 1, cost, ..usage }
-    }
 }
 
 /// An LM for one request, which is paid from a budget each time it is sent.
 pub struct BudgetedLm<'a> {
-    payment: Payment<'a>,
+    payment: RecordedPayment<'a>,
     lm: &'a dyn Lm,
     permitted_at: OnceLock<Instant>,
 }
@@ -265,7 +213,9 @@ impl BudgetedEmbedder<'_> {
             CacheLookup::Miss(slot) => slot,
         };
         let reply = async { packed(self.model, &self.model.embedder.embed(texts).await?) };
-        let payment = Payment { replies: self.replies, alias, prices: prices.as_ref(), key };
+        let payment =
+            Payment { account: &self.replies.account, alias, prices: prices.as_ref(), prefix: "" };
+        let payment = RecordedPayment { replies: self.replies, payment, key };
         let reply = payment.pay(&request, || (), reply.boxed()).await?;
         slot.fill(&reply);
         unpacked(&reply, texts.len())
@@ -282,13 +232,6 @@ impl Embedder for BudgetedEmbedder<'_> {
         }
         .boxed()
     }
-}
-
-/// Texts for an embedding model as a request without output tokens.
-fn request_of(texts: &[Arc<str>]) -> LmRequest {
-    let turns = texts.iter().cloned().map(Message::user).collect();
-    let params = LmParams { max_tokens: Some(0), ..LmParams::default() };
-    LmRequest::new(Chat { prefix: Prefix::of([]), turns }, params)
 }
 
 fn packed(model: &EmbeddingModel, embeddings: &Embeddings) -> Result<LmReply, LmError> {
@@ -312,48 +255,12 @@ fn misfit(model: &str) -> LmError {
     refused(LmErrorKind::Malformed, message)
 }
 
-/// The most tokens that a message may have.
-fn most_tokens(message: &Message) -> u64 {
-    let calls = message
-        .tool_calls
-        .iter()
-        .map(|call| (call.id.len() + call.name.len() + call.arguments.len()) as u64 + PER_MESSAGE);
-    let result_of = message.tool_call_id.as_ref().map_or(0, |id| id.len());
-    (message.content.len() + result_of) as u64 + PER_MESSAGE + calls.sum::<u64>()
-}
-
-/// Whether a failed request certainly cost no tokens: the provider reported the failure before it
-/// answered, or was not reached.
-const fn is_free(error: &LmError) -> bool {
-    use LmErrorKind::{
-        Connection, ConstraintRefused, ContextOverflow, Provider, RateLimited, Refused,
-    };
-    matches!(
-        error.kind,
-        Connection | ConstraintRefused | ContextOverflow | Provider | RateLimited | Refused
-    )
-}
-
-fn spent(limit: BudgetLimit) -> LmError {
-    refused(LmErrorKind::Budget, format!("the budget of `{limit}` is spent"))
-}
-
-fn unpriced(alias: &str) -> LmError {
-    let message = format!(
-        "the model `{alias}` has no prices, so a budget of `cost` cannot be enforced; configure \
-         its prices, or limit `tokens` instead"
-    );
-    refused(LmErrorKind::Budget, message)
-}
-
-const fn refused(kind: LmErrorKind, message: String) -> LmError {
-    LmError { kind, message, status: None, retry_after: None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{Budget, Chat, LmParams, Prefix, ScriptedLm, ToolCall};
+    use crate::lm::{
+        Budget, Chat, DecodingConstraint, LmParams, Message, Prefix, ScriptedLm, ToolCall,
+    };
 
     #[test]
     fn every_part_of_a_request_counts_as_input() {
@@ -367,7 +274,7 @@ mod tests {
         let chat = Chat { prefix: Prefix::of([]), turns };
         let constraint = Some(DecodingConstraint::Gbnf(long));
         let request = LmRequest { constraint, ..LmRequest::new(chat, LmParams::default()) };
-        let payment = replies.lm(&model, RequestKey::of(&request)).payment;
+        let payment = replies.lm(&model, RequestKey::of(&request)).payment.payment;
         assert!(payment.worst(&request).unwrap().input_tokens > 30_000);
     }
 }

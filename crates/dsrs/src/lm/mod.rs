@@ -17,6 +17,7 @@ mod models;
 #[cfg(feature = "genai")]
 mod native;
 mod openai;
+mod payment;
 mod reply_payload;
 mod reply_value;
 pub mod retry;
@@ -47,6 +48,7 @@ pub use native::{Native, NativeConfig, Protocol};
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };
+pub use payment::{PaidEmbedder, PaidLm, RunAccount, RunBudget};
 pub use scripted::{ScriptedAnswer, ScriptedLm, sections};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 pub use vectors::Vectors;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{ConstrainedDecoding, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, Usage};
+use super::{
+    ConstrainedDecoding, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, RunBudget, Usage,
+};
 
 /// A model that answers.
 #[derive(Clone)]
@@ -120,6 +122,7 @@ pub struct Models {
     default: Option<Arc<str>>,
     gate: Option<Gate>,
     per_run: Option<u32>,
+    run_budget: Option<RunBudget>,
 }
 
 impl Models {
@@ -152,6 +155,18 @@ impl Models {
     #[must_use]
     pub fn limited(self, all: Option<u32>, per_run: Option<u32>) -> Self {
         Self { gate: all.map(Gate::of), per_run, ..self }
+    }
+
+    /// The same models with a budget of each run.
+    #[must_use]
+    pub fn with_run_budget(self, run_budget: Option<RunBudget>) -> Self {
+        Self { run_budget, ..self }
+    }
+
+    /// The budget of each run, if there is one.
+    #[must_use]
+    pub const fn run_budget(&self) -> Option<&RunBudget> {
+        self.run_budget.as_ref()
     }
 
     /// The limit of all models together, if there is one.

@@ -203,7 +203,8 @@ impl Evaluator {
         let reached = account.and_then(|account| account.reached());
         match (&error.kind, reached) {
             (PredictErrorKind::Budget, Some(limit)) => Err(EarlyStop::BudgetSpent(limit)),
-            (PredictErrorKind::Budget, None) => {
+            // Without a budget of the work, that of the run is spent: a result of the program.
+            (PredictErrorKind::Budget, None) if self.budgeted.is_some() => {
                 Err(EarlyStop::Failed(error.message.as_str().into()))
             }
             (PredictErrorKind::Timeout, Some(limit @ crate::lm::BudgetLimit::Seconds)) => {

@@ -13,7 +13,7 @@ use super::event::{RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::CallTally;
 use super::trace::{SpanId, Trace};
-use crate::lm::{BudgetedReplies, Lane, LmError, LmErrorKind, Models};
+use crate::lm::{BudgetedReplies, Lane, LmError, LmErrorKind, Models, RunAccount, Usage};
 use crate::predict::LmOverrides;
 
 /// State shared by all calls of one run.
@@ -33,6 +33,8 @@ pub struct RunScope {
     /// The budget that pays for its LM requests, with the replies recorded so far. Without one,
     /// requests are not counted.
     pub budgeted: Option<Arc<BudgetedReplies>>,
+    /// The budget of the run itself, which pays if there is no other.
+    pub budget: Option<RunAccount>,
     /// Whether a request was not sent because the budget does not cover it. The result of the run
     /// then says nothing about the program.
     pub out_of_budget: AtomicBool,
@@ -61,6 +63,7 @@ impl RunScope {
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
         let (listener, budgeted, variation) = (None, None, None);
+        let budget = models.run_budget().map(|budget| budget.open(Usage::default()));
         let [out_of_budget, starved, long_work] = [false; 3].map(AtomicBool::new);
         Self {
             models,
@@ -70,6 +73,7 @@ impl RunScope {
             lane,
             listener,
             budgeted,
+            budget,
             out_of_budget,
             starved,
             long_work,
@@ -82,6 +86,11 @@ impl RunScope {
     pub(crate) async fn begin_long_work(&self) {
         self.long_work.store(true, Ordering::Relaxed);
         tokio::task::yield_now().await;
+    }
+
+    /// Counts what earlier attempts of the run spent. Before the run starts.
+    pub fn count_spent(&mut self, spent: Usage) {
+        self.budget = self.models.run_budget().map(|budget| budget.open(spent));
     }
 }
 

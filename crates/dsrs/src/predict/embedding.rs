@@ -74,7 +74,10 @@ async fn ask(ctx: &Ctx, model: &EmbeddingModel, texts: &[Arc<str>]) -> Result<Em
         },
     };
     let Some(budgeted) = &ctx.run.budgeted else {
-        return retry::embed(&*model.embedder, texts, &policy).await;
+        return match &ctx.run.budget {
+            None => retry::embed(&*model.embedder, texts, &policy).await,
+            Some(account) => retry::embed(&account.embedder(model), texts, &policy).await,
+        };
     };
     let made = retry::embed(&budgeted.embedder(model), texts, &policy).await;
     if made.as_ref().is_err_and(LmError::is_unpaid) {

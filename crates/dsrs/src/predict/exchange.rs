@@ -82,7 +82,14 @@ impl<'c> Exchange<'c> {
     /// The reply to a request: a recorded one, or a new one.
     pub(super) async fn ask(&mut self, request: &LmRequest) -> Result<LmReply, LmError> {
         match &self.ctx.run.budgeted {
-            None => self.ask_of(self.model.lm.as_ref(), request).await,
+            None => match &self.ctx.run.budget {
+                None => self.ask_of(self.model.lm.as_ref(), request).await,
+                Some(account) => {
+                    let bounded = account.bound_answer(request);
+                    let lm = account.lm(self.model);
+                    self.ask_of(&lm, bounded.as_ref().unwrap_or(request)).await
+                }
+            },
             Some(budgeted) => {
                 let bounded = budgeted.bound_answer(request);
                 let bought = self.buy(budgeted, bounded.as_ref().unwrap_or(request)).await;
