@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use crate::app::task::{run_blocking, spawn_named_on};
 
 /// Computations outside of futures, at a time.
-static BLOCKING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(processors()));
+static BLOCKING: LazyLock<Arc<Semaphore>> =
+    LazyLock::new(|| Arc::new(Semaphore::new(processors())));
 
 /// One thread for each processor, which the system shares with all other threads. Cheap to clone.
 /// Dropping the last one does not wait for computations.
@@ -94,11 +95,16 @@ pub(crate) async fn compute_blocking<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    let _turn = BLOCKING.acquire().await.ok()?;
+    let turn = BLOCKING.clone().acquire_owned().await.ok()?;
     let cancelled = CancellationToken::new();
     let limit = TimeLimit::new(Instant::now() + time, &cancelled);
     let _cancelled = cancelled.drop_guard();
-    run_blocking(move || limit.apply(work)).await
+    let work = move || {
+        // The thread computes on for a moment after the caller has left.
+        let _turn = turn;
+        limit.apply(work)
+    };
+    run_blocking(work).await
 }
 
 fn processors() -> usize {

@@ -102,7 +102,9 @@ impl<'a> KeyAdministration<'a> {
     ) -> Result<Self, AppError> {
         let own = &caller.scope;
         let found = match named {
-            Some(name) if caller.is_operator() => workspace::named(own, db, name).await?,
+            Some(name) if caller.is_operator() => {
+                crate::app::workspace::workspace_get(own, db, name).await?
+            }
             _ => workspace::get(own, db).await?,
         };
         if named.is_some_and(|name| name != found.name) {

@@ -33,6 +33,9 @@ pub(super) struct ConnectionLimits {
     pub(super) write_time: Duration,
 }
 
+/// The most that a connection reads ahead, and the longest head of a request.
+const READ_BUFFER: usize = 128 << 10;
+
 /// How long to wait if the system has no resources for another connection.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
@@ -46,7 +49,7 @@ pub(super) async fn serve(
     stop: CancellationToken,
 ) {
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(limits.head_time);
+    server.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_buf_size(READ_BUFFER);
     let places = Arc::new(Semaphore::new(limits.count));
     let router = TowerToHyperService::new(router);
     let open = TaskTracker::new();

@@ -186,10 +186,11 @@ impl Counts {
     /// Begins a new window and a new day.
     fn turn(&mut self, now: DateTime<Utc>) {
         let (minute, day) = (now.timestamp() / WINDOW, now.timestamp() / DAY);
-        if minute != self.minute {
+        // The clock is estimated: a small step back begins no new window.
+        if minute > self.minute || minute < self.minute - 1 {
             (self.minute, self.requests, self.runs) = (minute, Count::default(), Count::default());
         }
-        if day != self.day {
+        if day > self.day || day < self.day - 1 {
             (self.day, self.spent) = (day, Spending::default());
         }
     }

@@ -25,6 +25,9 @@ pub use counts::{QuotaRefusal, QuotaStatus, Start};
 /// How often counts are exchanged.
 const EXCHANGE: Duration = Duration::from_secs(1);
 
+/// The pause after a sum of what is spent that failed.
+const FAILED_SUM_PAUSE: Duration = Duration::from_secs(10);
+
 /// What is spent is read again after this many times the time of the reading, and not before the next exchange.
 const SPENDING_SHARE: u32 = 20;
 
@@ -134,8 +137,10 @@ impl Quotas {
             sleep(EXCHANGE).await;
             for quota in self.active() {
                 if let Err(error) = self.exchange(&quota).await {
-                    tracing::warn!(cause = error.cause(), "cannot exchange the counts of keys");
-                    break;
+                    tracing::warn!(cause = error.cause(), "cannot exchange the counts of a key");
+                    if matches!(error, StoreError::Unavailable { .. }) {
+                        break;
+                    }
                 }
             }
         }
@@ -166,6 +171,8 @@ impl Quotas {
             return Ok(());
         }
         let begun = Instant::now();
+        // A sum that fails is not repeated at once: the counts of other keys wait for it.
+        quota.state().spending_due = begun + FAILED_SUM_PAUSE;
         let spent = key_count::spent(&quota.scope, &self.db).await?;
         let mut state = quota.state();
         state.counts.set_spent(spent, others.now);

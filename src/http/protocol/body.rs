@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, header};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::value::{ParsedJson, parse_json};
@@ -179,21 +179,23 @@ async fn read_bytes(
     limit: usize,
     permit: &mut BodyPermit,
 ) -> Result<Result<Bytes, AppError>, ApiProblem> {
-    let mut parts = Vec::with_capacity(1);
-    let mut size = 0;
+    let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let data = frame.map_err(|error| broken_off(&error))?.into_data().unwrap_or_default();
         if let Err(full) = permit.grow(data.len()) {
             return Ok(Err(full));
         }
-        size += data.len();
-        parts.push(data);
-        if size > limit {
+        if whole.is_empty() && data.len() <= limit && body.is_end_stream() {
+            return Ok(Ok(data));
+        }
+        // A piece is a part of a read buffer: as long as it exists, the whole buffer stays in memory.
+        whole.extend_from_slice(&data);
+        if whole.len() > limit {
             drain(body).await;
             break;
         }
     }
-    Ok(Ok(if parts.len() == 1 { parts.remove(0) } else { parts.concat().into() }))
+    Ok(Ok(whole.freeze()))
 }
 
 /// The problem of a body that was interrupted.

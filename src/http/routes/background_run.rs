@@ -115,7 +115,7 @@ fn resumed(outcome: &ResumeOutcome) -> Response {
     request_body(content = SignalBody, example = json!(crate::http::routes::examples::signal())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
-    extensions(("x-scope" = json!("execute")),
+    extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
         ("x-problems" = json!(["not_found", "invalid_input", "run_finished",
         "run_unfinished", "node_not_waiting", "idempotency_key_reused",
         "idempotency_in_progress"])))
