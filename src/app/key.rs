@@ -12,7 +12,7 @@ use crate::app::access::{Identity, digest_of};
 use crate::app::clock::now;
 use crate::store::key::{self, KeyLimits, KeyRow, NewKey};
 use crate::store::key_scope::KeyScopes;
-use crate::store::{Db, ListQuery, Page, Scope, workspace};
+use crate::store::{Db, ListQuery, Page, Scope, StoreError, workspace};
 
 /// What every key begins with, so that scanners of secrets recognize one.
 const MARK: &str = "dsrs_";
@@ -103,7 +103,9 @@ impl<'a> KeyAdministration<'a> {
         let own = &caller.scope;
         let found = match named {
             Some(name) if caller.is_operator() => {
-                crate::app::workspace::workspace_get(own, db, name).await?
+                let plain = PlainName::parse(name);
+                let plain = plain.ok_or_else(|| StoreError::not_found("workspace", name))?;
+                workspace::named(own, db, plain.as_str()).await?
             }
             _ => workspace::get(own, db).await?,
         };

@@ -81,7 +81,13 @@ async fn failure_of(
     for (name, value) in &headers {
         sent = sent.header(*name, value);
     }
-    let sent = sent.body(body.unwrap_or_default()).send().await;
+    let sent = sent.body(body.unwrap_or_default());
+    let again = sent.try_clone().unwrap();
+    let sent = match sent.send().await {
+        // The server may close an idle connection at the moment at which the client uses it.
+        Err(_) => again.send().await,
+        answered => answered,
+    };
     let failure =
         |what: &str| Some(format!("{method} {path:.300} {headers:.300?} {shown}: {what}"));
     let answer = match sent {
