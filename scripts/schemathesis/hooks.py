@@ -36,6 +36,8 @@ EXCEPTIONS = [
     (r".*", r".*/(fractions|split)", r"invalid_value"),
     # A correction is for one of `runs`.
     (r"POST /v1/datasets/.*/from-runs", r"/(corrections|runs)(/.*)?", r"(invalid_value|unknown_field|missing_field|wrong_type)"),
+    # A key ends in the future.
+    (r"POST /v1/keys", r"/expires_at", r"invalid_value"),
     # The limit of concurrency is a setting.
     (r".*", r"/concurrency", r"invalid_value"),
     # Paths of predictors, fields of demos and the size of vectors depend on the graph.

@@ -88,8 +88,8 @@ fn query_form(name: &str) -> Option<ParameterForm> {
         "since" | "until" => json!({"type": "string", "format": "date-time"}),
         "failed" | "dedupe" => json!({"type": "boolean"}),
         "split" => json!({"type": "string", "pattern": SPLIT}),
-        "graph" | "workspace" | "actor" | "kind" => text(),
-        "description" => json!({"type": "string", "pattern": "^[^\\x00]*$"}),
+        "graph" | "workspace" => text(),
+        "description" | "actor" | "kind" => json!({"type": "string", "pattern": "^[^\\x00]*$"}),
         "inputs" | "expected" => json!({
             "type": "array", "minItems": 1, "uniqueItems": true,
             "items": {"type": "string", "pattern": COLUMN}
