@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result, Token};
+use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result, Token, Type};
 
 /// The side of a signature that a field belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) fn emitted(field: &Field, flatten: bool) -> Result<TokenStream> {
             "format" => format(attribute)?,
             "check" | "assert" => constraint(name, attribute)?,
             "strict" => quote!(#[facet(dsrs::strict)]),
-            "default" => default(attribute)?,
+            "default" => default(attribute, &field.ty)?,
             _ => continue,
         });
     }
@@ -125,12 +125,13 @@ fn constraint(kind: &Ident, attribute: &Attribute) -> Result<TokenStream> {
     Ok(quote!(#[facet(dsrs::#kind(#arguments))]))
 }
 
-fn default(attribute: &Attribute) -> Result<TokenStream> {
+fn default(attribute: &Attribute, ty: &Type) -> Result<TokenStream> {
     match &attribute.meta {
         Meta::Path(_) => Ok(quote!(#[facet(default)])),
         Meta::NameValue(pair) => {
             let value = &pair.value;
-            Ok(quote!(#[facet(default = #value)]))
+            // Facet would infer the type from the value alone: `vec![1]` is no `Vec<i64>` to it.
+            Ok(quote!(#[facet(default = { let value: #ty = #value; value })]))
         }
         Meta::List(list) => {
             Err(syn::Error::new_spanned(list, "write #[default] or #[default = value]"))

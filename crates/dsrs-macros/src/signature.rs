@@ -1,8 +1,8 @@
 //! `derive(Signature)`: the input and output structs, the trait, and a shape for the marker itself.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote};
-use syn::{DeriveInput, Error, Generics, Meta, Result, parse_quote};
+use quote::{format_ident, quote};
+use syn::{DeriveInput, Error, Generics, Result, parse_quote};
 
 use crate::attributes::{Side, docs, find, side, text};
 use crate::check;
@@ -78,7 +78,6 @@ fn implementation(
         Some(attribute) => text(attribute)?.value(),
         None => docs(&input.attrs),
     };
-    let defaults = defaults(inputs);
     let generics = bounded(&input.generics);
     let (implementing, arguments, clause) = generics.split_for_impl();
     let (input_ty, output_ty) = (inputs.ty(&input.generics), outputs.ty(&input.generics));
@@ -89,31 +88,6 @@ fn implementation(
 
             fn instructions() -> &'static str {
                 #instructions
-            }
-
-            #defaults
-        }
-    })
-}
-
-/// The defaults of inputs as data. Without any, the method of the trait is used.
-fn defaults(inputs: &EmittedStruct<'_>) -> Option<TokenStream> {
-    let mut each = Vec::new();
-    for (field, _) in &inputs.fields {
-        let Some(attribute) = find(&field.attrs, "default") else { continue };
-        let (ty, name) = (&field.ty, field.ident.as_ref().map(ToString::to_string));
-        let value = match &attribute.meta {
-            Meta::NameValue(pair) => pair.value.to_token_stream(),
-            _ => quote!(::core::default::Default::default()),
-        };
-        each.push(quote! {
-            (#name, { let value: #ty = #value; ::dsrs::reflect::to_payload(&value) })
-        });
-    }
-    (!each.is_empty()).then(|| {
-        quote! {
-            fn defaults() -> ::std::vec::Vec<::dsrs::signature::FieldDefault> {
-                ::std::vec![#(#each),*]
             }
         }
     })

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use facet::{ConstTypeId, Facet, Shape};
 
 use super::tool_dispatcher::ToolDispatcher;
-use super::typed_demo::{TypedDemo, admit_typed};
-use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor, state};
+use super::typed_demo::{TypedDemo, admit_typed, check_typed};
+use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
 use crate::signature::{Signature, SignatureSchema};
@@ -141,6 +141,13 @@ impl<S: Signature> Predict<S> {
         Self(UnsafeCell::new(PredictCell { predictor, signature }))
     }
 
+    /// The same predictor with the names of the tools that an agent around it offers.
+    pub(crate) fn with_tool_names(self, names: Arc<[Arc<str>]>) -> Self {
+        let PredictCell { predictor, signature } = self.0.into_inner();
+        let predictor = predictor.with_tool_names(names);
+        Self(UnsafeCell::new(PredictCell { predictor, signature }))
+    }
+
     /// Replaces the whole state, or nothing if it does not fit. [`PredictCell::dump_state`] returns
     /// it.
     ///
@@ -191,28 +198,10 @@ impl<S: Signature> PredictCell<S> {
     /// The demos as Rust values.
     ///
     /// # Errors
-    /// None for a loaded state: loading has converted its demos already.
+    /// Every demo that leaves out an output: a Rust value has all of them. [`Self::dump_state`] has
+    /// such demos as data.
     pub fn demos(&self) -> Result<Vec<TypedDemo<S>>, Problems> {
-        self.typed_demos(&self.predictor.state().demos, &At::Root.key("demos"))
-    }
-
-    /// The demos as Rust values, without inputs that only the schema has.
-    fn typed_demos(
-        &self,
-        demos: &[state::Demo],
-        at: &At<'_>,
-    ) -> Result<Vec<TypedDemo<S>>, Problems> {
-        let own = SignatureSchema::of::<S>();
-        if own.inputs.len() == self.predictor.schema().inputs.len() {
-            return admit_typed::<S>(demos, at);
-        }
-        let mut demos = demos.to_vec();
-        let added =
-            |name: &str| own.input(name).is_none() && self.predictor.schema().input(name).is_some();
-        for demo in &mut demos {
-            demo.input.retain(|name, _| !added(name));
-        }
-        admit_typed::<S>(&demos, at)
+        admit_typed::<S>(&self.predictor.state().demos, &At::Root.key("demos"))
     }
 }
 
@@ -225,12 +214,14 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
         self.predictor.state()
     }
 
+    fn tools(&self) -> &[Arc<str>] {
+        self.predictor.tools()
+    }
+
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
-        // A value may fit the schema's type but not Rust's, such as 300 for a `u8`.
-        let typed = self.typed_demos(&state.demos, &at.key("demos"));
         let mut loaded = self.predictor.clone();
-        let fits = loaded.load_state(state, at);
-        fits.and(typed.map(drop))?;
+        loaded.load_state(state, at)?;
+        check_typed::<S>(&loaded.state().demos, &at.key("demos"))?;
         self.predictor = loaded;
         Ok(())
     }

@@ -46,6 +46,11 @@ pub trait DynPredictor: Send + Sync {
         self.state().instruction.as_deref().unwrap_or(&self.schema().instructions)
     }
 
+    /// The names of the tools that the LM may call, those of an agent around it included.
+    fn tools(&self) -> &[Arc<str>] {
+        &[]
+    }
+
     /// Replaces the whole state, or nothing. Every demo value is checked against the schema first.
     ///
     /// # Errors

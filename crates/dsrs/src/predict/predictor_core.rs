@@ -23,16 +23,20 @@ pub(super) struct PredictorCore {
     /// The demos that each call chooses from. `None` if all demos are in the prefix.
     pub(super) pool: Option<Arc<DemoPool>>,
     pub(super) tools: Option<Arc<PredictorTools>>,
+    /// The names of the tools that the LM may call, those of an agent around it included.
+    pub(super) tool_names: Arc<[Arc<str>]>,
 }
 
 impl PredictorCore {
     pub(super) fn new(schema: Arc<SignatureSchema>, path: Arc<str>) -> Self {
         let plan = ChatPlan::new(schema);
         let prefix = plan.prefix(&plan.schema().instructions, []);
-        Self { plan, path, state: PredictState::default(), prefix, pool: None, tools: None }
+        let (state, tool_names) = (PredictState::default(), Arc::default());
+        Self { plan, path, state, prefix, pool: None, tools: None, tool_names }
     }
 
     pub(super) fn set_tools(&mut self, tools: ToolDispatcher) {
+        self.tool_names = tools.names();
         self.tools = (!tools.is_empty()).then(|| Arc::new(PredictorTools::of(tools)));
     }
 

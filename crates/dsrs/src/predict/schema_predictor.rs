@@ -33,6 +33,12 @@ impl SchemaPredictor {
         self
     }
 
+    /// The same predictor with the names of the tools that an agent around it offers.
+    pub(crate) fn with_tool_names(mut self, names: Arc<[Arc<str>]>) -> Self {
+        self.core.tool_names = names;
+        self
+    }
+
     /// Its path within its node.
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
@@ -85,6 +91,10 @@ impl DynPredictor for SchemaPredictor {
 
     fn state(&self) -> &PredictState {
         &self.core.state
+    }
+
+    fn tools(&self) -> &[Arc<str>] {
+        &self.core.tool_names
     }
 
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {

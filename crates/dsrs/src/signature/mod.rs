@@ -19,5 +19,5 @@ pub use read::{SignatureDraft, read_signature};
 pub use reflection::added_outputs;
 pub(crate) use reflection::from_types;
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};
-pub use typed::{Augmentation, Augmented, Data, FieldDefault, Signature};
+pub use typed::{Augmentation, Augmented, Data, Signature};
 pub use write::{field_to_payload, signature_to_payload, signature_to_schemas};

@@ -9,15 +9,11 @@ use facet::Facet;
 
 use super::SignatureSchema;
 use crate::reflect::ReflectError;
-use crate::value::Payload;
 
 /// An owned Rust type with a Facet shape, which can appear in a prompt.
 pub trait Data: for<'a> Facet<'a> + Send + Sync + 'static {}
 
 impl<T: for<'a> Facet<'a> + Send + Sync + 'static> Data for T {}
-
-/// The default of an input: the name of the field, and the value or the error of its conversion.
-pub type FieldDefault = (&'static str, Result<Payload, ReflectError>);
 
 /// The contract of one prompt as a type. Derive it:
 ///
@@ -52,12 +48,6 @@ pub trait Signature: Send + Sync + 'static {
     #[must_use]
     fn instructions() -> &'static str {
         ""
-    }
-
-    /// The defaults of inputs.
-    #[must_use]
-    fn defaults() -> Vec<FieldDefault> {
-        Vec::new()
     }
 
     /// The schema without the outputs of augmentations, `None` if there are none. If the signature
@@ -116,10 +106,6 @@ impl<S: Signature, A: Augmentation> Signature for Augmented<S, A> {
 
     fn instructions() -> &'static str {
         S::instructions()
-    }
-
-    fn defaults() -> Vec<FieldDefault> {
-        S::defaults()
     }
 
     fn unaugmented() -> Result<Option<Arc<SignatureSchema>>, ReflectError> {

@@ -234,8 +234,9 @@ impl<S: Signature> ReActBuilder<S> {
             }
         };
         let action = prompt::action(&base, self.toolbox.specs());
+        let tools = self.toolbox.names();
         Ok(ReAct {
-            action: Predict::over(action.into(), ACTION),
+            action: Predict::over(action.into(), ACTION).with_tool_names(tools),
             extract: ChainOfThought { predict: Predict::over(extract.into(), EXTRACT) },
             agent: Agent::new(self.toolbox, self.limits),
         })
