@@ -131,7 +131,7 @@ fn defaults(module: &dyn DynModule) -> Vec<String> {
 }
 
 #[test]
-fn defaults_of_generated_flattened_and_plain_structs_are_kept() {
+fn hosted_modules_have_the_defaults_of_generated_flattened_and_plain_structs() {
     let shop = HostedModule::new(Shop::default(), "").unwrap();
     assert_eq!(defaults(&shop), ["item none", "count 3", r#"currency "EUR""#, "tone null"]);
     let desk = HostedModule::new(Desk::default(), "").unwrap();

@@ -94,9 +94,9 @@ fn tickets() -> Vec<Ticket> {
 fn shown(projection: &Projection) -> Vec<String> {
     let nothing = ProgramGraph::new(projection.graph.name(), std::sync::Arc::default()).unwrap();
     let lines = graph_diff(&nothing, &projection.graph).text;
-    let kept =
+    let shown =
         lines.lines().filter(|line| !line.starts_with("+ type") && !line.starts_with("+ node"));
-    kept.map(str::to_owned).collect()
+    shown.map(str::to_owned).collect()
 }
 
 #[tokio::test]
