@@ -242,7 +242,7 @@ impl Ctx {
             }
             _ => (PredictErrorKind::Lm, error.message.clone()),
         };
-        PredictError { source: Some(Box::new(error)), ..PredictError::new(kind, message) }
+        PredictError { source: Some(Arc::new(error)), ..PredictError::new(kind, message) }
     }
 
     /// Sends an event to the listener of the run.

@@ -1,5 +1,7 @@
 //! Why a prediction failed, with what a client needs to see: predictor, field and raw text.
+//! `author_error` converts the errors of an author's own code.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +9,26 @@ use crate::coerce::ParseReport;
 use crate::lm::{LmError, LmErrorKind};
 
 /// A prediction that failed.
+///
+/// In a module, `?` converts texts and the common errors of an author's own code, and
+/// [`OrFail`](super::OrFail) any other; the error is kept as the source:
+///
+/// ```
+/// use std::error::Error;
+/// use dsrs::predict::{PredictError, PredictErrorKind};
+///
+/// fn count(text: &str) -> Result<i64, PredictError> {
+///     if text.is_empty() {
+///         return Err("there is nothing to count".into());
+///     }
+///     Ok(text.parse::<i64>()?)
+/// }
+///
+/// assert_eq!(count("").unwrap_err().message, "there is nothing to count");
+/// let error = count("many").unwrap_err();
+/// assert_eq!(error.kind, PredictErrorKind::Module);
+/// assert!(error.source().unwrap().is::<std::num::ParseIntError>());
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct PredictError {
@@ -18,7 +40,7 @@ pub struct PredictError {
     pub predictor: Option<Arc<str>>,
     /// The underlying error.
     #[source]
-    pub source: Option<Box<LmError>>,
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 /// Kinds of failure of a prediction.
@@ -82,6 +104,8 @@ pub enum PredictErrorKind {
     Missing,
     /// The budget of the run is spent.
     Budget,
+    /// A typed module failed by its author's own code.
+    Module,
 }
 
 impl PredictErrorKind {
@@ -125,6 +149,7 @@ impl PredictErrorKind {
             Self::Program => "program_failed",
             Self::Sandbox => "sandbox_failed",
             Self::Budget => "budget_spent",
+            Self::Module => "module_failed",
         }
     }
 }
@@ -147,10 +172,16 @@ impl PredictError {
         Self { kind, message: message.into(), predictor: None, source: None }
     }
 
+    /// The error of the LM client, if that is the underlying error.
+    #[must_use]
+    pub fn lm_error(&self) -> Option<&LmError> {
+        self.source.as_deref()?.downcast_ref()
+    }
+
     /// Whether the conversation exceeds the context window of the model.
     #[must_use]
     pub fn is_context_overflow(&self) -> bool {
-        self.source.as_ref().is_some_and(|error| error.kind == LmErrorKind::ContextOverflow)
+        self.lm_error().is_some_and(|error| error.kind == LmErrorKind::ContextOverflow)
     }
 
     /// The same error with a predictor, unless it has one.
