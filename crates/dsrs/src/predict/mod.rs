@@ -44,7 +44,7 @@ pub use predictor::DynPredictor;
 pub use recorded::{RecordedSpan, Recording};
 pub use schema_predictor::SchemaPredictor;
 pub use state::{Demo, LmOverrides, NearestDemos, PredictState};
-pub use tally::{CallTally, CallTotals};
+pub use tally::{CallTally, CallTotals, PredictionCheck};
 pub use tool::{Tool, ToolError};
 pub(crate) use tool_dispatcher::{ToolDispatcher, is_tool_name};
 pub use trace::{CheckOutcome, Span, SpanId, SpanKind, SpanStatus, Trace};
