@@ -2,6 +2,7 @@
 //! `author_error` converts the errors of an author's own code.
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +30,7 @@ use crate::lm::{LmError, LmErrorKind};
 /// assert_eq!(error.kind, PredictErrorKind::Module);
 /// assert!(error.source().unwrap().is::<std::num::ParseIntError>());
 /// ```
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+#[derive(Clone, Debug)]
 pub struct PredictError {
     /// What kind of failure.
     pub kind: PredictErrorKind,
@@ -39,8 +39,20 @@ pub struct PredictError {
     /// The predictor's path within its node. `None` if no predictor was involved.
     pub predictor: Option<Arc<str>>,
     /// The underlying error.
-    #[source]
     pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl fmt::Display for PredictError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+// Written out: a derived source would be the `Arc`, in which nobody finds the error.
+impl Error for PredictError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|error| error as &(dyn Error + 'static))
+    }
 }
 
 /// Kinds of failure of a prediction.
