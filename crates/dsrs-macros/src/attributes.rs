@@ -1,9 +1,10 @@
 //! Reads and checks the attributes of a field, and writes them as Facet attributes.
 
+use crate::default::facet_default;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result, Token, Type};
+use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result, Token};
 
 /// The side of a signature that a field belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,8 @@ pub(crate) fn emitted(field: &Field, flatten: bool) -> Result<TokenStream> {
             "format" => format(attribute)?,
             "check" | "assert" => constraint(name, attribute)?,
             "strict" => quote!(#[facet(dsrs::strict)]),
-            "default" => default(attribute, &field.ty)?,
+            "default" => facet_default(attribute, field)?,
+            "serde" => quote!(#attribute),
             _ => continue,
         });
     }
@@ -123,20 +125,6 @@ fn constraint(kind: &Ident, attribute: &Attribute) -> Result<TokenStream> {
         None => quote!(#expression),
     };
     Ok(quote!(#[facet(dsrs::#kind(#arguments))]))
-}
-
-fn default(attribute: &Attribute, ty: &Type) -> Result<TokenStream> {
-    match &attribute.meta {
-        Meta::Path(_) => Ok(quote!(#[facet(default)])),
-        Meta::NameValue(pair) => {
-            let value = &pair.value;
-            // Facet would infer the type from the value alone: `vec![1]` is no `Vec<i64>` to it.
-            Ok(quote!(#[facet(default = { let value: #ty = #value; value })]))
-        }
-        Meta::List(list) => {
-            Err(syn::Error::new_spanned(list, "write #[default] or #[default = value]"))
-        }
-    }
 }
 
 /// The text of `#[name = "…"]` or `#[name("…")]`.

@@ -4,6 +4,8 @@
 mod attributes;
 mod augmentation;
 mod check;
+mod default;
+mod derives;
 mod emit;
 mod mention;
 mod module;
@@ -15,12 +17,29 @@ use syn::{DeriveInput, parse_macro_input};
 /// Makes a signature of a struct: see `dsrs::signature::Signature`.
 ///
 /// Every field is `#[input]` or `#[output]`; doc comments are the instructions and descriptions.
-/// `#[input(flatten)]` and `#[output(flatten)]` replace the field by the fields of its struct. Further attributes of a field: `#[alias = "…"]`, `#[format("json" | "yaml" | "text")]`,
+/// `#[input(flatten)]` and `#[output(flatten)]` replace the field by the fields of its struct. Further
+/// attributes of a field: `#[alias = "…"]`, `#[format("json" | "yaml" | "text")]`,
 /// `#[check("expression", label = "…")]`, `#[assert("expression", label = "…")]`, `#[strict]`,
-/// `#[default]` or `#[default = value]`. `#[instruction = "…"]` on the struct replaces its docs.
+/// `#[default]`, `#[default = value]` or `#[default(value)]`, and those of serde.
+///
+/// `#[instruction = "…"]` on the struct replaces its docs. `#[signature(derive(PartialEq))]` derives more
+/// for the structs of inputs and outputs; `input(derive(…))` and `output(derive(…))` do for one of them.
 #[proc_macro_derive(
     Signature,
-    attributes(input, output, flatten, alias, format, check, assert, strict, default, instruction)
+    attributes(
+        input,
+        output,
+        flatten,
+        alias,
+        format,
+        check,
+        assert,
+        strict,
+        default,
+        instruction,
+        signature,
+        serde
+    )
 )]
 pub fn signature(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -30,10 +49,11 @@ pub fn signature(input: TokenStream) -> TokenStream {
 /// Makes an augmentation of a struct: see `dsrs::signature::Augmentation`.
 ///
 /// For `struct Reasoning { reasoning: String }` it generates `WithReasoning<O>`, which has the fields
-/// of both; `#[augment(output, prepend)]` puts the added ones first, `append` last.
+/// of both; `#[augment(output, prepend)]` puts the added ones first, `append` last, and
+/// `derive(PartialEq)` in it derives more for the wrapper.
 #[proc_macro_derive(
     Augmentation,
-    attributes(augment, alias, format, check, assert, strict, default)
+    attributes(augment, alias, format, check, assert, strict, default, serde)
 )]
 pub fn augmentation(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -6,7 +6,9 @@ use syn::{DeriveInput, Error, Generics, Result, parse_quote};
 
 use crate::attributes::{Side, docs, find, side, text};
 use crate::check;
-use crate::emit::EmittedStruct;
+use crate::default::DefaultValue;
+use crate::derives::SignatureDerives;
+use crate::emit::{EmittedStruct, bare};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (inputs, outputs) = sides(input)?;
@@ -24,12 +26,15 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
 fn sides(input: &DeriveInput) -> Result<(EmittedStruct<'_>, EmittedStruct<'_>)> {
     let fields = check::named_fields(input, "a signature")?;
-    let of = |name: &str, what: &str| EmittedStruct {
+    let of = |name: &str, what: &str, derives: Vec<syn::Path>| EmittedStruct {
         ident: format_ident!("{}{name}", input.ident),
         docs: format!("The {what} of [`{}`].", input.ident),
         fields: Vec::new(),
+        derives,
     };
-    let (mut inputs, mut outputs) = (of("Input", "inputs"), of("Output", "outputs"));
+    let derives = SignatureDerives::of(&input.attrs)?;
+    let mut inputs = of("Input", "inputs", derives.input);
+    let mut outputs = of("Output", "outputs", derives.output);
     let mut problems: Option<Error> = None;
     for field in &fields.named {
         let found = check::supported(&field.ty).and_then(|()| side(field));
@@ -78,6 +83,7 @@ fn implementation(
         Some(attribute) => text(attribute)?.value(),
         None => docs(&input.attrs),
     };
+    let default_checks = default_checks(inputs, outputs)?;
     let generics = bounded(&input.generics);
     let (implementing, arguments, clause) = generics.split_for_impl();
     let (input_ty, output_ty) = (inputs.ty(&input.generics), outputs.ty(&input.generics));
@@ -89,8 +95,33 @@ fn implementation(
             fn instructions() -> &'static str {
                 #instructions
             }
+
+            #default_checks
         }
     })
+}
+
+/// The check of the defaults that may not fit their types. Without any, the method of the trait is used.
+fn default_checks(
+    inputs: &EmittedStruct<'_>,
+    outputs: &EmittedStruct<'_>,
+) -> Result<Option<TokenStream>> {
+    let mut each = Vec::new();
+    for (field, _) in inputs.fields.iter().chain(outputs.fields.iter()) {
+        let Some(attribute) = find(&field.attrs, "default") else { continue };
+        if let DefaultValue::Data(data) = DefaultValue::of(attribute, field)? {
+            let (ty, name) = (&field.ty, field.ident.as_ref().map(bare));
+            each.push(quote! { ::dsrs::signature::check_default::<#ty>(#name, &#data)?; });
+        }
+    }
+    Ok((!each.is_empty()).then(|| {
+        quote! {
+            fn check_defaults() -> ::core::result::Result<(), ::dsrs::reflect::ReflectError> {
+                #(#each)*
+                ::core::result::Result::Ok(())
+            }
+        }
+    }))
 }
 
 /// Every type parameter can appear in a prompt, so it must be data.

@@ -160,6 +160,46 @@ impl<S: Signature> Predict<S> {
     pub fn load_state(&mut self, state: PredictState) -> Result<(), Problems> {
         self.0.get_mut().load_state(state, &At::Root)
     }
+
+    /// Replaces the instruction alone; demos and LM settings stay.
+    ///
+    /// ```
+    /// use dsrs::predict::DynPredictor;
+    /// use dsrs::{Predict, Signature};
+    ///
+    /// #[derive(Signature)]
+    /// #[instruction = "Answer."]
+    /// struct QA {
+    ///     #[output]
+    ///     answer: String,
+    /// }
+    ///
+    /// let mut qa = Predict::<QA>::new();
+    /// qa.set_instruction("Answer in a word.");
+    /// assert_eq!(qa.instruction(), "Answer in a word.");
+    /// qa.reset_instruction();
+    /// assert_eq!(qa.instruction(), "Answer.");
+    /// ```
+    pub fn set_instruction(&mut self, text: impl Into<Arc<str>>) {
+        self.0.get_mut().set_instruction(Some(text.into()));
+    }
+
+    /// Returns to the instructions of the signature; demos and LM settings stay.
+    pub fn reset_instruction(&mut self) {
+        self.0.get_mut().set_instruction(None);
+    }
+
+    /// Adds a demo after the existing ones; instruction and LM settings stay.
+    ///
+    /// # Errors
+    /// Every value that does not fit, with pointers as in [`Self::load_state`].
+    pub fn add_demo(&mut self, demo: &TypedDemo<S>) -> Result<(), Problems> {
+        let mut problems = Problems::new();
+        let here = At::Root.key("demos");
+        let demo = demo.to_state(&here.index(self.state().demos.len()), &mut problems);
+        problems.or(())?;
+        self.0.get_mut().add_demo(demo)
+    }
 }
 
 impl<S: Signature> Default for Predict<S> {
@@ -227,6 +267,10 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
         check_typed::<S>(&loaded.state().demos, &at.key("demos"))?;
         self.predictor = loaded;
         Ok(())
+    }
+
+    fn set_instruction(&mut self, instruction: Option<Arc<str>>) {
+        self.predictor.set_instruction(instruction);
     }
 
     fn set_path(&mut self, path: Arc<str>) {

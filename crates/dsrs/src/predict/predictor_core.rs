@@ -46,15 +46,27 @@ impl PredictorCore {
         mut state: PredictState,
         at: &At<'_>,
     ) -> Result<(), Problems> {
-        let schema = self.plan.schema();
-        state.demos = demos::admit(schema, &state, at)?;
-        let instruction = state.instruction.as_deref().unwrap_or(&schema.instructions);
-        let pool = DemoPool::of(&self.plan, &state, instruction);
+        state.demos = demos::admit(self.plan.schema(), &state, at)?;
+        self.state = state;
+        self.render();
+        Ok(())
+    }
+
+    /// Replaces the instruction alone. `None` is the schema's own.
+    pub(super) fn set_instruction(&mut self, instruction: Option<Arc<str>>) {
+        self.state.instruction = instruction;
+        self.render();
+    }
+
+    /// Renders the messages that every call starts with.
+    fn render(&mut self) {
+        let state = &self.state;
+        let own = &self.plan.schema().instructions;
+        let instruction = state.instruction.as_deref().unwrap_or(own);
+        let pool = DemoPool::of(&self.plan, state, instruction);
         let demos = || state.demos.iter().map(|demo| (&demo.input, &demo.output));
         let all = || self.plan.prefix(instruction, demos());
         self.prefix = pool.as_ref().map_or_else(all, |pool| pool.first());
         self.pool = pool;
-        self.state = state;
-        Ok(())
     }
 }

@@ -101,6 +101,10 @@ impl DynPredictor for SchemaPredictor {
         self.core.load_state(state, at)
     }
 
+    fn set_instruction(&mut self, instruction: Option<Arc<str>>) {
+        self.core.set_instruction(instruction);
+    }
+
     fn set_path(&mut self, path: Arc<str>) {
         self.core.path = path;
     }

@@ -53,6 +53,7 @@ impl SignatureSchema {
 }
 
 fn build<S: Signature>() -> Result<SignatureSchema, ReflectError> {
+    S::check_defaults()?;
     let mut schema = from_types::<S::Input, S::Output>(S::instructions())?;
     if S::instructions().trim().is_empty()
         && let Some(plain) = S::unaugmented()?

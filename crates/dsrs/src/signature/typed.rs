@@ -50,6 +50,14 @@ pub trait Signature: Send + Sync + 'static {
         ""
     }
 
+    /// Whether the defaults that are written as texts are values of their types.
+    ///
+    /// # Errors
+    /// The first that is not, with the name of its field.
+    fn check_defaults() -> Result<(), ReflectError> {
+        Ok(())
+    }
+
     /// The schema without the outputs of augmentations, `None` if there are none. If the signature
     /// has no instructions, the sentence that replaces them lists only the fields of this schema.
     ///
@@ -106,6 +114,10 @@ impl<S: Signature, A: Augmentation> Signature for Augmented<S, A> {
 
     fn instructions() -> &'static str {
         S::instructions()
+    }
+
+    fn check_defaults() -> Result<(), ReflectError> {
+        S::check_defaults()
     }
 
     fn unaugmented() -> Result<Option<Arc<SignatureSchema>>, ReflectError> {

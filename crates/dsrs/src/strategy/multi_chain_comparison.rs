@@ -35,7 +35,7 @@ const NOTHING: &str = "(this attempt failed and gave no answer)";
 
 /// The output that comes before the signature's own.
 #[derive(dsrs::Augmentation, Clone, Debug)]
-#[augment(output, prepend)]
+#[augment(output, prepend, derive(PartialEq, Eq, Hash))]
 pub struct Rationale {
     /// a comparison of the attempts: where they agree, where they differ, which are right, and the answer
     /// that follows

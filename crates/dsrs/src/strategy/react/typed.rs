@@ -67,7 +67,7 @@ pub struct Extract<I, O> {
 
 /// The output with the steps.
 #[derive(dsrs::Augmentation, Clone, Debug)]
-#[augment(output, append)]
+#[augment(output, append, derive(PartialEq, Eq, Hash))]
 pub struct Trajectory {
     /// the steps that led to the answer
     pub trajectory: String,
