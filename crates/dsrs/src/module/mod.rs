@@ -20,7 +20,7 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 /// A typed program: accepts one struct, returns another, and calls predictors in between.
 ///
 /// ```
-/// use dsrs::facet::{self, Facet};
+/// use dsrs::facet::Facet;
 /// use dsrs::module::{Module, Prediction, named_predictors};
 /// use dsrs::{Ctx, Predict, Signature};
 /// use dsrs::predict::PredictError;
@@ -34,6 +34,7 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 /// }
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct Twice {
 ///     first: Predict<Summarize>,
 ///     second: Predict<Summarize>,

@@ -107,6 +107,7 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
 /// }
 ///
 /// #[derive(Facet, Default)]
+/// #[facet(crate = dsrs::facet)]
 /// struct Shortener {
 ///     shorten: Predict<Shorten>,
 /// }
