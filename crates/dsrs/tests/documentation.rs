@@ -98,7 +98,7 @@ fn module(Example { place, code }: &Example) -> String {
     }
 }
 
-/// A crate outside the workspace, kept between runs.
+/// A crate outside the workspace. Later runs use it again.
 fn crate_of(code: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dsrs_alone");
     fs::create_dir_all(folder.join("src")).unwrap();
