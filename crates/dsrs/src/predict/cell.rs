@@ -32,7 +32,7 @@ use crate::value::Fields;
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n4"]));
 /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
 /// let qa = Predict::<QA>::new();

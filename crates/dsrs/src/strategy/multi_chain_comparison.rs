@@ -246,7 +246,7 @@ impl Wrapper for MultiChainModule {
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::sections([
 ///     ("reasoning", "two and two"),
 ///     ("rationale", "all agree"),

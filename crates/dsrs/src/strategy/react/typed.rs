@@ -77,7 +77,7 @@ pub struct Trajectory {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::facet::{self, Facet};
+/// use dsrs::facet::Facet;
 /// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::{Ctx, Module, ReAct, Signature};
 ///
@@ -90,6 +90,7 @@ pub struct Trajectory {
 /// }
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct City {
 ///     name: String,
 /// }
@@ -105,7 +106,7 @@ pub struct Trajectory {
 ///     .build()
 ///     .unwrap();
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering([
 ///     "[[ ## next_thought ## ]]\nI look it up.\n[[ ## next_tool_name ## ]]\npopulation\n\
 ///      [[ ## next_tool_args ## ]]\n{\"name\": \"Turku\"}",
