@@ -15,6 +15,8 @@ pub mod attrs;
 pub mod problem;
 pub mod value;
 
+mod json_file;
+
 pub mod sandbox;
 
 pub mod time_limit;
@@ -45,6 +47,7 @@ pub mod graph;
 
 pub mod optimize;
 
+pub use json_file::{JsonFileError, load_json, save_json};
 pub use module::{Module, Prediction};
 pub use predict::TypedDemo;
 pub use predict::{Ctx, Predict};
