@@ -5,6 +5,8 @@ mod attributes;
 mod augmentation;
 mod check;
 mod emit;
+mod mention;
+mod module;
 mod signature;
 
 use proc_macro::TokenStream;
@@ -36,4 +38,16 @@ pub fn signature(input: TokenStream) -> TokenStream {
 pub fn augmentation(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     augmentation::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Makes the predictors of a program findable: see `dsrs::Module`, which you implement beside it.
+///
+/// Every field is searched: predictors, other modules, options, lists, arrays, maps with text keys and
+/// boxes of them. What is no part of a program is skipped: data, `Arc<Client>`, channels, functions. A
+/// field that may hold predictors and cannot be searched is a compiler error; `#[module(skip)]` keeps a
+/// field out of the search.
+#[proc_macro_derive(Module, attributes(module))]
+pub fn module(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    module::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }

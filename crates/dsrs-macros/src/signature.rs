@@ -56,7 +56,7 @@ fn marker(input: &DeriveInput) -> TokenStream {
     let (_, arguments, _) = input.generics.split_for_impl();
     quote! {
         // SAFETY: an opaque shape promises nothing but the size and alignment of the type.
-        #[allow(unsafe_code)]
+        #[automatically_derived]
         unsafe impl #implementing ::dsrs::facet::Facet<'__facet> for #ident #arguments #clause {
             const SHAPE: &'static ::dsrs::facet::Shape = &const {
                 ::dsrs::facet::ShapeBuilder::for_sized::<Self>(#name)

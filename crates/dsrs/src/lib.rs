@@ -6,7 +6,7 @@
 // Attributes and derives refer to the crate as `dsrs`, also inside it.
 extern crate self as dsrs;
 
-pub use dsrs_macros::{Augmentation, Signature};
+pub use dsrs_macros::{Augmentation, Module, Signature};
 pub use facet;
 #[doc(hidden)]
 pub use inventory;

@@ -3,7 +3,7 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::marker::PhantomData;
+use std::marker::{PhantomData, PhantomPinned};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -49,6 +49,8 @@ pub struct Predict<S: Signature>(UnsafeCell<PredictCell<S>>);
 pub struct PredictCell<S: Signature> {
     pub(crate) predictor: SchemaPredictor,
     signature: PhantomData<fn() -> S>,
+    /// No struct that holds a predictor by value is `Unpin`. `derive(Module)` recognizes it by that.
+    _holder_mark: PhantomPinned,
 }
 
 // SAFETY: `&Predict` only gives out `&PredictCell` (see `deref`). A `&mut PredictCell` comes from
@@ -131,14 +133,15 @@ impl<S: Signature> Predict<S> {
     /// strategy adds, possibly more descriptions.
     pub(crate) fn over(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
         let predictor = SchemaPredictor::new(schema, path);
-        Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
+        let (signature, _holder_mark) = (PhantomData, PhantomPinned);
+        Self(UnsafeCell::new(PredictCell { predictor, signature, _holder_mark }))
     }
 
     /// The same predictor with tools that the LM may call.
     pub(super) fn with_tools(self, tools: ToolDispatcher) -> Self {
-        let PredictCell { predictor, signature } = self.0.into_inner();
-        let predictor = predictor.with_tools(tools);
-        Self(UnsafeCell::new(PredictCell { predictor, signature }))
+        let mut cell = self.0.into_inner();
+        cell.predictor = cell.predictor.with_tools(tools);
+        Self(UnsafeCell::new(cell))
     }
 
     /// Replaces the whole state, or nothing if it does not fit. [`PredictCell::dump_state`] returns
