@@ -53,11 +53,10 @@ struct Client {
 }
 
 /// The task `orders` of the synthetic LM, with a client in the module.
-#[derive(Clone, Facet)]
+#[derive(Clone, Module)]
 struct Orders {
     find: Predict<Find>,
     answer: Predict<Reply>,
-    #[facet(opaque, dsrs::skip)]
     client: Arc<Client>,
 }
 

@@ -10,6 +10,7 @@ mod walk;
 use std::future::Future;
 
 use facet::Facet;
+use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 
 use crate::coerce::split_first_step;
@@ -126,7 +127,15 @@ pub trait Module: Send + Sync {
         concurrency: usize,
     ) -> impl Future<Output = Vec<Result<Prediction<Self::Output>, PredictError>>> + Send {
         let calls: Vec<_> = inputs.into_iter().map(|input| self.call(ctx, input)).collect();
-        stream::iter(calls).buffered(concurrency.max(1)).collect()
+        async move {
+            let numbered = calls.into_iter().enumerate();
+            let numbered = numbered.map(|(number, call)| call.map(move |found| (number, found)));
+            // In the order in which they end, so that a slow call does not hold up those after it.
+            let running = stream::iter(numbered).buffer_unordered(concurrency.max(1));
+            let mut results: Vec<_> = running.collect().await;
+            results.sort_unstable_by_key(|(number, _)| *number);
+            results.into_iter().map(|(_, found)| found).collect()
+        }
     }
 
     /// The states of all its predictors, by path. `dsrs::save_json` writes it to a file.

@@ -155,12 +155,13 @@ impl<S: Signature> Predict<S> {
     }
 }
 
-// A derived `Clone` would ask for one of the signature, which no value of it exists of.
+// A derived `Clone` would require that of the signature, which has no values.
 impl<S: Signature> Clone for Predict<S> {
     /// A predictor with the same state, which changes on its own from here on. Tools are shared.
     fn clone(&self) -> Self {
-        let (predictor, signature) = (self.predictor.clone(), PhantomData);
-        Self(UnsafeCell::new(PredictCell { predictor, signature }))
+        let (signature, _holder_mark) = (PhantomData, PhantomPinned);
+        let predictor = self.predictor.clone();
+        Self(UnsafeCell::new(PredictCell { predictor, signature, _holder_mark }))
     }
 }
 

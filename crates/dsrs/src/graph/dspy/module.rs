@@ -35,7 +35,7 @@ pub fn module_to_dspy<M: Module + Facet<'static>>(module: &M) -> Result<Payload,
 ///
 /// let file = module_to_dspy(&ChainOfThought::<QA>::new()).unwrap();
 /// let mut qa = ChainOfThought::<QA>::new();
-/// assert!(load_dspy(&mut qa, &file).unwrap().is_empty());
+/// assert_eq!(load_dspy(&mut qa, &file).unwrap(), ["/metadata"]);
 /// ```
 ///
 /// # Errors
