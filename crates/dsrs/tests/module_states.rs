@@ -333,7 +333,7 @@ async fn a_batch_answers_in_order_with_failures_in_their_places() {
         let asked = request.chat.messages().last().unwrap().content.to_string();
         let number = asked.chars().find(char::is_ascii_digit).unwrap();
         let answer = match number {
-            '2' => ScriptedAnswer::fail(LmErrorKind::InvalidRequest, "refused"),
+            '2' => ScriptedAnswer::fail(LmErrorKind::Refused, "refused"),
             number => format!("[[ ## answer ## ]]\n{number}").into(),
         };
         let delay = 9 - u64::from(number.to_digit(10).unwrap());

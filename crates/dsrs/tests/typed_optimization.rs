@@ -8,8 +8,8 @@ use std::time::Duration;
 use dsrs::facet::Facet;
 use dsrs::graph::Program;
 use dsrs::lm::{
-    Budget, BudgetAccount, BudgetedReplies, EmbeddingModel, Lm, Model, Models, NoStore, ScriptedLm,
-    Usage,
+    Budget, BudgetAccount, BudgetedReplies, EmbeddingModel, Lm, LmErrorKind, Model, Models,
+    NoStore, ScriptedAnswer, ScriptedLm, Usage,
 };
 use dsrs::optimize::{
     Candidate, CompileError, CompileReport, EarlyStop, Evaluator, Example, ExampleSets,
@@ -111,8 +111,8 @@ fn calls(most: u64) -> Budget {
 
 async fn compiled<K>(optimizer: Optimizer<K>) -> (Orders, CompileReport) {
     let mut module = Orders::new();
-    let examples = TypedExamples::new(orders(40)).valset(orders(100).split_off(40));
-    let examples = examples.testset(orders(160).split_off(100));
+    let examples = TypedExamples::new(orders(30)).valset(orders(70).split_off(30));
+    let examples = examples.testset(orders(110).split_off(70));
     let ctx = ctx(Arc::new(SyntheticLm::seeded(1)));
     let report = compile(&ctx, &mut module, examples, exact, optimizer.seed(1)).await;
     (module, report.unwrap())
@@ -133,7 +133,7 @@ fn check<K>(name: &str, (module, report): (Orders, CompileReport), _: fn() -> Op
         .all(|(path, state)| report.best.0.get(path).cloned().unwrap_or_default() == *state);
     assert_eq!(is_best, report.changed, "{summary}");
     assert!(comparison.mean_after > comparison.mean_before, "{summary}");
-    assert!(module.client.calls.load(Ordering::Relaxed) > 100, "{summary}: the client is shared");
+    assert!(module.client.calls.load(Ordering::Relaxed) > 80, "{summary}: the client is shared");
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn every_optimizer_of_states_improves_a_typed_module_of_two_predictors() {
         ($($name:ident),*) => {
             $(check(
                 stringify!($name),
-                compiled(Optimizer::$name().budget(calls(3_000))).await,
+                compiled(Optimizer::$name().budget(calls(1_500))).await,
                 Optimizer::$name,
             );)*
         };
@@ -307,7 +307,7 @@ fn agrees(example: &TypedExample<AskInput, AskOutput>, output: &AskOutput) -> bo
 async fn the_module_changes_only_if_the_gain_is_certain() {
     for (hit, changes, reason) in [
         (1, true, "excludes zero"),
-        (usize::MAX, false, "no candidate is better than the module as it was"),
+        (usize::MAX, false, "does not exclude zero"),
         (23, false, "does not exclude zero"),
     ] {
         let lm = helped_by_demos(move |number| number % hit == 0 && hit != usize::MAX);
@@ -315,7 +315,7 @@ async fn the_module_changes_only_if_the_gain_is_certain() {
         let optimizer = Optimizer::labeled_few_shot().k(2);
         let report = compile(&ctx(lm), &mut module, asked(48), agrees, optimizer).await.unwrap();
         assert_eq!(report.changed, changes, "{hit}: {}", report.reason);
-        assert!(report.reason.contains(reason) || !changes, "{hit}: {}", report.reason);
+        assert!(report.reason.contains(reason), "{hit}: {}", report.reason);
         assert_eq!(!module.dump_state().is_default(), changes, "{hit}");
         // Who wants the best candidate all the same loads it.
         module.load_state(report.best).unwrap();
@@ -442,8 +442,8 @@ async fn an_evaluation_scores_every_example_in_order_and_failures_as_zero() {
     let lm = Arc::new(ScriptedLm::by(|request| {
         let asked = request.chat.messages().last().unwrap().content.to_string();
         match asked.contains("ques") && asked.contains('3') {
-            true => "nothing to read".to_owned(),
-            false => "[[ ## answer ## ]]\nyes".to_owned(),
+            true => ScriptedAnswer::fail(LmErrorKind::Refused, "refused"),
+            false => "[[ ## answer ## ]]\nyes".into(),
         }
     }));
     let devset = asked(5);

@@ -126,12 +126,13 @@ pub trait Module: Send + Sync {
         inputs: impl IntoIterator<Item = Self::Input>,
         concurrency: usize,
     ) -> impl Future<Output = Vec<Result<Prediction<Self::Output>, PredictError>>> + Send {
-        let calls: Vec<_> = inputs.into_iter().map(|input| self.call(ctx, input)).collect();
+        let numbered = inputs.into_iter().enumerate();
+        let calls =
+            numbered.map(|(number, input)| self.call(ctx, input).map(move |found| (number, found)));
+        let calls: Vec<_> = calls.collect();
         async move {
-            let numbered = calls.into_iter().enumerate();
-            let numbered = numbered.map(|(number, call)| call.map(move |found| (number, found)));
             // In the order in which they end, so that a slow call does not hold up those after it.
-            let running = stream::iter(numbered).buffer_unordered(concurrency.max(1));
+            let running = stream::iter(calls).buffer_unordered(concurrency.max(1));
             let mut results: Vec<_> = running.collect().await;
             results.sort_unstable_by_key(|(number, _)| *number);
             results.into_iter().map(|(_, found)| found).collect()
