@@ -16,6 +16,7 @@ const ENGINE: &[&str] = &[
     "attrs",
     "problem",
     "value",
+    "json_file",
     "sandbox",
     "time_limit",
     "read",

@@ -16,6 +16,8 @@ pub mod attrs;
 pub mod problem;
 pub mod value;
 
+mod json_file;
+
 pub mod sandbox;
 
 pub mod time_limit;
@@ -47,6 +49,7 @@ pub mod graph;
 pub mod optimize;
 
 pub use block_on::block_on;
+pub use json_file::{JsonFileError, load_json, save_json};
 pub use module::{Module, Prediction};
 pub use predict::TypedDemo;
 pub use predict::{Ctx, Predict};

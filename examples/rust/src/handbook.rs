@@ -1,7 +1,6 @@
 //! A program of two predictors with plain Rust between them: the LM thinks of words to look for, a
 //! search finds passages, the LM answers from them.
 
-use dsrs::facet::{self, Facet};
 use dsrs::predict::PredictError;
 use dsrs::{ChainOfThought, Ctx, Module, Predict, Prediction, Signature, WithReasoning};
 
@@ -30,9 +29,8 @@ pub struct Answer {
     pub answer: String,
 }
 
-/// The whole program. `derive(Facet)` is all it needs for its predictors to be found.
-#[derive(Facet, Default)]
-#[facet(crate = facet)]
+/// The whole program. `derive(Module)` is all it needs for its predictors to be found.
+#[derive(Clone, Default, Module)]
 pub struct Handbook {
     /// Thinks of words to look for.
     pub search: Predict<Search>,

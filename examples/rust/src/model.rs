@@ -9,7 +9,7 @@ use std::time::Duration;
 use dsrs::Ctx;
 use dsrs::lm::{Lm, Models, OpenAi, OpenAiConfig, ScriptedLm};
 
-/// A context for one run, on the LM of the environment.
+/// A context on the LM of the environment.
 ///
 /// # Errors
 /// When the environment names an endpoint that cannot be one.
@@ -31,10 +31,10 @@ pub fn context() -> Result<Ctx, Box<dyn Error>> {
     Ok(on(lm))
 }
 
-/// A context for one run of at most two minutes.
+/// A context of at most ten minutes.
 #[must_use]
 pub fn on(lm: Arc<dyn Lm>) -> Ctx {
-    Ctx::within(Models::only(lm).into(), Duration::from_secs(120))
+    Ctx::within(Models::only(lm).into(), Duration::from_secs(600))
 }
 
 /// Answers like an LM that is brief only if the instruction says so.
@@ -42,6 +42,10 @@ pub fn on(lm: Arc<dyn Lm>) -> Ctx {
 pub fn script() -> ScriptedLm {
     ScriptedLm::by(|request| {
         let said: String = request.chat.messages().map(|message| &*message.content).collect();
+        if said.contains("`new_instruction`") {
+            let proposed = "Answer in as few words as you can.";
+            return format!("[[ ## new_instruction ## ]]\n{proposed}\n\n[[ ## completed ## ]]");
+        }
         if said.contains("`words`") {
             return "[[ ## words ## ]]\n[\"refunds\"]\n\n[[ ## completed ## ]]".to_owned();
         }

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use dsrs::Module;
+use dsrs::module::ModuleState;
 use dsrs::strategy::registry;
-use dsrs_examples::handbook::{AnswerOutput, Handbook, SearchInput};
+use dsrs::{Module, load_json, save_json};
+use dsrs_examples::handbook::{Handbook, SearchInput};
 use dsrs_examples::{model, tune};
 
 fn question() -> SearchInput {
@@ -22,18 +23,21 @@ async fn the_handbook_answers_from_the_passage_that_was_found() {
 }
 
 #[tokio::test]
-async fn the_optimizer_stores_the_best_instruction_in_the_module() {
+async fn the_handbook_is_optimized_saved_and_loaded() {
     let mut handbook = Handbook::default();
-    let judge =
-        |output: &dsrs::WithReasoning<AnswerOutput>| f64::from(u8::from(output.answer == "five"));
-    let cases: [tune::Case<Handbook>; 1] = [(question(), Box::new(judge))];
-    let tried = ["Answer like a pirate.", "Answer in as few words as you can."];
     let ctx = model::on(Arc::new(model::script()));
-    let score = tune::tune(&mut handbook, &ctx, "answer.predict", &tried, &cases).await.unwrap();
-    assert!((score - 1.0).abs() < f64::EPSILON);
+    let report = tune::tune(&mut handbook, &ctx).await.unwrap();
+    assert!(report.changed, "{}", report.reason);
     let best = handbook.answer.predict.dump_state().instruction;
-    assert_eq!(best.as_deref(), Some(tried[1]));
-    assert!(tune::tune(&mut handbook, &ctx, "nowhere", &tried, &cases).await.is_err());
+    assert_eq!(best.as_deref(), Some("Answer in as few words as you can."));
+
+    let path = std::env::temp_dir().join(format!("handbook-{}.json", std::process::id()));
+    save_json(&path, &handbook.state().unwrap()).unwrap();
+    let mut loaded = Handbook::default();
+    loaded.load_state(load_json::<ModuleState>(&path).unwrap()).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let answer = loaded.call(&ctx, question()).await.unwrap();
+    assert_eq!(answer.answer, "five");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dsrs::lm::{BudgetAccount, BudgetedReplies, Usage};
 use dsrs::optimize::{
-    Candidate, EarlyStop as Halt, Evaluator, Example, OptimizationReport, Optimizer, Task,
-    Workbench, create_optimizer, optimize,
+    Candidate, CandidateSearch, EarlyStop as Halt, Evaluator, Example, ExampleSets,
+    OptimizationReport, Task, Workbench, create_optimizer, optimize,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
@@ -23,7 +23,7 @@ use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
 use crate::app::json::JsonObject;
-use crate::app::optimization::example_sets::{ExampleSets, ExampleSources};
+use crate::app::optimization::example_sets::ExampleSources;
 use crate::app::optimization::plan::OptimizationPlan;
 use crate::app::optimization::program_builder::CandidateBuilder;
 use crate::app::optimization::progress::OptimizationListener;
@@ -41,7 +41,7 @@ use crate::store::run_event;
 /// Everything that the optimizer works with.
 struct WorkbenchSetup {
     bench: Workbench,
-    optimizer: Box<dyn Optimizer>,
+    optimizer: Box<dyn CandidateSearch>,
     held_out: Vec<Example>,
     budgeted: Arc<BudgetedReplies>,
     listener: Arc<OptimizationListener>,
@@ -181,7 +181,7 @@ impl JobAttempt {
         let builder = CandidateBuilder::new(app.clone(), scope.clone(), row).await?;
         let metric = app.stored_metric(scope, &plan.metric, &program).await?;
         let given = ExampleSources::reread(app, scope, &program, &plan.picks).await?;
-        let sets = ExampleSets::of(&given, plan.seed, &mut dsrs::problem::Problems::new());
+        let sets = given.divide(plan.seed, &mut dsrs::problem::Problems::new());
         let ExampleSets { train, val, held_out } = stored(sets, "examples")?;
         let made = create_optimizer(&row.optimizer, plan.config.as_ref(), &At::Root);
         let (_, optimizer) = made.map_err(|problems| AppError::Internal(problems.to_string()))?;

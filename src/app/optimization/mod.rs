@@ -27,7 +27,7 @@ use crate::app::dataset::reference::DatasetRef;
 use crate::app::error::merge_faults;
 use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
-use crate::app::optimization::example_sets::{ExampleSets, ExampleSources};
+use crate::app::optimization::example_sets::ExampleSources;
 use crate::app::optimization::plan::{Activate, OptimizationPlan};
 use crate::app::{AnswerBuilder, App, AppError};
 use crate::store::batch::UsageTotals;
@@ -115,8 +115,7 @@ impl App {
         self.check_prices(&request.budget, program, priced, &mut faults);
         let wanted = [request.trainset, request.valset, request.testset];
         let given = ExampleSources::find(self, scope, program, wanted, &mut faults).await?;
-        let sets =
-            given.as_ref().and_then(|given| ExampleSets::of(given, request.seed, &mut faults));
+        let sets = given.as_ref().and_then(|given| given.divide(request.seed, &mut faults));
         merge_faults(faults, Ok(()))?;
         let (Some(optimizer), Some(metric), Some(given), Some(sets)) =
             (request.optimizer, metric, given, sets)

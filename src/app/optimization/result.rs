@@ -252,27 +252,12 @@ impl JobAttempt {
 const LEFT_TO_CLIENTS: &str =
     "`activate` is `never`: POST /v1/optimizations/{id}/activate activates it";
 
-/// The fewest examples on which a gain can be certain. By chance, n examples are all wins once in 2^n.
-/// The interval of identical gains has no width, so it does not show that. With five examples the chance
-/// is more than the 2.5 % that an interval excludes at its lower end.
-const FEWEST_CERTAIN: usize = 6;
-
 /// Whether a gain is certain, with the reason.
 fn certain(measured: &HeldOutScores) -> Result<String, String> {
     let Some(found) = measured.comparison.filter(|_| measured.is_whole) else {
         return Err("the result was not measured on all held-out examples".to_owned());
     };
-    let Comparison { gain, low, high, n, .. } = found;
-    let interval = format!(
-        "the gain of {gain:.3} on {n} held-out examples has the interval from {low:.3} to {high:.3}"
-    );
-    match low > 0.0 {
-        _ if n < FEWEST_CERTAIN => Err(format!(
-            "{interval}; fewer than {FEWEST_CERTAIN} examples cannot show that it is not chance"
-        )),
-        true => Ok(format!("{interval}, which excludes zero")),
-        false => Err(format!("{interval}, which does not exclude zero")),
-    }
+    found.certainty()
 }
 
 impl App {

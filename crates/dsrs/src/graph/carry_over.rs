@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use super::GraphState;
 use super::check::{absent_input, same_type};
 use super::program::Program;
-use super::state::GraphState;
 use crate::predict::DynPredictor;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, brief};

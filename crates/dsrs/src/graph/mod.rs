@@ -13,6 +13,7 @@ mod dspy;
 mod edge;
 mod edits;
 mod execution;
+mod lone_module;
 mod module;
 mod node;
 mod order;
@@ -22,13 +23,14 @@ mod program_graph;
 mod projection;
 mod provenance;
 mod references;
-mod state;
 mod state_diff;
 mod tracer;
 
+/// The tuned state of a whole graph: predictor states by their paths in the graph.
+pub use crate::predict::ModuleState as GraphState;
 pub use build::{MAX_EDGES, MAX_NODES};
 pub use carry_over::{CarryOver, carry_over};
-pub use dspy::{DspyImport, from_dspy, to_dspy};
+pub use dspy::{DspyImport, from_dspy, load_dspy, module_to_dspy, to_dspy};
 pub use edge::{Edge, INPUT, Source, Target};
 pub use edits::{Edit, EditResult, Edits, GraphDiff, graph_diff};
 pub use execution::{
@@ -45,7 +47,6 @@ pub use projection::{
 };
 pub use provenance::{Lineage, Provenance, RunRecord};
 pub use references::{document_references, edit_references};
-pub use state::GraphState;
 pub use state_diff::{
     DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff, ValueChange,
     state_diff,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use super::GraphState;
 use super::program::Program;
-use super::state::GraphState;
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};

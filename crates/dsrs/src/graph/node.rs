@@ -8,7 +8,7 @@ use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::{BuildEnv, DynModule, Op, pinned, registry};
 use crate::types::{Class, ClassField, Type, TypeDefs, TypeIR};
-use crate::value::Payload;
+use crate::value::{Map, Payload};
 
 /// The default timeout of a node, in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 60_000;
@@ -91,6 +91,18 @@ impl Node {
         let outputs = class_of(&base.outputs, &base.defs);
         let module = op.module(base.clone());
         Self { strategy, base, config, settings, module, outputs }
+    }
+
+    /// Makes a node of a module that no registry knows, under the name of its type.
+    pub(super) fn of_module(
+        name: Arc<str>,
+        module: Box<dyn DynModule>,
+        settings: NodeSettings,
+    ) -> Self {
+        let base = module.schema().clone();
+        let outputs = class_of(&base.outputs, &base.defs);
+        let config = Payload::map(Map::new());
+        Self { strategy: name, base, config, settings, module, outputs }
     }
 
     /// Checks the readable parts of a broken node, so that all its problems are reported at once.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use sha2::{Digest, Sha256};
 
+use super::GraphState;
 use super::edge::Target;
 use super::node::{Node, check_model, predictor_path};
 use super::plan::ExecutionPlan;
 use super::program_graph::ProgramGraph;
-use super::state::GraphState;
 use crate::lm::Message;
 use crate::predict::{DynPredictor, PredictState};
 use crate::problem::{At, Code, Problems};

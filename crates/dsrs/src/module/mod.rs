@@ -9,13 +9,19 @@ mod walk;
 
 use std::future::Future;
 
+use facet::Facet;
+use futures_util::FutureExt;
+use futures_util::stream::{self, StreamExt};
+
 use crate::coerce::split_first_step;
 use crate::predict::fields;
 use crate::predict::{Ctx, Predict, PredictError, PredictErrorKind};
+use crate::problem::{At, Code, Problem, Problems};
 use crate::reflect::from_payload;
 use crate::signature::{Data, Signature};
 use crate::value::{Fields, Payload};
 
+pub use crate::predict::ModuleState;
 pub use prediction::Prediction;
 pub use shape::Searchable;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
@@ -94,6 +100,72 @@ pub trait Module: Send + Sync {
             let predicted = self.forward(&ctx, input).await?;
             Ok(predicted.about(tally.sum(), ctx.run))
         }
+    }
+
+    /// Calls the module with each input, `concurrency` of them at a time. The results have the order of
+    /// the inputs; a failed call is an error in its place, and the others go on.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use dsrs::lm::{Models, ScriptedLm};
+    /// # use dsrs::{Ctx, Module, Predict, Signature};
+    /// # #[derive(Signature)]
+    /// # struct QA { #[input] question: String, #[output] answer: String }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n4", "[[ ## answer ## ]]\n6"]));
+    /// # let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
+    /// let questions = ["2 + 2?", "3 + 3?"].map(|text| QAInput { question: text.into() });
+    /// let results = Predict::<QA>::new().batch(&ctx, questions, 1).await;
+    /// let answers: Vec<_> = results.iter().flatten().map(|result| &*result.answer).collect();
+    /// assert_eq!(answers, ["4", "6"]);
+    /// # });
+    /// ```
+    fn batch(
+        &self,
+        ctx: &Ctx,
+        inputs: impl IntoIterator<Item = Self::Input>,
+        concurrency: usize,
+    ) -> impl Future<Output = Vec<Result<Prediction<Self::Output>, PredictError>>> + Send {
+        let numbered = inputs.into_iter().enumerate();
+        let calls =
+            numbered.map(|(number, input)| self.call(ctx, input).map(move |found| (number, found)));
+        let calls: Vec<_> = calls.collect();
+        async move {
+            // In the order in which they end, so that a slow call does not hold up those after it.
+            let running = stream::iter(calls).buffer_unordered(concurrency.max(1));
+            let mut results: Vec<_> = running.collect().await;
+            results.sort_unstable_by_key(|(number, _)| *number);
+            results.into_iter().map(|(_, found)| found).collect()
+        }
+    }
+
+    /// The states of all its predictors, by path. `dsrs::save_json` writes it to a file.
+    ///
+    /// # Errors
+    /// If the walker cannot search the module.
+    fn state(&self) -> Result<ModuleState, WalkError>
+    where
+        Self: Facet<'static> + Sized,
+    {
+        named_predictors(self).map(ModuleState::of)
+    }
+
+    /// Replaces the states of all its predictors, or of none. A predictor that the state leaves out is
+    /// at its defaults.
+    ///
+    /// # Errors
+    /// Every path that is no predictor's, and every field and value that does not fit its predictor,
+    /// with pointers as in `{path: {"instruction", "demos": [{"input", "output"}], "lm"}}`.
+    fn load_state(&mut self, state: impl Into<ModuleState>) -> Result<(), Problems>
+    where
+        Self: Facet<'static> + Sized,
+    {
+        let found = named_predictors_mut(self).map_err(|error| Problem {
+            pointer: At::Root.pointer(),
+            code: Code::WrongType,
+            detail: error.to_string(),
+        })?;
+        state.into().load_into(found)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{EarlyStop, Evaluation, Example, Optimizer, Rollout, Trial, TrialId, Workbench};
+use super::{CandidateSearch, EarlyStop, Evaluation, Example, Rollout, Trial, TrialId, Workbench};
 use crate::lm::{BudgetAccount, BudgetReserve, Usage};
 
 /// The result of an optimization.
@@ -48,7 +48,7 @@ impl OptimizationReport {
 /// return a report of what was found.
 pub async fn optimize(
     bench: &Workbench,
-    optimizer: &dyn Optimizer,
+    optimizer: &dyn CandidateSearch,
     held_out: &[Example],
 ) -> Result<OptimizationReport, EarlyStop> {
     let examples: Vec<&Example> = held_out.iter().collect();
@@ -100,7 +100,7 @@ fn counted(
 
 async fn found(
     bench: &Workbench,
-    optimizer: &dyn Optimizer,
+    optimizer: &dyn CandidateSearch,
 ) -> Result<(TrialId, Option<EarlyStop>), EarlyStop> {
     match optimizer.run(bench).await {
         // Some optimizers return the one candidate that they made. What does not build is no result.

@@ -37,6 +37,32 @@ pub struct Comparison {
     pub losses: usize,
 }
 
+/// The fewest examples on which a gain can be certain. By chance, n examples are all wins once in 2^n.
+/// The interval of identical gains has no width, so it does not show that. With five examples the chance
+/// is more than the 2.5 % that an interval excludes at its lower end.
+const FEWEST_CERTAIN: usize = 6;
+
+impl Comparison {
+    /// Whether the gain is certain, with the reason in words: its interval excludes zero, and there
+    /// are examples enough to show it.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn certainty(&self) -> Result<String, String> {
+        let Self { gain, low, high, n, .. } = *self;
+        let interval = format!(
+            "the gain of {gain:.3} on {n} held-out examples has the interval from {low:.3} to {high:.3}"
+        );
+        match low > 0.0 {
+            _ if n < FEWEST_CERTAIN => Err(format!(
+                "{interval}; fewer than {FEWEST_CERTAIN} examples cannot show that it is not chance"
+            )),
+            true => Ok(format!("{interval}, which excludes zero")),
+            false => Err(format!("{interval}, which does not exclude zero")),
+        }
+    }
+}
+
 /// The mean of an evaluation's scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

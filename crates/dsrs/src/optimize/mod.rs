@@ -9,6 +9,7 @@ mod early_stop;
 mod evaluation;
 mod evaluator;
 mod example;
+mod example_sets;
 mod interval;
 mod metric;
 mod optimizer;
@@ -21,6 +22,7 @@ mod rollout;
 mod rollout_store;
 mod score;
 mod split;
+mod typed;
 mod workbench;
 
 pub use board::{CostWeight, Trial, TrialId, TrialScore};
@@ -31,10 +33,11 @@ pub use early_stop::EarlyStop;
 pub use evaluation::Evaluation;
 pub use evaluator::{Evaluator, ExampleRun};
 pub use example::Example;
+pub use example_sets::ExampleSets;
 pub use interval::{Comparison, Interval, mean_interval, paired_bootstrap};
 pub use metric::Metric;
 pub use optimizer::{
-    Optimizer, OptimizerFactory, OptimizerRegistration, create_optimizer, optimizers,
+    CandidateSearch, OptimizerFactory, OptimizerRegistration, create_optimizer, optimizers,
 };
 pub use predictor_call::{PredictorCall, predictor_calls};
 pub use progress::{NoopListener, ProgressEvent, ProgressListener};
@@ -43,4 +46,9 @@ pub use rollout::{Rollout, RolloutFailure};
 pub use rollout_store::{RolloutKey, RolloutStore};
 pub use score::{Case, Score};
 pub use split::{Split, SplitError};
+pub use typed::{
+    BootstrapFewShot, BootstrapRandomSearch, Bootstraps, CompileError, CompileReport, Copro,
+    Evaluate, EvaluatedExample, Gepa, KnnFewShot, LabeledFewShot, MiproV2, ModuleEvaluation,
+    Optimizer, Simba, TypedExample, TypedExamples, compile, evaluate,
+};
 pub use workbench::{AskError, Task, Workbench};

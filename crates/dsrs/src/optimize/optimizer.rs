@@ -1,4 +1,4 @@
-//! The `Optimizer` trait and the registry of linked optimizers. Each optimizer registers itself; this
+//! The `CandidateSearch` trait and the registry of linked optimizers. Each optimizer registers itself; this
 //! file names none.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::read::{ConfigSchema, unknown_name};
 use crate::value::{Map, Payload};
 
 /// An optimizer with its config, ready to work.
-pub trait Optimizer: Send + Sync {
+pub trait CandidateSearch: Send + Sync {
     /// Searches for a candidate that is better than the [start](Workbench::start) of the bench, and
     /// returns its number on the board.
     ///
@@ -44,7 +44,7 @@ pub trait OptimizerFactory: Send + Sync {
     ///
     /// # Errors
     /// Problems that the schema cannot express, with pointers below `at`, the place of the config.
-    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems>;
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems>;
 }
 
 /// The registration that an optimizer submits.
@@ -71,7 +71,7 @@ pub fn create_optimizer(
     name: &str,
     config: Option<&Payload>,
     at: &At<'_>,
-) -> Result<(&'static dyn OptimizerFactory, Box<dyn Optimizer>), Problems> {
+) -> Result<(&'static dyn OptimizerFactory, Box<dyn CandidateSearch>), Problems> {
     let Some(entry) = entries().get(name) else {
         let known: Vec<&str> = entries().keys().copied().collect();
         return Err(unknown_name(

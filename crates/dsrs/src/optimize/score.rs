@@ -32,4 +32,29 @@ impl Score {
         let value = if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) };
         Self { value, feedback: None }
     }
+
+    /// The same score, clamped as that of [`Self::of`].
+    pub(in crate::optimize) fn within_bounds(self) -> Self {
+        Self { value: Self::of(self.value).value, ..self }
+    }
+}
+
+impl From<f64> for Score {
+    fn from(value: f64) -> Self {
+        Self::of(value)
+    }
+}
+
+impl From<bool> for Score {
+    /// 1 for right, 0 for wrong.
+    fn from(right: bool) -> Self {
+        Self::of(f64::from(u8::from(right)))
+    }
+}
+
+impl<S: Into<Self>, F: Into<Arc<str>>> From<(S, F)> for Score {
+    /// A score with feedback.
+    fn from((score, feedback): (S, F)) -> Self {
+        Self { feedback: Some(feedback.into()), ..score.into() }
+    }
 }

@@ -11,7 +11,7 @@ use facet::{ConstTypeId, Facet, Shape};
 
 use super::tool_dispatcher::ToolDispatcher;
 use super::typed_demo::{TypedDemo, admit_typed, check_typed};
-use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
+use super::{Ctx, DynPredictor, ModuleState, PredictError, PredictState, SchemaPredictor};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
 use crate::signature::{Signature, SignatureSchema};
@@ -152,13 +152,13 @@ impl<S: Signature> Predict<S> {
     }
 
     /// Replaces the whole state, or nothing if it does not fit. [`PredictCell::dump_state`] returns
-    /// it.
+    /// it; the state of a module that is one predictor is accepted too.
     ///
     /// # Errors
     /// Every field that does not fit, with pointers as in `{"instruction", "demos": [{"input",
     /// "output"}], "lm"}`.
-    pub fn load_state(&mut self, state: PredictState) -> Result<(), Problems> {
-        self.0.get_mut().load_state(state, &At::Root)
+    pub fn load_state(&mut self, state: impl Into<ModuleState>) -> Result<(), Problems> {
+        state.into().load_into(vec![(String::new(), self.0.get_mut())])
     }
 
     /// Replaces the instruction alone; demos and LM settings stay.
@@ -199,6 +199,16 @@ impl<S: Signature> Predict<S> {
         let demo = demo.to_state(&here.index(self.state().demos.len()), &mut problems);
         problems.or(())?;
         self.0.get_mut().add_demo(demo)
+    }
+}
+
+// A derived `Clone` would require that of the signature, which has no values.
+impl<S: Signature> Clone for Predict<S> {
+    /// A predictor with the same state, which changes on its own from here on. Tools are shared.
+    fn clone(&self) -> Self {
+        let (signature, _holder_mark) = (PhantomData, PhantomPinned);
+        let predictor = self.predictor.clone();
+        Self(UnsafeCell::new(PredictCell { predictor, signature, _holder_mark }))
     }
 }
 

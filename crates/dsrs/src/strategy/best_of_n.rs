@@ -136,9 +136,9 @@ impl Wrapper for BestOfNModule {
     }
 }
 
-/// Scores an output: higher is better.
+/// Scores an output: higher is better. Shared by the clones of a module.
 pub type RewardFn<M> =
-    Box<dyn Fn(&<M as Module>::Input, &<M as Module>::Output) -> f64 + Send + Sync>;
+    Arc<dyn Fn(&<M as Module>::Input, &<M as Module>::Output) -> f64 + Send + Sync>;
 
 /// Runs a module several times and returns the best result.
 ///
@@ -164,7 +164,7 @@ pub type RewardFn<M> =
 /// assert_eq!((&*result.answer, result.usage().lm_calls), ("4", 2));
 /// # });
 /// ```
-#[derive(Facet)]
+#[derive(Clone, Facet)]
 pub struct BestOfN<M: Module> {
     /// The module to run.
     pub module: M,
@@ -189,7 +189,7 @@ impl<M: Module> BestOfN<M> {
         threshold: f64,
         reward: impl Fn(&M::Input, &M::Output) -> f64 + Send + Sync + 'static,
     ) -> Self {
-        let reward = Box::new(reward);
+        let reward = Arc::new(reward);
         Self { module, n, threshold, fail_count: None, parallel: false, reward }
     }
 

@@ -44,6 +44,12 @@ impl<S: Signature> ChainOfThought<S> {
     }
 }
 
+impl<S: Signature> Clone for ChainOfThought<S> {
+    fn clone(&self) -> Self {
+        Self { predict: self.predict.clone() }
+    }
+}
+
 impl<S: Signature> Default for ChainOfThought<S> {
     fn default() -> Self {
         Self::new()

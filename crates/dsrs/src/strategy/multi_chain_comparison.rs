@@ -287,6 +287,17 @@ impl<S: Signature> MultiChainComparison<S> {
     }
 }
 
+impl<S: Signature> Clone for MultiChainComparison<S> {
+    fn clone(&self) -> Self {
+        Self {
+            module: self.module.clone(),
+            compare: self.compare.clone(),
+            m: self.m,
+            temperature: self.temperature,
+        }
+    }
+}
+
 impl<S: Signature> Module for MultiChainComparison<S>
 where
     S::Input: Clone,

@@ -162,7 +162,7 @@ impl Wrapper for RefineModule {
 /// assert_eq!(paths, ["module", "advice"]);
 /// # });
 /// ```
-#[derive(Facet)]
+#[derive(Clone, Facet)]
 pub struct Refine<M: Module> {
     module: M,
     advice: Predict<OfferAdvice>,
@@ -189,7 +189,7 @@ impl<M: Module + Facet<'static>> Refine<M> {
         Self: Facet<'static>,
     {
         let (advice, definition) = (Predict::new(), String::from("a custom scoring function"));
-        let (fail_count, reward) = (None, Box::new(reward));
+        let (fail_count, reward) = (None, Arc::new(reward));
         let mut refine = Self { module, advice, n, threshold, fail_count, definition, reward };
         // Advice is addressed by path, so each predictor must know its own.
         for (path, predictor) in named_predictors_mut(&mut refine)? {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::payload::{Map, Payload};
 use crate::problem::{At, Code, Problems};
@@ -83,6 +83,16 @@ fn explain(error: &serde_json::Error) -> JsonError {
     JsonError { line: error.line().max(1), column: error.column().max(1), reason }
 }
 
+impl<'de> Deserialize<'de> for Payload {
+    /// Any value of a self-describing format. As in [`Payload::from_json`], no key may appear twice.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut duplicates = Problems::new();
+        let seed = PayloadSeed { at: &At::Root, left: DEPTH_LIMIT, duplicates: &mut duplicates };
+        let payload = seed.deserialize(deserializer)?;
+        duplicates.or(payload).map_err(D::Error::custom)
+    }
+}
+
 struct PayloadSeed<'a, 'p> {
     at: &'a At<'a>,
     left: usize,
@@ -122,7 +132,7 @@ impl<'de> Visitor<'de> for PayloadSeed<'_, '_> {
         Ok(i64::try_from(number).map_or(Payload::Float(number as f64), Payload::Int))
     }
 
-    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Payload, E> {
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Payload, E> {
         if number.is_finite() {
             Ok(Payload::Float(number))
         } else {
@@ -163,7 +173,7 @@ impl<'de> Visitor<'de> for PayloadSeed<'_, '_> {
     }
 }
 
-fn deeper<E: serde::de::Error>(left: usize) -> Result<usize, E> {
+fn deeper<E: Error>(left: usize) -> Result<usize, E> {
     left.checked_sub(1).ok_or_else(|| E::custom(format!("nested deeper than {DEPTH_LIMIT} levels")))
 }
 

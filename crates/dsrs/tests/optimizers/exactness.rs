@@ -8,7 +8,9 @@ use dsrs::lm::{
     Budget, BudgetAccount, BudgetLimit, BudgetedReplies, LmErrorKind, LmReply, Model, Models,
     ReplyCache, ScriptedAnswer, ScriptedLm, Usage,
 };
-use dsrs::optimize::{EarlyStop, Example, Optimizer, Task, TrialId, Workbench, optimize, tunable};
+use dsrs::optimize::{
+    CandidateSearch, EarlyStop, Example, Task, TrialId, Workbench, optimize, tunable,
+};
 use dsrs::predict::Demo;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -63,7 +65,7 @@ fn knows_as_instructed() -> Arc<ScriptedLm> {
 /// Tries instructions that are better and better, for ever.
 struct Endless;
 
-impl Optimizer for Endless {
+impl CandidateSearch for Endless {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         async {
             for known in 1.. {

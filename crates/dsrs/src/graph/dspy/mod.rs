@@ -8,6 +8,7 @@
 //! graph calls an LM, its path may also be that of a lone module: `predict` for `reply.predict`,
 //! and no path at all for a `predict` node.
 
+mod module;
 mod names;
 mod read;
 mod write;
@@ -19,6 +20,7 @@ use super::program::Program;
 use crate::predict::DynPredictor;
 use crate::read::listed;
 
+pub use module::{load_dspy, module_to_dspy};
 pub use read::{DspyImport, from_dspy};
 pub use write::to_dspy;
 
@@ -52,8 +54,17 @@ impl<'p> Predictors<'p> {
         Self { by_path, alone }
     }
 
+    /// The predictors of a typed module, which DSPy knows by the same paths. One without a path is a
+    /// lone `dspy.Predict`.
+    fn of_module(found: Vec<(String, &'p dyn DynPredictor)>) -> Self {
+        Self { by_path: found.into_iter().collect(), alone: None }
+    }
+
     /// The path of a predictor as that of the lone module in its node.
     fn lone<'s>(&self, path: &'s str) -> Option<&'s str> {
+        if path.is_empty() {
+            return Some(path);
+        }
         self.alone.as_ref().map(|_| split(path).1)
     }
 

@@ -33,14 +33,21 @@ pub struct DspyImport {
 /// # Errors
 /// Every path, field and value that does not fit the program, with pointers below `at`.
 pub fn from_dspy(file: &Payload, program: &Program, at: &At<'_>) -> Result<DspyImport, Problems> {
+    read(file, &Predictors::of(program), at)
+}
+
+pub(super) fn read(
+    file: &Payload,
+    all: &Predictors<'_>,
+    at: &At<'_>,
+) -> Result<DspyImport, Problems> {
     let mut reader = DspyReader::default();
     let Some(members) = read::map(file, at, &mut reader.problems) else {
         return Err(reader.problems);
     };
-    let all = Predictors::of(program);
     let flat = members.get(DEMOS).is_some_and(|demos| demos.as_list().is_some());
     if flat {
-        reader.lone_predict(members, &all, at);
+        reader.lone_predict(members, all, at);
     }
     for (path, value) in members {
         let at = at.key(path);
@@ -49,7 +56,7 @@ pub fn from_dspy(file: &Payload, program: &Program, at: &At<'_>) -> Result<DspyI
         } else if path.as_ref() == METADATA {
             reader.ignore(value, &at);
         } else if !flat {
-            reader.unknown(path, &all, &at);
+            reader.unknown(path, all, &at);
         }
     }
     let DspyImport { state, ignored } = reader.found;
@@ -90,7 +97,7 @@ impl DspyReader {
             let known = all.listed();
             let detail = format!(
                 "the file is of one `dspy.Predict` without a path, and fits a graph with one \
-                 `predict` node; this one has the predictors {known}"
+                 `predict` node, or a `Predict` in Rust; this one has the predictors {known}"
             );
             self.problems.add(at, Code::InvalidValue, detail);
             return;

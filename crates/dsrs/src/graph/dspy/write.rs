@@ -63,9 +63,12 @@ const PREDICT_ATTRIBUTES: [&str; 36] = [
 ///
 /// # Errors A predictor whose path has another meaning in such a file.
 pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
+    write(&Predictors::of(program))
+}
+
+pub(super) fn write(all: &Predictors<'_>) -> Result<Payload, Problems> {
     let (mut file, mut left_out) = (Map::new(), Vec::new());
     let mut problems = Problems::new();
-    let all = Predictors::of(program);
     for (path, found) in &all.by_path {
         let root = At::Root;
         let at = root.key(path);
@@ -75,7 +78,10 @@ pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
         match all.lone(path) {
             Some("") => {
                 file.extend(member.as_map().cloned().unwrap_or_default());
-                if path.starts_with('_') || PREDICT_ATTRIBUTES.contains(&path.as_str()) {
+                if path.is_empty()
+                    || path.starts_with('_')
+                    || PREDICT_ATTRIBUTES.contains(&path.as_str())
+                {
                     continue;
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use facet::Facet;
 
-use crate::graph::state::GraphState;
+use crate::graph::GraphState;
 use crate::module::named_predictors_mut;
 use crate::predict::{DynPredictor, PredictState};
 use crate::problem::{At, Code, Problem, Problems};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::GraphState;
 use super::program::Program;
-use super::state::GraphState;
 use crate::predict::{DynPredictor, LmOverrides, NearestDemos, PredictState, lm_to_payload};
 use crate::value::{Map, Payload};
 

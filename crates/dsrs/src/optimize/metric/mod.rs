@@ -7,6 +7,7 @@ mod exact;
 mod f1;
 mod fieldwise;
 mod form;
+mod function;
 mod judge;
 mod normalized;
 mod numeric;
@@ -22,6 +23,7 @@ use futures_util::future::BoxFuture;
 
 use self::composite::CompositeMetric;
 use self::fieldwise::FieldwiseMetric;
+use self::function::FunctionMetric;
 use self::judge::JudgeMetric;
 use self::read::MetricReader;
 use super::{Case, Score};
@@ -58,6 +60,7 @@ enum MetricKind {
     Fieldwise(FieldwiseMetric),
     Judged(JudgeMetric),
     Composed(CompositeMetric),
+    Function(FunctionMetric),
 }
 
 impl Metric {
@@ -78,6 +81,15 @@ impl Metric {
             Some(metric) => problems.or(metric),
             None => Err(problems),
         }
+    }
+
+    /// A metric that is a Rust function. It cannot be read back from its document.
+    #[must_use]
+    pub fn function(
+        score: impl Fn(Case<'_>) -> Result<Score, PredictError> + Send + Sync + 'static,
+    ) -> Self {
+        let kind = MetricKind::Function(FunctionMetric::of(score));
+        Self::named(function::NAME, kind, Payload::map(Map::new()))
     }
 
     /// The stored graphs that a metric refers to, which [`Self::read`] looks up in its environment. The
@@ -112,7 +124,7 @@ impl Metric {
     #[must_use]
     pub fn calls_lm(&self) -> bool {
         match &self.kind {
-            MetricKind::Fieldwise(_) => false,
+            MetricKind::Fieldwise(_) | MetricKind::Function(_) => false,
             MetricKind::Judged(judged) => judged.calls_lm(),
             MetricKind::Composed(composed) => composed.parts().iter().any(Self::calls_lm),
         }
@@ -126,6 +138,7 @@ impl Metric {
     ) -> BoxFuture<'a, Result<Score, PredictError>> {
         match &self.kind {
             MetricKind::Fieldwise(fieldwise) => Box::pin(std::future::ready(fieldwise.score(case))),
+            MetricKind::Function(function) => Box::pin(std::future::ready(function.score(case))),
             MetricKind::Judged(judged) => Box::pin(judged.score(ctx, case)),
             MetricKind::Composed(composed) => Box::pin(composed.score(ctx, case)),
         }

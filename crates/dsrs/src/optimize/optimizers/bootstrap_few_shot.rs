@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use super::bootstrap::{Bootstrap, PROPERTIES};
 use super::config::config_schema;
 use crate::optimize::{
-    EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, EarlyStop, Example, OptimizerFactory, OptimizerRegistration, TrialId,
+    Workbench,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -31,14 +32,14 @@ impl OptimizerFactory for Factory {
         config_schema(&PROPERTIES)
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(BootstrapFewShot(Bootstrap::read(config))))
     }
 }
 
 struct BootstrapFewShot(Bootstrap);
 
-impl Optimizer for BootstrapFewShot {
+impl CandidateSearch for BootstrapFewShot {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         async {
             let order: Vec<&Example> = bench.train().iter().collect();

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use super::bootstrap::{Bootstrap, PROPERTIES};
 use super::config::{config_schema, count, member, number};
 use crate::optimize::{
-    Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId,
-    Workbench,
+    Candidate, CandidateSearch, EarlyStop, Example, OptimizerFactory, OptimizerRegistration,
+    TrialId, Workbench,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -47,7 +47,7 @@ impl OptimizerFactory for Factory {
         config_schema(&members)
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(RandomSearch {
             bootstrap: Bootstrap::read(config),
             candidates: count(config, "num_candidate_programs", 16),
@@ -70,7 +70,7 @@ enum DemoRecipe {
     Shuffled(usize),
 }
 
-impl Optimizer for RandomSearch {
+impl CandidateSearch for RandomSearch {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }

@@ -13,7 +13,7 @@ use super::config::{config_schema, count, number};
 use super::describe::{TunablePredictor, field, part, parts, texts};
 use super::proposal::{Draw, propose_text};
 use crate::optimize::{
-    EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
     instruction_of, tunable,
 };
 use crate::problem::{At, Problems};
@@ -95,7 +95,7 @@ impl OptimizerFactory for Factory {
         ])
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(Copro {
             breadth: count(config, "breadth", 10),
             depth: count(config, "depth", 3),
@@ -113,7 +113,7 @@ struct Copro {
 /// The tried instructions of one predictor, each with its best objective.
 type InstructionScores = IndexMap<Arc<str>, f64>;
 
-impl Optimizer for Copro {
+impl CandidateSearch for Copro {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.climb(bench).boxed()
     }

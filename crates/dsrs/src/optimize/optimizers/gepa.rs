@@ -22,7 +22,7 @@ use self::reflect::{Runs, reflect};
 use super::config::{config_schema, count, flag, number, text};
 use super::describe::TunablePredictor;
 use crate::optimize::{
-    Candidate, CandidateHash, EarlyStop, Evaluation, Example, Optimizer, OptimizerFactory,
+    Candidate, CandidateHash, CandidateSearch, EarlyStop, Evaluation, Example, OptimizerFactory,
     OptimizerRegistration, TrialId, Workbench, tunable,
 };
 use crate::problem::{At, Problems};
@@ -83,7 +83,7 @@ impl OptimizerFactory for Factory {
         ])
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         let use_merge = flag(config, "use_merge", true);
         let max_merges = count(config, "max_merge_invocations", 5);
         Ok(Box::new(Gepa {
@@ -112,7 +112,7 @@ struct Gepa {
     temperature: f64,
 }
 
-impl Optimizer for Gepa {
+impl CandidateSearch for Gepa {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }

@@ -13,8 +13,8 @@ use super::config::{config_schema, count, flag, number, text};
 use crate::adapter::ChatAdapter;
 use crate::lm::Vectors;
 use crate::optimize::{
-    AskError, Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration,
-    Rollout, TrialId, Workbench, demo_of_call, labeled_demo, tunable,
+    AskError, Candidate, CandidateSearch, EarlyStop, Example, OptimizerFactory,
+    OptimizerRegistration, Rollout, TrialId, Workbench, demo_of_call, labeled_demo, tunable,
 };
 use crate::predict::{Demo, NearestDemos};
 use crate::problem::{At, Problems};
@@ -68,7 +68,7 @@ impl OptimizerFactory for Factory {
         config_schema(&PROPERTIES)
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(KnnFewShot {
             k: count(config, "k", 3),
             model: text(config, "model").map(Arc::from),
@@ -94,7 +94,7 @@ struct PredictorPool {
     demos: Vec<Option<Demo>>,
 }
 
-impl Optimizer for KnnFewShot {
+impl CandidateSearch for KnnFewShot {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.teach(bench).boxed()
     }

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::config::{config_schema, count};
 use crate::optimize::{
-    EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
     labeled_demo, tunable,
 };
 use crate::problem::{At, Problems};
@@ -35,7 +35,7 @@ impl OptimizerFactory for Factory {
         )])
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(LabeledFewShot { k: count(config, "k", 16) }))
     }
 }
@@ -44,7 +44,7 @@ struct LabeledFewShot {
     k: usize,
 }
 
-impl Optimizer for LabeledFewShot {
+impl CandidateSearch for LabeledFewShot {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.demonstrate(bench).boxed()
     }

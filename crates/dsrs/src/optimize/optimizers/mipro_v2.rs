@@ -24,7 +24,7 @@ use super::config::{config_schema, count, flag, number};
 use super::describe::TunablePredictor;
 use crate::graph::Program;
 use crate::optimize::{
-    EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
     instruction_of, tunable,
 };
 use crate::problem::{At, Code, Problem, Problems};
@@ -127,7 +127,7 @@ impl OptimizerFactory for Factory {
         config_schema(&members)
     }
 
-    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         let extent = Extent::read(config).map_err(|detail| Problem {
             pointer: at.key("auto").pointer(),
             code: Code::InvalidConfig,
@@ -158,7 +158,7 @@ struct Mipro {
     by_tips: bool,
 }
 
-impl Optimizer for Mipro {
+impl CandidateSearch for Mipro {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.find(bench).boxed()
     }

@@ -22,8 +22,8 @@ use self::rules::{Contrast, advised};
 use super::config::{config_schema, count, number};
 use super::describe::TunablePredictor;
 use crate::optimize::{
-    Candidate, EarlyStop, Example, Optimizer, OptimizerFactory, OptimizerRegistration, Rollout,
-    TrialId, Workbench, tunable,
+    Candidate, CandidateSearch, EarlyStop, Example, OptimizerFactory, OptimizerRegistration,
+    Rollout, TrialId, Workbench, tunable,
 };
 use crate::predict::Variation;
 use crate::problem::{At, Problems};
@@ -80,7 +80,7 @@ impl OptimizerFactory for Factory {
         ])
     }
 
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(Simba {
             minibatch: count(config, "bsize", 32),
             candidates: count(config, "num_candidates", 6),
@@ -103,7 +103,7 @@ struct Simba {
     choosing: f64,
 }
 
-impl Optimizer for Simba {
+impl CandidateSearch for Simba {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.climb(bench).boxed()
     }

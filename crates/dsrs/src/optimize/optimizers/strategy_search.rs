@@ -28,7 +28,8 @@ use self::race::Race;
 use self::settings::{PROPERTIES, read};
 use super::config::config_schema;
 use crate::optimize::{
-    CostWeight, EarlyStop, Optimizer, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, CostWeight, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId,
+    Workbench,
 };
 use crate::problem::{At, Problems};
 use crate::value::Payload;
@@ -56,7 +57,7 @@ impl OptimizerFactory for Factory {
         true
     }
 
-    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn Optimizer>, Problems> {
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
         Ok(Box::new(read(config, at)?))
     }
 }
@@ -77,10 +78,10 @@ struct StrategySearch {
 /// The optimizer of prompts that runs after each change of the graph.
 struct Prompts {
     name: Arc<str>,
-    optimizer: Box<dyn Optimizer>,
+    optimizer: Box<dyn CandidateSearch>,
 }
 
-impl Optimizer for StrategySearch {
+impl CandidateSearch for StrategySearch {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }

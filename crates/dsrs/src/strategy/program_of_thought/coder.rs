@@ -17,6 +17,7 @@ const TOOL: &str = "python";
 const FENCE: &str = "```";
 
 /// The sandbox, and how many programs it runs.
+#[derive(Clone)]
 pub(super) struct Coder {
     /// `None` if a stored graph no longer finds one.
     pub(super) sandbox: Option<Arc<dyn Sandbox>>,

@@ -138,6 +138,17 @@ impl<S: Signature> ProgramOfThought<S> {
     }
 }
 
+impl<S: Signature> Clone for ProgramOfThought<S> {
+    fn clone(&self) -> Self {
+        Self {
+            code_generate: self.code_generate.clone(),
+            code_regenerate: self.code_regenerate.clone(),
+            generate_output: self.generate_output.clone(),
+            coder: self.coder.clone(),
+        }
+    }
+}
+
 impl<S: Signature> Module for ProgramOfThought<S> {
     type Input = S::Input;
     type Output = S::Output;

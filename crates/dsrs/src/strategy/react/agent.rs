@@ -19,6 +19,7 @@ use crate::value::{Fields, Payload};
 const CALLS: usize = 32;
 
 /// The loop with its tools and limits.
+#[derive(Clone)]
 pub(super) struct Agent {
     toolbox: ToolDispatcher,
     offer: Arc<ToolSet>,

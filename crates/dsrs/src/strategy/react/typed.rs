@@ -142,6 +142,16 @@ impl<S: Signature> ReAct<S> {
     }
 }
 
+impl<S: Signature> Clone for ReAct<S> {
+    fn clone(&self) -> Self {
+        Self {
+            action: self.action.clone(),
+            extract: self.extract.clone(),
+            agent: self.agent.clone(),
+        }
+    }
+}
+
 impl<S: Signature> Module for ReAct<S> {
     type Input = S::Input;
     type Output = WithTrajectory<S::Output>;

@@ -1,0 +1,21 @@
+//! Optimizing and evaluating typed modules: typed examples, closures as metrics, and the engine of the
+//! optimizers on a module instead of a posted graph. Knows no names of nodes and no documents.
+
+mod builder;
+mod compile;
+mod evaluate;
+mod example;
+mod metric;
+mod optimizer;
+mod options;
+mod report;
+
+pub use compile::compile;
+pub use evaluate::{Evaluate, EvaluatedExample, ModuleEvaluation, evaluate};
+pub use example::{TypedExample, TypedExamples};
+pub use optimizer::Optimizer;
+pub use options::{
+    BootstrapFewShot, BootstrapRandomSearch, Bootstraps, Copro, Gepa, KnnFewShot, LabeledFewShot,
+    MiproV2, Simba,
+};
+pub use report::{CompileError, CompileReport};
