@@ -53,7 +53,6 @@ const APP: &[&str] = &[
     "metrics",
     "model",
     "spool",
-    "body_memory",
     "capacity",
     "row_file",
     "item_upload",
