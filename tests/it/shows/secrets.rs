@@ -174,8 +174,9 @@ async fn planted_secrets_are_found_nowhere() {
     assert_ne!(with_password, database);
     let setup = ServerSetup::new()
         .database(&with_password)
-        .env("OPENAI_BASE_URL", &lm.url)
-        .env("OPENAI_API_KEY", PROVIDER)
+        .env("DSRS_MODELS__DEFAULT__MODEL", "small")
+        .env("DSRS_MODELS__DEFAULT__BASE_URL", &lm.url)
+        .env("DSRS_MODELS__DEFAULT__API_KEY", PROVIDER)
         .env("DSRS_MODELS__ECHO__MODEL", "echo")
         .env("DSRS_MODELS__ECHO__BASE_URL", &provider)
         .env("DSRS_MODELS__ECHO__API_KEY", ECHOED)
@@ -202,7 +203,7 @@ async fn planted_secrets_are_found_nowhere() {
     let bearer = format!("Bearer {stored_key}");
 
     let refused = one_node("refused", "question -> answer", json!({"retries": 0}));
-    let echo = json!({"retries": 0, "model": "echo"});
+    let echo = json!({"retries": 0, "lm": {"model": "echo"}});
     let echo = one_node("echo", "question -> answer", echo);
     for graph in [agent(&tool), refused, echo] {
         answers.send(&bearer, Method::POST, "/v1/graphs", Some(graph)).await.expect(201);

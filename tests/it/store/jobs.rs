@@ -190,15 +190,13 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     assert_eq!(stored.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
-    let finish = |known| background_run::finish(&ann(), &db, second.lease, &done, known);
+    let ann = ann();
+    let finish = |known| background_run::finish(&ann, &db, second.lease, &done, known);
     assert_eq!(finish(0).await.unwrap(), FinishOutcome::Behind, "a node has ended meanwhile");
     assert_eq!(finish(1).await.unwrap(), FinishOutcome::Done);
     assert_eq!(finish(1).await.unwrap(), FinishOutcome::Lost, "once");
-    assert_eq!(
-        job::get::<RunRow>(&ann(), &db, done.id).await.unwrap().status,
-        RunStatus::Succeeded
-    );
-    assert!(background_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
+    assert_eq!(job::get::<RunRow>(&ann, &db, done.id).await.unwrap().status, RunStatus::Succeeded);
+    assert!(background_run::nodes(&ann, &db, done.id).await.unwrap().is_empty());
     assert!(claim(&db).await.is_none());
 }
 

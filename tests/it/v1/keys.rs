@@ -284,16 +284,16 @@ async fn a_revoked_key_stops_on_a_server_that_is_not_notified() {
     let proxy = DatabaseProxy::start(&database).await;
     let settings = [("DSRS_API_KEYS", "root"), ("DSRS_DATABASE_MAX_STALENESS", "2s")];
     let one = Api::start(&database, None, &settings).await;
-    let deaf = Api::start(&proxy.url, None, &settings).await;
+    let unnotified = Api::start(&proxy.url, None, &settings).await;
     let key = create(&one, "root", json!({"name": "ci", "scopes": ["read"]})).await;
     let text = key["key"].as_str().unwrap();
-    until_status(&deaf, text, 200).await;
+    until_status(&unnotified, text, 200).await;
     proxy.drop_notifications();
     let path = format!("/v1/keys/{}", key["id"].as_str().unwrap());
     with_key(&one, "root", "delete", &path, None).await.expect(204);
     // Twice the setting, and what a busy machine adds; without the bound the table lives for 60 s.
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(40);
-    while with_key(&deaf, text, "get", "/v1/graphs", None).await.status != 401 {
+    while with_key(&unnotified, text, "get", "/v1/graphs", None).await.status != 401 {
         assert!(tokio::time::Instant::now() < deadline, "the key is still admitted");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::support::{Answer, Api, Remote, friendly_lm, one_node, test_database};
@@ -51,15 +51,19 @@ async fn a_workspace_has_its_own_number_of_followers() {
     let _other = other.stream(Method::GET, &events[1], &[], None).await;
 }
 
-/// A request of `one` that has sent a part of its body and never sends the rest.
+/// A request of `one` that the server has begun to read; it has sent a part of its body and never sends the rest.
 async fn unfinished(api: &Api, key: &str, path: &str, media_type: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(api.url.strip_prefix("http://").unwrap()).await.unwrap();
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
-         content-type: {media_type}\r\ncontent-length: {}\r\n\r\n{body}",
+         content-type: {media_type}\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
         body.len() + 1
     );
     stream.write_all(head.as_bytes()).await.unwrap();
+    let mut permission = [0; "HTTP/1.1 100".len()];
+    stream.read_exact(&mut permission).await.unwrap();
+    assert_eq!(&permission, b"HTTP/1.1 100", "the server does not read the body");
+    stream.write_all(body.as_bytes()).await.unwrap();
     stream
 }
 
@@ -83,22 +87,13 @@ async fn a_workspace_has_its_own_number_of_uploads() {
     let path = "/v1/datasets?name=large";
     let lines = [("content-type", "application/jsonl")];
     let line = Some("{\"inputs\": {\"a\": 1}}\n".to_owned());
-    let upload = unfinished(&api, &key, path, lines[0].1, &" ".repeat(100)).await;
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
-    // The unfinished upload may not have arrived yet; each of these has another name.
-    let mut number = 0;
-    let answer = loop {
-        number += 1;
-        let path = format!("/v1/datasets?name=d{number}");
-        let answer = one.send(Method::POST, &path, &lines, line.clone()).await;
-        if answer.status != 201 {
-            break answer;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "nothing is refused");
-    };
+    let upload = unfinished(&api, &key, path, lines[0].1, " ").await;
+    let small = "/v1/datasets?name=small";
+    let answer = one.send(Method::POST, small, &lines, line.clone()).await;
     refused(answer, 503, "uploads.max_concurrent_per_workspace");
-    other.send(Method::POST, "/v1/datasets?name=small", &lines, line.clone()).await.expect(201);
+    other.send(Method::POST, small, &lines, line.clone()).await.expect(201);
     drop(upload);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     let again = "/v1/datasets?name=again";
     while one.send(Method::POST, again, &lines, line.clone()).await.status != 201 {
         assert!(tokio::time::Instant::now() < deadline, "the place is not free again");
