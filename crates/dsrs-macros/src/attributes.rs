@@ -1,5 +1,6 @@
 //! Reads and checks the attributes of a field, and writes them as Facet attributes.
 
+use crate::default::facet_default;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
@@ -61,7 +62,8 @@ pub(crate) fn emitted(field: &Field, flatten: bool) -> Result<TokenStream> {
             "format" => format(attribute)?,
             "check" | "assert" => constraint(name, attribute)?,
             "strict" => quote!(#[facet(dsrs::strict)]),
-            "default" => default(attribute)?,
+            "default" => facet_default(attribute, field)?,
+            "serde" => quote!(#attribute),
             _ => continue,
         });
     }
@@ -123,19 +125,6 @@ fn constraint(kind: &Ident, attribute: &Attribute) -> Result<TokenStream> {
         None => quote!(#expression),
     };
     Ok(quote!(#[facet(dsrs::#kind(#arguments))]))
-}
-
-fn default(attribute: &Attribute) -> Result<TokenStream> {
-    match &attribute.meta {
-        Meta::Path(_) => Ok(quote!(#[facet(default)])),
-        Meta::NameValue(pair) => {
-            let value = &pair.value;
-            Ok(quote!(#[facet(default = #value)]))
-        }
-        Meta::List(list) => {
-            Err(syn::Error::new_spanned(list, "write #[default] or #[default = value]"))
-        }
-    }
 }
 
 /// The text of `#[name = "…"]` or `#[name("…")]`.

@@ -3,10 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::punctuated::Punctuated;
-use syn::{DeriveInput, Error, Ident, Result, Token};
+use syn::{DeriveInput, Error, Path, Result, Token};
 
 use crate::attributes::{emitted, find};
-use crate::check;
+use crate::{check, derives};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let fields = check::named_fields(input, "an augmentation")?;
@@ -23,7 +23,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         names
             .extend(name.as_ref().map(|name| name.to_string().trim_start_matches("r#").to_owned()));
     }
-    Ok(wrapper(input, place(input)?, &own, &names, &fields.named))
+    let (place, derives) = options(input)?;
+    Ok(wrapper(input, place, &derives, &own, &names, &fields.named))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,32 +33,36 @@ enum AddedPosition {
     After,
 }
 
-fn place(input: &DeriveInput) -> Result<AddedPosition> {
-    let Some(attribute) = find(&input.attrs, "augment") else { return Ok(AddedPosition::Before) };
-    let words = attribute.parse_args_with(Punctuated::<Ident, Token![,]>::parse_terminated)?;
-    let mut place = AddedPosition::Before;
-    for word in words {
-        match word.to_string().as_str() {
-            "output" => {}
-            "prepend" => place = AddedPosition::Before,
-            "append" => place = AddedPosition::After,
+/// Where the fields are added, and what the wrapper derives besides its own.
+fn options(input: &DeriveInput) -> Result<(AddedPosition, Vec<Path>)> {
+    let (mut place, mut derives) = (AddedPosition::Before, Vec::new());
+    let Some(attribute) = find(&input.attrs, "augment") else { return Ok((place, derives)) };
+    attribute.parse_nested_meta(|meta| {
+        match meta.path.get_ident().map(ToString::to_string).as_deref() {
+            Some("output") => {}
+            Some("prepend") => place = AddedPosition::Before,
+            Some("append") => place = AddedPosition::After,
+            Some("derive") => derives::add(&meta, &mut derives)?,
             _ => {
                 let message = "write #[augment(output, prepend)] or #[augment(output, append)]";
-                return Err(Error::new_spanned(word, message));
+                return Err(Error::new_spanned(&meta.path, message));
             }
         }
-    }
-    Ok(place)
+        Ok(())
+    })?;
+    Ok((place, derives))
 }
 
 fn wrapper(
     input: &DeriveInput,
     place: AddedPosition,
+    derives: &[Path],
     own: &TokenStream,
     names: &[String],
     fields: &Punctuated<syn::Field, Token![,]>,
 ) -> TokenStream {
     let (ident, vis) = (&input.ident, &input.vis);
+    let derives = derives::attribute(derives);
     let with = format_ident!("With{ident}");
     let docs =
         format!("Outputs with those that [`{ident}`] adds; the others are accessible by `Deref`.");
@@ -73,6 +78,7 @@ fn wrapper(
         #[doc = #docs]
         #[allow(missing_docs)]
         #[derive(Clone, Debug, ::dsrs::facet::Facet)]
+        #derives
         #[facet(crate = ::dsrs::facet)]
         #vis struct #with<O> { #body }
 

@@ -3,9 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::visit::{self, Visit};
-use syn::{Field, GenericParam, Generics, Ident, Result, Type, Visibility};
+use syn::{Field, GenericParam, Generics, Ident, Path, Result, Type, Visibility};
 
 use crate::attributes::emitted;
+use crate::derives::attribute;
 
 /// A struct that is generated beside the derived one.
 pub(crate) struct EmittedStruct<'f> {
@@ -13,6 +14,8 @@ pub(crate) struct EmittedStruct<'f> {
     pub(crate) docs: String,
     /// Each field, and whether it is flattened.
     pub(crate) fields: Vec<(&'f Field, bool)>,
+    /// What it derives besides its own.
+    pub(crate) derives: Vec<Path>,
 }
 
 impl EmittedStruct<'_> {
@@ -28,10 +31,12 @@ impl EmittedStruct<'_> {
             body.extend(quote!(#attributes pub #name: #ty,));
         }
         let names = self.names(generics);
+        let derives = attribute(&self.derives);
         Ok(quote! {
             #[doc = #docs]
             #[allow(missing_docs)]
             #[derive(Clone, Debug, ::dsrs::facet::Facet)]
+            #derives
             #[facet(crate = ::dsrs::facet)]
             #vis struct #ident <#(#parameters),*> { #body }
             #names
@@ -94,7 +99,7 @@ impl EmittedStruct<'_> {
 }
 
 /// The name of a field without the prefix of a raw identifier.
-fn bare(ident: &Ident) -> String {
+pub(crate) fn bare(ident: &Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
 }

@@ -1,12 +1,14 @@
 //! `derive(Signature)`: the input and output structs, the trait, and a shape for the marker itself.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote};
-use syn::{DeriveInput, Error, Generics, Meta, Result, parse_quote};
+use quote::{format_ident, quote};
+use syn::{DeriveInput, Error, Generics, Result, parse_quote};
 
 use crate::attributes::{Side, docs, find, side, text};
 use crate::check;
-use crate::emit::EmittedStruct;
+use crate::default::DefaultValue;
+use crate::derives::SignatureDerives;
+use crate::emit::{EmittedStruct, bare};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (inputs, outputs) = sides(input)?;
@@ -24,12 +26,15 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
 fn sides(input: &DeriveInput) -> Result<(EmittedStruct<'_>, EmittedStruct<'_>)> {
     let fields = check::named_fields(input, "a signature")?;
-    let of = |name: &str, what: &str| EmittedStruct {
+    let of = |name: &str, what: &str, derives: Vec<syn::Path>| EmittedStruct {
         ident: format_ident!("{}{name}", input.ident),
         docs: format!("The {what} of [`{}`].", input.ident),
         fields: Vec::new(),
+        derives,
     };
-    let (mut inputs, mut outputs) = (of("Input", "inputs"), of("Output", "outputs"));
+    let derives = SignatureDerives::of(&input.attrs)?;
+    let mut inputs = of("Input", "inputs", derives.input);
+    let mut outputs = of("Output", "outputs", derives.output);
     let mut problems: Option<Error> = None;
     for field in &fields.named {
         let found = check::supported(&field.ty).and_then(|()| side(field));
@@ -56,7 +61,7 @@ fn marker(input: &DeriveInput) -> TokenStream {
     let (_, arguments, _) = input.generics.split_for_impl();
     quote! {
         // SAFETY: an opaque shape promises nothing but the size and alignment of the type.
-        #[allow(unsafe_code)]
+        #[automatically_derived]
         unsafe impl #implementing ::dsrs::facet::Facet<'__facet> for #ident #arguments #clause {
             const SHAPE: &'static ::dsrs::facet::Shape = &const {
                 ::dsrs::facet::ShapeBuilder::for_sized::<Self>(#name)
@@ -78,7 +83,7 @@ fn implementation(
         Some(attribute) => text(attribute)?.value(),
         None => docs(&input.attrs),
     };
-    let defaults = defaults(inputs);
+    let default_checks = default_checks(inputs, outputs)?;
     let generics = bounded(&input.generics);
     let (implementing, arguments, clause) = generics.split_for_impl();
     let (input_ty, output_ty) = (inputs.ty(&input.generics), outputs.ty(&input.generics));
@@ -91,32 +96,32 @@ fn implementation(
                 #instructions
             }
 
-            #defaults
+            #default_checks
         }
     })
 }
 
-/// The defaults of inputs as data. Without any, the method of the trait is used.
-fn defaults(inputs: &EmittedStruct<'_>) -> Option<TokenStream> {
+/// The check of the defaults that may not fit their types. Without any, the method of the trait is used.
+fn default_checks(
+    inputs: &EmittedStruct<'_>,
+    outputs: &EmittedStruct<'_>,
+) -> Result<Option<TokenStream>> {
     let mut each = Vec::new();
-    for (field, _) in &inputs.fields {
+    for (field, _) in inputs.fields.iter().chain(outputs.fields.iter()) {
         let Some(attribute) = find(&field.attrs, "default") else { continue };
-        let (ty, name) = (&field.ty, field.ident.as_ref().map(ToString::to_string));
-        let value = match &attribute.meta {
-            Meta::NameValue(pair) => pair.value.to_token_stream(),
-            _ => quote!(::core::default::Default::default()),
-        };
-        each.push(quote! {
-            (#name, { let value: #ty = #value; ::dsrs::reflect::to_payload(&value) })
-        });
+        if let DefaultValue::Data(data) = DefaultValue::of(attribute, field)? {
+            let (ty, name) = (&field.ty, field.ident.as_ref().map(bare));
+            each.push(quote! { ::dsrs::signature::check_default::<#ty>(#name, &#data)?; });
+        }
     }
-    (!each.is_empty()).then(|| {
+    Ok((!each.is_empty()).then(|| {
         quote! {
-            fn defaults() -> ::std::vec::Vec<::dsrs::signature::FieldDefault> {
-                ::std::vec![#(#each),*]
+            fn check_defaults() -> ::core::result::Result<(), ::dsrs::reflect::ReflectError> {
+                #(#each)*
+                ::core::result::Result::Ok(())
             }
         }
-    })
+    }))
 }
 
 /// Every type parameter can appear in a prompt, so it must be data.

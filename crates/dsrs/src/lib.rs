@@ -1,15 +1,16 @@
-//! The engine of dsrs-server: types, prompts, strategies and graphs of them.
-//!
-//! It knows no HTTP routes and no SQL. A module may use only the modules that are declared before
-//! it.
+#![doc = include_str!("../README.md")]
+// It knows no HTTP routes and no SQL. A module may use only the modules that are declared before it.
 
 // Attributes and derives refer to the crate as `dsrs`, also inside it.
 extern crate self as dsrs;
 
-pub use dsrs_macros::{Augmentation, Signature};
+pub use dsrs_macros::{Augmentation, Module, Signature};
 pub use facet;
+pub use futures_util::future::BoxFuture;
 #[doc(hidden)]
 pub use inventory;
+
+mod block_on;
 
 pub mod attrs;
 pub mod problem;
@@ -45,6 +46,7 @@ pub mod graph;
 
 pub mod optimize;
 
+pub use block_on::block_on;
 pub use module::{Module, Prediction};
 pub use predict::TypedDemo;
 pub use predict::{Ctx, Predict};

@@ -17,7 +17,7 @@ use crate::value::{Fields, Payload};
 /// ```
 /// use dsrs::sandbox::{SandboxFailure, SandboxOutput, Sandbox, SandboxError};
 /// use dsrs::value::{Fields, Payload};
-/// use futures_util::future::{BoxFuture, FutureExt};
+/// use dsrs::BoxFuture;
 ///
 /// /// Knows one program.
 /// struct OneProgram;
@@ -32,11 +32,11 @@ use crate::value::{Fields, Payload};
 ///             "n" => Ok(SandboxOutput { printed: "".into(), value: inputs["n"].clone() }),
 ///             _ => Err(SandboxError::new(SandboxFailure::Syntax, "line 1: invalid syntax")),
 ///         };
-///         async { ran }.boxed()
+///         Box::pin(async { ran })
 ///     }
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let inputs = Fields::from_iter([("n".into(), Payload::Int(6))]);
 /// assert_eq!(OneProgram.run("n", &inputs).await.unwrap().value, Payload::Int(6));
 /// let refused = OneProgram.run("n n", &inputs).await.unwrap_err();

@@ -7,8 +7,8 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+pub use tokio::time::Instant;
+pub use tokio_util::sync::CancellationToken;
 
 thread_local! {
     /// The limit of what this thread computes.
@@ -18,9 +18,10 @@ thread_local! {
 /// When a computation has to end: at its deadline, or when it is cancelled.
 ///
 /// ```
-/// use dsrs::time_limit::TimeLimit;
-/// let cancelled = tokio_util::sync::CancellationToken::new();
-/// let limit = TimeLimit::new(tokio::time::Instant::now() + std::time::Duration::from_secs(60), &cancelled);
+/// use std::time::Duration;
+/// use dsrs::time_limit::{CancellationToken, Instant, TimeLimit};
+/// let cancelled = CancellationToken::new();
+/// let limit = TimeLimit::new(Instant::now() + Duration::from_secs(60), &cancelled);
 /// assert!(!TimeLimit::is_over());
 /// limit.apply(|| {
 ///     assert!(!TimeLimit::is_over());

@@ -124,7 +124,7 @@ async fn a_wait_beyond_the_deadline_fails_at_once() {
     let error = ask(&ctx, "{}").await.unwrap_err();
     assert_eq!(error.kind, PredictErrorKind::RateLimited { retry_after: Some(wait) });
     assert_eq!(ctx.trace().elapsed(), Duration::ZERO);
-    assert_eq!(error.source.unwrap().status, Some(429));
+    assert_eq!(error.lm_error().unwrap().status, Some(429));
 }
 
 #[tokio::test(start_paused = true)]

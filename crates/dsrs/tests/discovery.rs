@@ -203,13 +203,13 @@ fn refusal<M: Facet<'static>>(module: &mut M) -> String {
 #[test]
 fn a_type_that_cannot_be_searched_is_rejected_with_its_path() {
     let container = "may contain predictors and cannot be searched; use a struct, Option, Vec, array, \
-                     Box, or a map with String keys";
+                     Box, or a map with String keys, or mark the field `#[module(skip)]`";
     let mut shared = Shared { ok: Predict::new(), many: vec![Arc::new(Predict::new())] };
     assert_eq!(refusal(&mut shared), format!("`many[0]`: `Arc<Predict>` {container}"));
     let mut numbered = Numbered { by_number: HashMap::from([(1, Predict::new())]) };
     let keys = "has keys that are not String, so its predictors have no path";
     assert_eq!(refusal(&mut numbered), format!("`by_number`: `HashMap<u32, Predict>` {keys}"));
-    let opaque = "is opaque; mark it `#[facet(opaque, dsrs::skip)]` if it contains no predictor";
+    let opaque = "is opaque; mark the field `#[module(skip)]` if it contains no predictor";
     let mut hidden = Hidden { callback: Box::new(|| ()) };
     assert_eq!(refusal(&mut hidden), format!("`callback`: `Opaque` {opaque}"));
     let mut sealing = Sealing { sealed: vec![Sealed(Predict::new())] };

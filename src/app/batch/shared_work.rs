@@ -90,7 +90,7 @@ impl WorkStore for BatchShares {
             let mut computed = false;
             let first = async {
                 if let Some(stored) = self.stored(key).await {
-                    return Ok(stored);
+                    return Ok::<_, PredictError>(stored);
                 }
                 let outputs = call.await?;
                 computed = true;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::app::event::{EventKind, NumberedEvent, StreamItem};
 
 /// How many bytes of events are stored per run.
-const PAST_BYTES: usize = 128 << 10;
+const PAST_BYTES: usize = 96 << 10;
 
 /// How many of the newest events are stored whatever their size, so that a large event does not
 /// evict all events before it while followers keep up.

@@ -78,6 +78,8 @@ pub enum ProblemCode {
     ProgramFailed,
     /// The sandbox failed, not the program in it.
     SandboxFailed,
+    /// The own code of a typed module failed.
+    ModuleFailed,
     /// An op cannot compute its value.
     OpFailed,
     /// The LM's answer does not fit the schema.
@@ -163,6 +165,7 @@ impl ProblemCode {
         Self::Internal,
         Self::RunAbandoned,
         Self::SandboxFailed,
+        Self::ModuleFailed,
         Self::OpFailed,
         Self::LmError,
         Self::Unavailable,
@@ -234,6 +237,9 @@ impl ProblemCode {
             Self::ProgramFailed => unprocessable("program_failed", "The LM's programs failed"),
             Self::SandboxFailed => {
                 (S::INTERNAL_SERVER_ERROR, "sandbox_failed", "The sandbox failed")
+            }
+            Self::ModuleFailed => {
+                (S::INTERNAL_SERVER_ERROR, "module_failed", "The code of a module failed")
             }
             Self::OpFailed => unprocessable("op_failed", "An op has no value for its inputs"),
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),

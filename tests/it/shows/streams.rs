@@ -17,7 +17,7 @@ const STREAMS: usize = 1000;
 const WORDS: usize = 900;
 
 /// A build without optimization has larger futures.
-const MOST_MEMORY_KB: u64 = if cfg!(debug_assertions) { 400 << 10 } else { 300 << 10 };
+const MOST_MEMORY_KB: u64 = if cfg!(debug_assertions) { 350 << 10 } else { 300 << 10 };
 
 /// The resident memory of a process in KiB.
 fn resident(pid: u32) -> u64 {

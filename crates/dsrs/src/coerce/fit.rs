@@ -11,6 +11,7 @@ mod names;
 mod notes;
 mod pieces;
 mod section;
+mod several;
 mod unfold;
 mod union;
 
@@ -18,6 +19,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use self::interpretation::Interpretation;
+use self::names::NameSearches;
 use self::notes::{FitError, Notes, PathStep};
 use super::loose::{Loose, LooseShape as Data};
 use super::report::ParseReport;
@@ -32,9 +34,6 @@ const DEPTH_LIMIT: usize = 160;
 const STEPS: usize = 250_000;
 const STEPS_A_BYTE: usize = 8;
 
-/// How many names the inexact texts of a search may be compared with, in all.
-const NAMES: usize = 2_000_000;
-
 type FitResult = Result<Payload, FitError>;
 
 /// A value read from a leaf with the leniencies it needed, or a remark about the text.
@@ -48,11 +47,13 @@ struct FitContext {
     whole: bool,
     /// A list or class was already added around it.
     wrapped: bool,
+    /// It may be a list of objects of which one is wanted.
+    one_of_several: bool,
 }
 
 impl FitContext {
     const fn of(allowed: Leniencies, whole: bool) -> Self {
-        Self { allowed, whole, wrapped: false }
+        Self { allowed, whole, wrapped: false, one_of_several: true }
     }
 
     const fn has(self, kind: LeniencyKind) -> bool {
@@ -68,6 +69,11 @@ impl FitContext {
     const fn wrapped(self) -> Self {
         Self { wrapped: true, ..self }
     }
+
+    /// The context for data of which all is wanted: a part of it is no value.
+    const fn complete(self) -> Self {
+        Self { one_of_several: false, ..self }
+    }
 }
 
 /// Reads one text, or data inside of it.
@@ -79,7 +85,7 @@ struct Fitter<'t> {
     /// The results of containers in unions, by address, type and context.
     known: HashMap<(usize, usize, FitContext), Result<Interpretation, FitError>>,
     steps: usize,
-    names: usize,
+    names: NameSearches<'t>,
     depth: usize,
 }
 
@@ -117,7 +123,7 @@ impl<'t> Fitter<'t> {
             looked: HashMap::new(),
             known: HashMap::new(),
             steps: STEPS + length.saturating_mul(STEPS_A_BYTE),
-            names: NAMES,
+            names: NameSearches::default(),
             depth: 0,
         }
     }
@@ -226,16 +232,9 @@ impl<'t> Fitter<'t> {
     fn spend(&mut self, steps: usize) -> Result<(), FitError> {
         self.steps = self.steps.saturating_sub(steps);
         if self.steps == 0 {
-            return Err(FitError::new("can be read in too many ways"));
+            return Err(FitError::new("can be read in too many ways").stopped());
         }
         Ok(())
-    }
-
-    /// Counts names that an inexact text is compared with.
-    fn spend_names(&mut self, count: usize) -> Result<(), FitError> {
-        let left = self.names.checked_sub(count);
-        self.names = left.unwrap_or(0);
-        left.map(drop).ok_or_else(|| FitError::new("is not exactly one of too many names"))
     }
 }
 

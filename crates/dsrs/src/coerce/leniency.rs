@@ -48,7 +48,7 @@ kinds! {
     Fenced = "fenced", 1;
     /// The value was surrounded by prose.
     Prose = "prose", 4;
-    /// Another piece of the text fits as well; the first of the best was selected.
+    /// Another piece of the text fits as well; the best one was selected, of equals the first.
     Choice = "choice", 4;
 
     // errors in JSON
@@ -102,7 +102,7 @@ kinds! {
     Kind = "kind", 2;
     /// A member that the class does not have was dropped.
     ExtraMember = "extra_member", 2;
-    /// A single value for a list, or a list of one element for a single value.
+    /// A single value for a list, or one element of a list for a single value.
     SingleElement = "single_element", 3;
     /// A value for a class of one field.
     ImpliedField = "implied_field", 3;

@@ -40,7 +40,9 @@ pub(crate) use node::predictor_path;
 pub use node::{DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, Node, NodeSettings};
 pub use program::Program;
 pub use program_graph::{GraphOutput, ProgramGraph};
-pub use projection::{OpenConnection, ProjectError, Projection, load_module_state};
+pub use projection::{
+    OpenConnection, ProjectError, Projection, ToolsOfPredictor, load_module_state,
+};
 pub use provenance::{Lineage, Provenance, RunRecord};
 pub use references::{document_references, edit_references};
 pub use state::GraphState;

@@ -10,6 +10,7 @@ mod delta;
 mod embed;
 mod error;
 mod failure;
+mod from_env;
 mod gate;
 mod http;
 mod message;

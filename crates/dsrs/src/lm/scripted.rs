@@ -22,7 +22,7 @@ type Script = Box<dyn Fn(&LmRequest) -> ScriptedAnswer + Send + Sync>;
 /// ```
 /// use dsrs::lm::{Chat, DeltaSink, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = ScriptedLm::answering(["first", "second one"]);
 /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("who are you?")] };
 /// let request = LmRequest::new(chat, LmParams::default());
@@ -103,7 +103,7 @@ impl ScriptedLm {
     /// ```
     /// use dsrs::lm::{Chat, DeltaSink, Lm, LmParams, LmRequest, Message, Prefix, ScriptedLm};
     ///
-    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// # dsrs::block_on(async {
     /// let lm = ScriptedLm::sections([("draft", "hi"), ("reply", "dear all, hi")]);
     /// let asks = "[[ ## draft ## ]]\nhi\n\nanswer with [[ ## reply ## ]], [[ ## completed ## ]]";
     /// let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user(asks)] };

@@ -3,6 +3,8 @@
 
 mod path;
 mod prediction;
+#[doc(hidden)]
+pub mod shape;
 mod walk;
 
 use std::future::Future;
@@ -15,15 +17,20 @@ use crate::signature::{Data, Signature};
 use crate::value::{Fields, Payload};
 
 pub use prediction::Prediction;
+pub use shape::Searchable;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
 
 /// A typed program: accepts one struct, returns another, and calls predictors in between.
 ///
+/// `#[derive(Module)]` makes its predictors findable, for servers and optimizers; the trait is
+/// implemented by hand. A field that is no part of the program is skipped, or a compiler error that
+/// says what to do.
+///
 /// ```
-/// use dsrs::facet::{self, Facet};
-/// use dsrs::module::{Module, Prediction, named_predictors};
-/// use dsrs::{Ctx, Predict, Signature};
+/// use std::sync::Arc;
+/// use dsrs::module::named_predictors;
 /// use dsrs::predict::PredictError;
+/// use dsrs::{Ctx, Module, Predict, Prediction, Signature};
 ///
 /// #[derive(Signature)]
 /// struct Summarize {
@@ -33,10 +40,14 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 ///     summary: String,
 /// }
 ///
-/// #[derive(Facet)]
+/// /// Where notes are kept.
+/// struct Store;
+///
+/// #[derive(Module)]
 /// struct Twice {
 ///     first: Predict<Summarize>,
 ///     second: Predict<Summarize>,
+///     store: Arc<Store>,
 /// }
 ///
 /// impl Module for Twice {
@@ -53,7 +64,7 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 ///     }
 /// }
 ///
-/// let program = Twice { first: Predict::new(), second: Predict::new() };
+/// let program = Twice { first: Predict::new(), second: Predict::new(), store: Arc::new(Store) };
 /// let found = named_predictors(&program).unwrap();
 /// let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
 /// assert_eq!(paths, ["first", "second"]);

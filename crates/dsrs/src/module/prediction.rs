@@ -1,10 +1,11 @@
 //! The result of a call: the output, and the LM calls that it took.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::lm::Usage;
-use crate::predict::{CallTotals, RunScope, SpanId, Trace};
+use crate::predict::{CallTotals, PredictionCheck, RunScope, SpanId, Trace};
 
 /// An output and what its LM calls used. `Deref` gives access to the fields of the output.
 #[derive(Clone)]
@@ -21,7 +22,12 @@ impl<O> Prediction<O> {
         Self { output, tallied: CallTotals::default(), run: None }
     }
 
-    pub(super) fn about(self, tallied: CallTotals, run: Arc<RunScope>) -> Self {
+    /// The same output with the totals of the call that returns it. The checks of an attempt that is
+    /// part of the result are only in the prediction that the attempt returned.
+    pub(super) fn about(self, mut tallied: CallTotals, run: Arc<RunScope>) -> Self {
+        let known: HashSet<SpanId> = tallied.checks.iter().map(|check| check.span).collect();
+        let own = self.tallied.checks.into_iter().filter(|check| !known.contains(&check.span));
+        tallied.checks.extend(own);
         Self { output: self.output, tallied, run: Some(run) }
     }
 
@@ -53,6 +59,17 @@ impl<O> Prediction<O> {
     #[must_use]
     pub fn spans(&self) -> &[SpanId] {
         &self.tallied.spans
+    }
+
+    /// The outcomes of the checks of all predictor calls that led to the output, in order.
+    #[must_use]
+    pub fn checks(&self) -> &[PredictionCheck] {
+        &self.tallied.checks
+    }
+
+    /// The checks that failed. An assert that fails is an error instead.
+    pub fn failed_checks(&self) -> impl Iterator<Item = &PredictionCheck> {
+        self.checks().iter().filter(|check| !check.outcome.passed)
     }
 
     /// The trace of the run. `None` until the call has returned.

@@ -25,9 +25,8 @@ pub struct WalkError {
 
 const TRAIT_OBJECT: &str =
     "is a module that only exists at run time; put it into a graph as a node instead";
-const OPAQUE: &str =
-    "is opaque; mark it `#[facet(opaque, dsrs::skip)]` if it contains no predictor";
-const CONTAINER: &str = "may contain predictors and cannot be searched; use a struct, Option, Vec, array, Box, or a map with String keys";
+const OPAQUE: &str = "is opaque; mark the field `#[module(skip)]` if it contains no predictor";
+const CONTAINER: &str = "may contain predictors and cannot be searched; use a struct, Option, Vec, array, Box, or a map with String keys, or mark the field `#[module(skip)]`";
 const KEYS: &str = "has keys that are not String, so its predictors have no path";
 const ACCESSOR: &str = "is marked as a predictor and its accessor is missing, of another type, or of another version of dsrs";
 const REFLECTION: &str = "cannot be read by reflection";

@@ -27,6 +27,9 @@ pub struct Trial {
     pub full: Option<TrialScore>,
     /// Its scores on parts of the valset, one per evaluation.
     pub partial: Vec<TrialScore>,
+    /// Whether it is known not to build: a value in it does not fit. Such a candidate fails on every
+    /// example at no cost, and is never the best.
+    pub unfit: bool,
 }
 
 /// The score of a candidate on some examples.
@@ -101,9 +104,9 @@ impl Board {
         let id = TrialId(self.trials.len());
         let found = *self.by_hash.entry(candidate.hash()).or_insert(id);
         if found == id {
-            let (parents, partial) = (parents.to_vec(), Vec::new());
-            let candidate = Arc::new(candidate);
-            self.trials.push(Trial { id, candidate, parents, origin, full: None, partial });
+            let (parents, candidate) = (parents.to_vec(), Arc::new(candidate));
+            let (full, partial, unfit) = (None, Vec::new(), false);
+            self.trials.push(Trial { id, candidate, parents, origin, full, partial, unfit });
         }
         (found, found == id)
     }
@@ -124,6 +127,7 @@ impl Board {
         let failures = evaluation.failures();
         let scored = TrialScore { examples, mean, objective, failures, usage };
         if let Some(trial) = self.trials.get_mut(id.0) {
+            trial.unfit |= evaluation.is_unfit();
             match all {
                 true => trial.full = Some(scored),
                 false => trial.partial.push(scored),
@@ -140,9 +144,11 @@ impl Board {
         &self.trials
     }
 
-    /// The candidate with the best objective on the whole valset; the first of equals.
+    /// The candidate with the best objective on the whole valset, of those that build; the first of
+    /// equals.
     pub(super) fn best(&self) -> Option<&Trial> {
-        let tried = self.trials.iter().filter_map(|trial| Some((trial, trial.full?.objective)));
+        let fit = self.trials.iter().filter(|trial| !trial.unfit);
+        let tried = fit.filter_map(|trial| Some((trial, trial.full?.objective)));
         let better = |best: Option<(_, f64)>, next: (_, f64)| match best {
             Some((_, objective)) if objective >= next.1 => best,
             _ => Some(next),

@@ -103,6 +103,10 @@ async fn found(
     optimizer: &dyn Optimizer,
 ) -> Result<(TrialId, Option<EarlyStop>), EarlyStop> {
     match optimizer.run(bench).await {
+        // Some optimizers return the one candidate that they made. What does not build is no result.
+        Ok(found) if bench.check(&bench.candidate(found)).await.is_err() => {
+            Ok((bench.best().map_or(Workbench::BASE, |trial| trial.id), None))
+        }
         Ok(best) => Ok((best, None)),
         Err(stop @ (EarlyStop::NotRecorded(_) | EarlyStop::Failed(_))) => Err(stop),
         Err(stop) => Ok((bench.best().map_or(Workbench::BASE, |trial| trial.id), Some(stop))),

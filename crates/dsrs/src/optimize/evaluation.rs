@@ -50,6 +50,12 @@ impl Evaluation {
         sum
     }
 
+    /// Whether the candidate does not build, so that nothing ran.
+    #[must_use]
+    pub fn is_unfit(&self) -> bool {
+        self.rollouts.iter().any(|rollout| rollout.is_unfit())
+    }
+
     /// The number of failed rollouts.
     #[must_use]
     pub fn failures(&self) -> usize {

@@ -214,7 +214,7 @@ impl Evaluator {
                 Err(EarlyStop::Cancelled)
             }
             (PredictErrorKind::Cancelled, _) => {
-                let why = error.source.as_ref().map_or(&error.message, |source| &source.message);
+                let why = error.lm_error().map_or(&error.message, |source| &source.message);
                 Err(EarlyStop::NotRecorded(why.as_str().into()))
             }
             // The computation may have ended for that reason alone.

@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lm::Usage;
+use crate::problem::Problems;
 use crate::value::{Fields, Map, Payload};
 
 use super::{PredictorCall, Score};
+
+/// The error code of a candidate that does not build.
+const UNFIT: &str = "unfit";
 
 /// The result of a program on an example.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +58,18 @@ impl Rollout {
             reports: Vec::new(),
             took: Duration::ZERO,
         }
+    }
+
+    /// The rollout of a candidate that does not build.
+    pub(super) fn unfit(problems: &Problems) -> Self {
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        let message = format!("the candidate does not build: {}", problems.join("; "));
+        Self::failed(RolloutFailure { code: UNFIT.into(), message: message.into(), node: None })
+    }
+
+    /// Whether the candidate does not build.
+    pub(super) fn is_unfit(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| &*error.code == UNFIT)
     }
 
     /// Its approximate size in bytes, ignoring shared texts.

@@ -205,7 +205,13 @@ impl Workbench {
         self.board().trials().to_vec()
     }
 
-    /// The best candidate on the whole valset.
+    /// Whether a candidate builds, as far as its evaluations show.
+    #[must_use]
+    pub fn fits(&self, id: TrialId) -> bool {
+        self.board().get(id).is_some_and(|trial| !trial.unfit)
+    }
+
+    /// The best candidate on the whole valset, of those that build.
     #[must_use]
     pub fn best(&self) -> Option<Trial> {
         self.board().best().cloned()

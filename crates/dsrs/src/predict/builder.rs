@@ -61,7 +61,7 @@ impl<S: Signature> PredictBuilder<S> {
     /// sees the errors of the function. The model must support native tool calls.
     ///
     /// ```
-    /// use dsrs::facet::{self, Facet};
+    /// use dsrs::facet::Facet;
     /// use dsrs::{Predict, Signature};
     ///
     /// #[derive(Signature)]
@@ -73,6 +73,7 @@ impl<S: Signature> PredictBuilder<S> {
     /// }
     ///
     /// #[derive(Facet)]
+    /// #[facet(crate = dsrs::facet)]
     /// struct City {
     ///     name: String,
     /// }

@@ -316,6 +316,9 @@ fn close<T>(
 ) -> Result<(Fields, T), PredictError> {
     match outcome {
         Ok((ParsedOutput { fields, report, checks }, accepted)) => {
+            if let Some(tally) = &ctx.tally {
+                tally.add_checks(&predictor.path, span, &checks);
+            }
             ctx.trace().close(span, SpanStatus::Succeeded, |span| {
                 span.outputs = Some(fields.clone());
                 span.parse_report = (!report.is_empty()).then(|| report.to_payload());

@@ -3,15 +3,15 @@
 
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::marker::PhantomData;
+use std::marker::{PhantomData, PhantomPinned};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use facet::{ConstTypeId, Facet, Shape};
 
 use super::tool_dispatcher::ToolDispatcher;
-use super::typed_demo::{TypedDemo, admit_typed};
-use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor, state};
+use super::typed_demo::{TypedDemo, admit_typed, check_typed};
+use super::{Ctx, DynPredictor, PredictError, PredictState, SchemaPredictor};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
 use crate::signature::{Signature, SignatureSchema};
@@ -32,7 +32,7 @@ use crate::value::Fields;
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n4"]));
 /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
 /// let qa = Predict::<QA>::new();
@@ -49,6 +49,8 @@ pub struct Predict<S: Signature>(UnsafeCell<PredictCell<S>>);
 pub struct PredictCell<S: Signature> {
     pub(crate) predictor: SchemaPredictor,
     signature: PhantomData<fn() -> S>,
+    /// No struct that holds a predictor by value is `Unpin`. `derive(Module)` recognizes it by that.
+    _holder_mark: PhantomPinned,
 }
 
 // SAFETY: `&Predict` only gives out `&PredictCell` (see `deref`). A `&mut PredictCell` comes from
@@ -131,14 +133,22 @@ impl<S: Signature> Predict<S> {
     /// strategy adds, possibly more descriptions.
     pub(crate) fn over(schema: Arc<SignatureSchema>, path: impl Into<Arc<str>>) -> Self {
         let predictor = SchemaPredictor::new(schema, path);
-        Self(UnsafeCell::new(PredictCell { predictor, signature: PhantomData }))
+        let (signature, _holder_mark) = (PhantomData, PhantomPinned);
+        Self(UnsafeCell::new(PredictCell { predictor, signature, _holder_mark }))
     }
 
     /// The same predictor with tools that the LM may call.
     pub(super) fn with_tools(self, tools: ToolDispatcher) -> Self {
-        let PredictCell { predictor, signature } = self.0.into_inner();
-        let predictor = predictor.with_tools(tools);
-        Self(UnsafeCell::new(PredictCell { predictor, signature }))
+        let mut cell = self.0.into_inner();
+        cell.predictor = cell.predictor.with_tools(tools);
+        Self(UnsafeCell::new(cell))
+    }
+
+    /// The same predictor with the names of the tools that an agent around it offers.
+    pub(crate) fn with_tool_names(self, names: Arc<[Arc<str>]>) -> Self {
+        let mut cell = self.0.into_inner();
+        cell.predictor = cell.predictor.with_tool_names(names);
+        Self(UnsafeCell::new(cell))
     }
 
     /// Replaces the whole state, or nothing if it does not fit. [`PredictCell::dump_state`] returns
@@ -149,6 +159,46 @@ impl<S: Signature> Predict<S> {
     /// "output"}], "lm"}`.
     pub fn load_state(&mut self, state: PredictState) -> Result<(), Problems> {
         self.0.get_mut().load_state(state, &At::Root)
+    }
+
+    /// Replaces the instruction alone; demos and LM settings stay.
+    ///
+    /// ```
+    /// use dsrs::predict::DynPredictor;
+    /// use dsrs::{Predict, Signature};
+    ///
+    /// #[derive(Signature)]
+    /// #[instruction = "Answer."]
+    /// struct QA {
+    ///     #[output]
+    ///     answer: String,
+    /// }
+    ///
+    /// let mut qa = Predict::<QA>::new();
+    /// qa.set_instruction("Answer in a word.");
+    /// assert_eq!(qa.instruction(), "Answer in a word.");
+    /// qa.reset_instruction();
+    /// assert_eq!(qa.instruction(), "Answer.");
+    /// ```
+    pub fn set_instruction(&mut self, text: impl Into<Arc<str>>) {
+        self.0.get_mut().set_instruction(Some(text.into()));
+    }
+
+    /// Returns to the instructions of the signature; demos and LM settings stay.
+    pub fn reset_instruction(&mut self) {
+        self.0.get_mut().set_instruction(None);
+    }
+
+    /// Adds a demo after the existing ones; instruction and LM settings stay.
+    ///
+    /// # Errors
+    /// Every value that does not fit, with pointers as in [`Self::load_state`].
+    pub fn add_demo(&mut self, demo: &TypedDemo<S>) -> Result<(), Problems> {
+        let mut problems = Problems::new();
+        let here = At::Root.key("demos");
+        let demo = demo.to_state(&here.index(self.state().demos.len()), &mut problems);
+        problems.or(())?;
+        self.0.get_mut().add_demo(demo)
     }
 }
 
@@ -191,28 +241,10 @@ impl<S: Signature> PredictCell<S> {
     /// The demos as Rust values.
     ///
     /// # Errors
-    /// None for a loaded state: loading has converted its demos already.
+    /// Every demo that leaves out an output: a Rust value has all of them. [`Self::dump_state`] has
+    /// such demos as data.
     pub fn demos(&self) -> Result<Vec<TypedDemo<S>>, Problems> {
-        self.typed_demos(&self.predictor.state().demos, &At::Root.key("demos"))
-    }
-
-    /// The demos as Rust values, without inputs that only the schema has.
-    fn typed_demos(
-        &self,
-        demos: &[state::Demo],
-        at: &At<'_>,
-    ) -> Result<Vec<TypedDemo<S>>, Problems> {
-        let own = SignatureSchema::of::<S>();
-        if own.inputs.len() == self.predictor.schema().inputs.len() {
-            return admit_typed::<S>(demos, at);
-        }
-        let mut demos = demos.to_vec();
-        let added =
-            |name: &str| own.input(name).is_none() && self.predictor.schema().input(name).is_some();
-        for demo in &mut demos {
-            demo.input.retain(|name, _| !added(name));
-        }
-        admit_typed::<S>(&demos, at)
+        admit_typed::<S>(&self.predictor.state().demos, &At::Root.key("demos"))
     }
 }
 
@@ -225,14 +257,20 @@ impl<S: Signature> DynPredictor for PredictCell<S> {
         self.predictor.state()
     }
 
+    fn tools(&self) -> &[Arc<str>] {
+        self.predictor.tools()
+    }
+
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
-        // A value may fit the schema's type but not Rust's, such as 300 for a `u8`.
-        let typed = self.typed_demos(&state.demos, &at.key("demos"));
         let mut loaded = self.predictor.clone();
-        let fits = loaded.load_state(state, at);
-        fits.and(typed.map(drop))?;
+        loaded.load_state(state, at)?;
+        check_typed::<S>(&loaded.state().demos, &at.key("demos"))?;
         self.predictor = loaded;
         Ok(())
+    }
+
+    fn set_instruction(&mut self, instruction: Option<Arc<str>>) {
+        self.predictor.set_instruction(instruction);
     }
 
     fn set_path(&mut self, path: Arc<str>) {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{PredictError, PredictErrorKind};
-use super::event::{RunEvent, RunListener};
+use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::CallTally;
 use super::trace::{SpanId, Trace};
@@ -127,6 +127,8 @@ pub struct Ctx {
     /// The offset that the current attempt adds to every seed, one set by a state included:
     /// identical requests would get identical replies.
     pub seed_offset: i64,
+    /// Receives the events of the calls in this context, besides the listener of the run.
+    pub listener: Option<Arc<dyn RunListener>>,
 }
 
 impl Ctx {
@@ -146,7 +148,8 @@ impl Ctx {
     /// A context for the calls of a node in a run.
     #[must_use]
     pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
-        Self { run, node, parent, tally: None, hints: None, attempt_depth: 0, seed_offset: 0 }
+        let (tally, hints, listener) = (None, None, None);
+        Self { run, node, parent, tally, hints, attempt_depth: 0, seed_offset: 0, listener }
     }
 
     /// Like [`Self::new`], with a deadline `limit` from now.
@@ -160,6 +163,49 @@ impl Ctx {
     pub fn with_tally(&self) -> (Self, Arc<CallTally>) {
         let tally = CallTally::below(self.tally.clone());
         (Self { tally: Some(tally.clone()), ..self.clone() }, tally)
+    }
+
+    /// The same context for one of several attempts, whose checks are not those of the call.
+    pub(crate) fn with_attempt_tally(&self) -> Self {
+        let tally = self.tally.clone().map(|above| CallTally::of_attempt(Some(above)));
+        Self { tally, ..self.clone() }
+    }
+
+    /// The same context with a listener, which receives the texts of the answers while the model
+    /// writes them, and why a text is void. It must be quick and must never block.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use dsrs::lm::{Models, ScriptedLm};
+    /// use dsrs::predict::RunEvent;
+    /// use dsrs::{Ctx, Module, Predict, Signature};
+    ///
+    /// #[derive(Signature)]
+    /// struct QA {
+    ///     #[input]
+    ///     question: String,
+    ///     #[output]
+    ///     answer: String,
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\nfour"]));
+    /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
+    /// let ctx = ctx.listen(|event| {
+    ///     if let RunEvent::NodeDelta { field, text, .. } = event {
+    ///         println!("{field}: {text}");
+    ///     }
+    /// });
+    /// Predict::<QA>::new().call(&ctx, QAInput { question: "2 + 2?".into() }).await.unwrap();
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn listen(&self, listener: impl Fn(RunEvent<'_>) + Send + Sync + 'static) -> Self {
+        let listener: Arc<dyn RunListener> = match self.listener.clone() {
+            Some(earlier) => Arc::new(ListenerPair { listener, earlier }),
+            None => Arc::new(listener),
+        };
+        Self { listener: Some(listener), ..self.clone() }
     }
 
     /// The same context with another parent span.
@@ -242,14 +288,19 @@ impl Ctx {
             }
             _ => (PredictErrorKind::Lm, error.message.clone()),
         };
-        PredictError { source: Some(Box::new(error)), ..PredictError::new(kind, message) }
+        PredictError { source: Some(Arc::new(error)), ..PredictError::new(kind, message) }
     }
 
-    /// Sends an event to the listener of the run.
+    /// Sends an event to the listeners of the run and of this context.
     pub fn emit(&self, event: RunEvent<'_>) {
-        if let Some(listener) = &self.run.listener {
+        for listener in self.run.listener.iter().chain(&self.listener) {
             listener.receive(event);
         }
+    }
+
+    /// Whether anything listens.
+    pub(super) fn has_listener(&self) -> bool {
+        self.run.listener.is_some() || self.listener.is_some()
     }
 
     /// The trace of the run.

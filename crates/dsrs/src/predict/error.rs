@@ -1,5 +1,8 @@
 //! Why a prediction failed, with what a client needs to see: predictor, field and raw text.
+//! `author_error` converts the errors of an author's own code.
 
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,8 +10,27 @@ use crate::coerce::ParseReport;
 use crate::lm::{LmError, LmErrorKind};
 
 /// A prediction that failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+///
+/// In a module, `?` converts texts and the common errors of an author's own code, and
+/// [`OrFail`](super::OrFail) any other; the error is kept as the source:
+///
+/// ```
+/// use std::error::Error;
+/// use dsrs::predict::{PredictError, PredictErrorKind};
+///
+/// fn count(text: &str) -> Result<i64, PredictError> {
+///     if text.is_empty() {
+///         return Err("there is nothing to count".into());
+///     }
+///     Ok(text.parse::<i64>()?)
+/// }
+///
+/// assert_eq!(count("").unwrap_err().message, "there is nothing to count");
+/// let error = count("many").unwrap_err();
+/// assert_eq!(error.kind, PredictErrorKind::Module);
+/// assert!(error.source().unwrap().is::<std::num::ParseIntError>());
+/// ```
+#[derive(Clone, Debug)]
 pub struct PredictError {
     /// What kind of failure.
     pub kind: PredictErrorKind,
@@ -17,8 +39,20 @@ pub struct PredictError {
     /// The predictor's path within its node. `None` if no predictor was involved.
     pub predictor: Option<Arc<str>>,
     /// The underlying error.
-    #[source]
-    pub source: Option<Box<LmError>>,
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl fmt::Display for PredictError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+// Written out: a derived source would be the `Arc`, in which nobody finds the error.
+impl Error for PredictError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|error| error as &(dyn Error + 'static))
+    }
 }
 
 /// Kinds of failure of a prediction.
@@ -82,6 +116,8 @@ pub enum PredictErrorKind {
     Missing,
     /// The budget of the run is spent.
     Budget,
+    /// A typed module failed by its author's own code.
+    Module,
 }
 
 impl PredictErrorKind {
@@ -125,6 +161,7 @@ impl PredictErrorKind {
             Self::Program => "program_failed",
             Self::Sandbox => "sandbox_failed",
             Self::Budget => "budget_spent",
+            Self::Module => "module_failed",
         }
     }
 }
@@ -147,10 +184,16 @@ impl PredictError {
         Self { kind, message: message.into(), predictor: None, source: None }
     }
 
+    /// The error of the LM client, if that is the underlying error.
+    #[must_use]
+    pub fn lm_error(&self) -> Option<&LmError> {
+        self.source.as_deref()?.downcast_ref()
+    }
+
     /// Whether the conversation exceeds the context window of the model.
     #[must_use]
     pub fn is_context_overflow(&self) -> bool {
-        self.source.as_ref().is_some_and(|error| error.kind == LmErrorKind::ContextOverflow)
+        self.lm_error().is_some_and(|error| error.kind == LmErrorKind::ContextOverflow)
     }
 
     /// The same error with a predictor, unless it has one.

@@ -70,8 +70,28 @@ pub struct PredictorCallId<'e> {
     pub span: SpanId,
 }
 
-/// Receives the events of a run on the thread of the run. It must be quick and must never block.
+/// Receives the events of a run on the thread of the run. It must be quick and must never block. A
+/// closure is one: see [`Ctx::listen`](super::Ctx::listen).
 pub trait RunListener: Send + Sync {
     /// Receives one event.
     fn receive(&self, event: RunEvent<'_>);
+}
+
+impl<F: Fn(RunEvent<'_>) + Send + Sync> RunListener for F {
+    fn receive(&self, event: RunEvent<'_>) {
+        self(event);
+    }
+}
+
+/// A listener of a context, and those before it.
+pub(super) struct ListenerPair<L> {
+    pub(super) listener: L,
+    pub(super) earlier: Arc<dyn RunListener>,
+}
+
+impl<L: RunListener> RunListener for ListenerPair<L> {
+    fn receive(&self, event: RunEvent<'_>) {
+        self.listener.receive(event);
+        self.earlier.receive(event);
+    }
 }

@@ -73,7 +73,7 @@ impl<'c> Exchange<'c> {
         model: &'c Arc<Model>,
         span: SpanId,
     ) -> Self {
-        let listens = ctx.run.listener.is_some();
+        let listens = ctx.has_listener();
         let reporter =
             listens.then(|| StreamReporter::new(ctx, &predictor.plan, &predictor.path, span));
         Self { ctx, predictor, model, span, attempts: 0, last: None, reporter, cached: None }

@@ -34,10 +34,11 @@ impl<T: Data> ToolOutput for T {
 /// Makes a tool of an async function of one struct. The LM sees the message of its error.
 ///
 /// ```
-/// use dsrs::facet::{self, Facet};
+/// use dsrs::facet::Facet;
 /// use dsrs::predict::{Tool, function_tool};
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct Split {
 ///     /// the amount, in cents
 ///     cents: i64,

@@ -1,6 +1,7 @@
 //! Predictions: the context of a run, the state of a predictor, the one call path, and predictors
 //! over schemas. Knows adapters and LMs; does not know strategies or graphs.
 
+mod author_error;
 mod builder;
 mod call;
 mod cell;
@@ -28,6 +29,7 @@ mod tool_dispatcher;
 mod trace;
 mod typed_demo;
 
+pub use author_error::OrFail;
 pub use builder::PredictBuilder;
 pub use cell::{Predict, PredictAccessorFns, PredictCell};
 pub use ctx::{Ctx, NodeScope, RunScope, Variation};
@@ -42,7 +44,7 @@ pub use predictor::DynPredictor;
 pub use recorded::{RecordedSpan, Recording};
 pub use schema_predictor::SchemaPredictor;
 pub use state::{Demo, LmOverrides, NearestDemos, PredictState};
-pub use tally::{CallTally, CallTotals};
+pub use tally::{CallTally, CallTotals, PredictionCheck};
 pub use tool::{Tool, ToolError};
 pub(crate) use tool_dispatcher::{ToolDispatcher, is_tool_name};
 pub use trace::{CheckOutcome, Span, SpanId, SpanKind, SpanStatus, Trace};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Ctx, PredictError, PredictState};
+use super::{Ctx, Demo, PredictError, PredictState};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -14,15 +14,12 @@ use crate::value::Fields;
 /// One tunable prompt: a schema, and the state that optimizers change.
 ///
 /// ```
-/// use dsrs::predict::{DynPredictor, PredictState};
-/// use dsrs::problem::At;
+/// use dsrs::predict::DynPredictor;
 ///
 /// /// Adds "Be brief." to the instruction of any predictor.
 /// fn shorten(predictor: &mut dyn DynPredictor) {
 ///     let instruction = format!("{} Be brief.", predictor.instruction());
-///     let state =
-///         PredictState { instruction: Some(instruction.into()), ..predictor.state().clone() };
-///     predictor.load_state(state, &At::Root).expect("its own demos fit it");
+///     predictor.set_instruction(Some(instruction.into()));
 /// }
 ///
 /// # #[derive(dsrs::Signature)]
@@ -46,12 +43,30 @@ pub trait DynPredictor: Send + Sync {
         self.state().instruction.as_deref().unwrap_or(&self.schema().instructions)
     }
 
+    /// The names of the tools that the LM may call, those of an agent around it included.
+    fn tools(&self) -> &[Arc<str>] {
+        &[]
+    }
+
     /// Replaces the whole state, or nothing. Every demo value is checked against the schema first.
     ///
     /// # Errors
     /// Every field that does not fit, with pointers below `at` into `{"instruction", "demos":
     /// [{"input", "output"}], "lm", "nearest"}`.
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems>;
+
+    /// Replaces the instruction alone; `None` returns to the schema's own.
+    fn set_instruction(&mut self, instruction: Option<Arc<str>>);
+
+    /// Adds a demo after the existing ones, or nothing if it does not fit.
+    ///
+    /// # Errors
+    /// Every field that does not fit, as [`Self::load_state`].
+    fn add_demo(&mut self, demo: Demo) -> Result<(), Problems> {
+        let mut state = self.state().clone();
+        state.demos.push(demo);
+        self.load_state(state, &At::Root)
+    }
 
     /// Sets the path for traces and errors.
     fn set_path(&mut self, path: Arc<str>);

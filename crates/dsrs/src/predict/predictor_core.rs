@@ -23,16 +23,20 @@ pub(super) struct PredictorCore {
     /// The demos that each call chooses from. `None` if all demos are in the prefix.
     pub(super) pool: Option<Arc<DemoPool>>,
     pub(super) tools: Option<Arc<PredictorTools>>,
+    /// The names of the tools that the LM may call, those of an agent around it included.
+    pub(super) tool_names: Arc<[Arc<str>]>,
 }
 
 impl PredictorCore {
     pub(super) fn new(schema: Arc<SignatureSchema>, path: Arc<str>) -> Self {
         let plan = ChatPlan::new(schema);
         let prefix = plan.prefix(&plan.schema().instructions, []);
-        Self { plan, path, state: PredictState::default(), prefix, pool: None, tools: None }
+        let (state, tool_names) = (PredictState::default(), Arc::default());
+        Self { plan, path, state, prefix, pool: None, tools: None, tool_names }
     }
 
     pub(super) fn set_tools(&mut self, tools: ToolDispatcher) {
+        self.tool_names = tools.names();
         self.tools = (!tools.is_empty()).then(|| Arc::new(PredictorTools::of(tools)));
     }
 
@@ -42,15 +46,27 @@ impl PredictorCore {
         mut state: PredictState,
         at: &At<'_>,
     ) -> Result<(), Problems> {
-        let schema = self.plan.schema();
-        state.demos = demos::admit(schema, &state, at)?;
-        let instruction = state.instruction.as_deref().unwrap_or(&schema.instructions);
-        let pool = DemoPool::of(&self.plan, &state, instruction);
+        state.demos = demos::admit(self.plan.schema(), &state, at)?;
+        self.state = state;
+        self.render();
+        Ok(())
+    }
+
+    /// Replaces the instruction alone. `None` is the schema's own.
+    pub(super) fn set_instruction(&mut self, instruction: Option<Arc<str>>) {
+        self.state.instruction = instruction;
+        self.render();
+    }
+
+    /// Renders the messages that every call starts with.
+    fn render(&mut self) {
+        let state = &self.state;
+        let own = &self.plan.schema().instructions;
+        let instruction = state.instruction.as_deref().unwrap_or(own);
+        let pool = DemoPool::of(&self.plan, state, instruction);
         let demos = || state.demos.iter().map(|demo| (&demo.input, &demo.output));
         let all = || self.plan.prefix(instruction, demos());
         self.prefix = pool.as_ref().map_or_else(all, |pool| pool.first());
         self.pool = pool;
-        self.state = state;
-        Ok(())
     }
 }

@@ -33,6 +33,12 @@ impl SchemaPredictor {
         self
     }
 
+    /// The same predictor with the names of the tools that an agent around it offers.
+    pub(crate) fn with_tool_names(mut self, names: Arc<[Arc<str>]>) -> Self {
+        self.core.tool_names = names;
+        self
+    }
+
     /// Its path within its node.
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
@@ -87,8 +93,16 @@ impl DynPredictor for SchemaPredictor {
         &self.core.state
     }
 
+    fn tools(&self) -> &[Arc<str>] {
+        &self.core.tool_names
+    }
+
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {
         self.core.load_state(state, at)
+    }
+
+    fn set_instruction(&mut self, instruction: Option<Arc<str>>) {
+        self.core.set_instruction(instruction);
     }
 
     fn set_path(&mut self, path: Arc<str>) {

@@ -13,7 +13,7 @@ use crate::value::{Fields, Payload};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use futures_util::future::{BoxFuture, FutureExt};
+/// use dsrs::BoxFuture;
 /// use dsrs::lm::ToolSpec;
 /// use dsrs::predict::{Ctx, Tool, ToolError};
 /// use dsrs::value::{Fields, Payload};
@@ -29,7 +29,7 @@ use crate::value::{Fields, Payload};
 ///     fn call<'a>(&'a self, _ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
 ///         let text = args.get("text").and_then(Payload::as_str);
 ///         let length = text.map(|text| Payload::Int(text.len() as i64));
-///         async move { length.ok_or_else(|| ToolError::reported("`text` is missing")) }.boxed()
+///         Box::pin(async move { length.ok_or_else(|| ToolError::reported("`text` is missing")) })
 ///     }
 /// }
 /// ```

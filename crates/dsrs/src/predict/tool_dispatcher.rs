@@ -86,6 +86,11 @@ impl ToolDispatcher {
         self.tools.values().map(|entry| entry.tool.spec())
     }
 
+    /// The name of each tool, in order.
+    pub(crate) fn names(&self) -> Arc<[Arc<str>]> {
+        self.tools.keys().cloned().collect()
+    }
+
     /// The tool set for native tool calls; `more` are calls with another meaning.
     pub(crate) fn offer(&self, more: impl IntoIterator<Item = ToolSpec>) -> Arc<ToolSet> {
         ToolSet::of(self.specs().cloned().chain(more))

@@ -273,7 +273,21 @@ impl Trace {
         spans.iter().rev().filter(running).find_map(|span| span.predictor.clone())
     }
 
-    /// Takes the spans; cancels those that are still running.
+    /// The spans so far. They stay in the trace.
+    ///
+    /// ```
+    /// use dsrs::predict::{SpanKind, Trace};
+    ///
+    /// let trace = Trace::new();
+    /// trace.open(SpanKind::Predictor, &"answer".into(), None, |_| {});
+    /// assert_eq!((trace.spans().len(), trace.spans().len()), (1, 1));
+    /// ```
+    #[must_use]
+    pub fn spans(&self) -> Vec<Span> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the spans, which leaves the trace empty; cancels those that are still running.
     #[must_use]
     pub fn take(&self) -> Vec<Span> {
         let now = self.elapsed();

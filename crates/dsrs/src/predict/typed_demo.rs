@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::state;
 use crate::problem::{At, Code, Problem, Problems};
-use crate::reflect::{ReflectError, from_payload, to_payload};
+use crate::reflect::{ReflectError, from_payload, misfits, to_payload};
 use crate::signature::{Data, Signature};
 use crate::value::{Fields, Payload};
 
@@ -47,7 +47,32 @@ pub(crate) fn fields<T: Data>(value: &T) -> Result<Fields, ReflectError> {
     }
 }
 
-/// Demos as Rust values; every one that does not fit is named.
+/// Checks that all that demos have fits the Rust types, which may be narrower than those of the
+/// schema: 300 is an `int` and no `u8`. What a demo leaves out is not needed.
+pub(super) fn check_typed<S: Signature>(
+    demos: &[state::Demo],
+    at: &At<'_>,
+) -> Result<(), Problems> {
+    let mut problems = Problems::new();
+    for (index, demo) in demos.iter().enumerate() {
+        let here = at.index(index);
+        check_side::<S::Input>(&demo.input, &here.key("input"), &mut problems);
+        check_side::<S::Output>(&demo.output, &here.key("output"), &mut problems);
+    }
+    problems.or(())
+}
+
+fn check_side<T: Data>(fields: &Fields, at: &At<'_>, problems: &mut Problems) {
+    match misfits::<T>(fields) {
+        Ok(found) => {
+            let found = found.into_iter();
+            found.for_each(|(name, error)| problems.push(type_problem(&at.key(&name), &error)));
+        }
+        Err(error) => problems.push(type_problem(at, &error)),
+    }
+}
+
+/// Demos as Rust values; every one that leaves out an output is named.
 pub(super) fn admit_typed<S: Signature>(
     demos: &[state::Demo],
     at: &At<'_>,

@@ -1,12 +1,14 @@
-//! Converts payloads to Rust values. A missing member gets the default of the field, or `None` if the
-//! field is optional.
+//! Converts payloads to Rust values, and checks parts of values that are incomplete. A missing member
+//! gets the default of the field, or `None` if the field is optional.
+
+use std::sync::Arc;
 
 use facet::{
     Def, Facet, Field, ScalarType, Shape, StructKind, Type as FacetType, UserType, Variant,
 };
 use facet_reflect::{Partial, ReflectError as FacetError};
 
-use super::shape::ShapeTypes;
+use super::shape::{FlatField, ShapeTypes, flat_fields};
 use super::{ReflectError, abbreviate};
 use crate::problem::{At, Problems};
 use crate::types::{self, Type};
@@ -31,6 +33,45 @@ pub fn from_payload<T: Facet<'static>>(data: &Payload) -> Result<T, ReflectError
         Partial::alloc_owned::<T>().map_err(|error| ReflectError::new(error.to_string()))?;
     let built = fill(building, data)?.build().map_err(|error| step(&error))?;
     built.materialize::<T>().map_err(|error| ReflectError::new(error.to_string()))
+}
+
+/// Checks that the members of an object fit the fields of a struct. Those that are missing are not
+/// needed, and no value of the struct is made. Returns the members that do not fit.
+///
+/// ```
+/// use dsrs::{facet::{self, Facet}, reflect::misfits, value::Payload};
+///
+/// #[derive(Facet)]
+/// struct Person {
+///     name: String,
+///     age: u8,
+/// }
+/// let person = Payload::from_json(r#"{"age": 300}"#).unwrap();
+/// let found = misfits::<Person>(person.as_map().unwrap()).unwrap();
+/// assert_eq!((found.len(), &*found[0].0), (1, "age"));
+/// ```
+///
+/// # Errors
+/// If the type is not a struct with named fields.
+pub fn misfits<T: Facet<'static>>(
+    data: &Map,
+) -> Result<Vec<(Arc<str>, ReflectError)>, ReflectError> {
+    let mut found = Vec::new();
+    for field in flat_fields(T::SHAPE)? {
+        let Some((name, value)) = data.get_key_value(field.name()) else { continue };
+        found.extend(fill_field::<T>(&field, value).err().map(|error| (name.clone(), error)));
+    }
+    Ok(found)
+}
+
+/// Fills one field of a struct of which nothing else is needed.
+fn fill_field<T: Facet<'static>>(field: &FlatField, data: &Payload) -> Result<(), ReflectError> {
+    let mut building =
+        Partial::alloc_owned::<T>().map_err(|error| ReflectError::new(error.to_string()))?;
+    for name in &field.path {
+        building = building.begin_field(name).map_err(|error| step(&error))?;
+    }
+    fill(building, data).map(drop)
 }
 
 fn step(error: &FacetError) -> ReflectError {

@@ -1,13 +1,15 @@
 //! Rust types by reflection: Facet shapes as types, Rust values as payloads and back. Knows nothing
 //! of signatures or prompts.
 
+mod defaults;
 mod from_payload;
 mod shape;
 mod to_payload;
 
 use crate::value::Payload;
 
-pub use from_payload::from_payload;
+pub use defaults::defaults;
+pub use from_payload::{from_payload, misfits};
 pub use shape::{FlatField, ShapeTypes, flat_fields};
 pub use to_payload::to_payload;
 

@@ -8,12 +8,10 @@ use facet::{Facet, Shape};
 
 use super::field_names::FieldNames;
 use super::read::default_instructions;
-use super::typed::FieldDefault;
 use super::{Augmentation, Data, FieldFormat, FieldPath, FieldSchema, Signature, SignatureSchema};
 use crate::attrs::{self, Attr};
 use crate::problem::{At, Problems};
-use crate::reflect::{FlatField, ReflectError, ShapeTypes, flat_fields};
-use crate::value::Payload;
+use crate::reflect::{FlatField, ReflectError, ShapeTypes, defaults, flat_fields};
 
 /// The schemas by signature type. A `static` in a generic function would be shared by all types.
 type SchemaCache = RwLock<HashMap<TypeId, Result<Arc<SignatureSchema>, ReflectError>>>;
@@ -55,7 +53,8 @@ impl SignatureSchema {
 }
 
 fn build<S: Signature>() -> Result<SignatureSchema, ReflectError> {
-    let mut schema = from_types::<S::Input, S::Output>(S::instructions(), S::defaults())?;
+    S::check_defaults()?;
+    let mut schema = from_types::<S::Input, S::Output>(S::instructions())?;
     if S::instructions().trim().is_empty()
         && let Some(plain) = S::unaugmented()?
     {
@@ -64,19 +63,19 @@ fn build<S: Signature>() -> Result<SignatureSchema, ReflectError> {
     Ok(schema)
 }
 
-/// The schema for a pair of structs, inputs and outputs.
+/// The schema for a pair of structs, inputs with their defaults and outputs.
 ///
 /// # Errors
 /// The first invalid field.
 pub(crate) fn from_types<I: Data, O: Data>(
     instructions: &str,
-    defaults: Vec<FieldDefault>,
 ) -> Result<SignatureSchema, ReflectError> {
     let mut types = ShapeTypes::default();
     let mut inputs = fields(<I as Facet<'static>>::SHAPE, &mut types)?;
     let outputs = fields(<O as Facet<'static>>::SHAPE, &mut types)?;
-    for (name, default) in defaults {
-        set_default(&mut inputs, name, default)?;
+    let mut defaults = defaults::<I>()?;
+    for input in &mut inputs {
+        input.default = defaults.shift_remove(&input.name);
     }
     check_names(inputs.iter().chain(&outputs))?;
     let instructions = match instructions.trim() {
@@ -128,18 +127,6 @@ fn field(flat: FlatField, types: &mut ShapeTypes) -> Result<FieldSchema, Reflect
         strict: found.strict,
         path: FieldPath(flat.path),
     })
-}
-
-fn set_default(
-    inputs: &mut [FieldSchema],
-    name: &str,
-    default: Result<Payload, ReflectError>,
-) -> Result<(), ReflectError> {
-    let default = default.map_err(|error| error.below(name))?;
-    if let Some(field) = inputs.iter_mut().find(|field| &*field.name == name) {
-        field.default = Some(default);
-    }
-    Ok(())
 }
 
 /// Checks names by the same rules as for signatures in documents.

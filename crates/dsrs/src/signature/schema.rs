@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::types::{Constraint, Type, TypeDefs, TypeIR};
+use crate::types::{Constraint, Type, TypeDefs, TypeIR, names_beside};
 use crate::value::Payload;
 
 /// The contract of one prompt: inputs, outputs and instructions.
@@ -119,5 +119,21 @@ impl SignatureSchema {
     #[must_use]
     pub fn type_of(&self, field: &FieldSchema) -> Type {
         Type::new(field.ty.clone(), self.defs.clone())
+    }
+
+    /// The same schema with names of types that can stand beside other definitions: a type that has
+    /// the name of another one gets `_2` and so on.
+    #[must_use]
+    pub(crate) fn beside(self: &Arc<Self>, defs: &TypeDefs) -> Arc<Self> {
+        let names = names_beside(&self.defs, defs);
+        if names.is_empty() {
+            return self.clone();
+        }
+        let mut renamed = Self::clone(self);
+        for field in renamed.inputs.iter_mut().chain(&mut renamed.outputs) {
+            field.ty = field.ty.renamed(&names);
+        }
+        renamed.defs = self.defs.renamed(&names).into();
+        Arc::new(renamed)
     }
 }

@@ -9,15 +9,11 @@ use facet::Facet;
 
 use super::SignatureSchema;
 use crate::reflect::ReflectError;
-use crate::value::Payload;
 
 /// An owned Rust type with a Facet shape, which can appear in a prompt.
 pub trait Data: for<'a> Facet<'a> + Send + Sync + 'static {}
 
 impl<T: for<'a> Facet<'a> + Send + Sync + 'static> Data for T {}
-
-/// The default of an input: the name of the field, and the value or the error of its conversion.
-pub type FieldDefault = (&'static str, Result<Payload, ReflectError>);
 
 /// The contract of one prompt as a type. Derive it:
 ///
@@ -54,10 +50,12 @@ pub trait Signature: Send + Sync + 'static {
         ""
     }
 
-    /// The defaults of inputs.
-    #[must_use]
-    fn defaults() -> Vec<FieldDefault> {
-        Vec::new()
+    /// Whether the defaults that are written as texts are values of their types.
+    ///
+    /// # Errors
+    /// The first that is not, with the name of its field.
+    fn check_defaults() -> Result<(), ReflectError> {
+        Ok(())
     }
 
     /// The schema without the outputs of augmentations, `None` if there are none. If the signature
@@ -118,8 +116,8 @@ impl<S: Signature, A: Augmentation> Signature for Augmented<S, A> {
         S::instructions()
     }
 
-    fn defaults() -> Vec<FieldDefault> {
-        S::defaults()
+    fn check_defaults() -> Result<(), ReflectError> {
+        S::check_defaults()
     }
 
     fn unaugmented() -> Result<Option<Arc<SignatureSchema>>, ReflectError> {

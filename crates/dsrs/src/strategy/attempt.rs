@@ -81,7 +81,7 @@ impl AttemptSpan {
         let span = ctx.trace().open(SpanKind::Attempt, &ctx.node.node, ctx.parent, |span| {
             span.attempt = u32::try_from(number + 1).ok();
         });
-        Self { number, span, around: ctx.under(span) }
+        Self { number, span, around: ctx.under(span).with_attempt_tally() }
     }
 
     /// The context in which it runs. Each attempt varies its requests, so that answers differ.

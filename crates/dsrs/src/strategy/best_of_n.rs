@@ -155,7 +155,7 @@ pub type RewardFn<M> =
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\nIt is four", "[[ ## answer ## ]]\n4"]));
 /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
 /// let short = |_: &QAInput, output: &QAOutput| 1.0 / output.answer.len() as f64;

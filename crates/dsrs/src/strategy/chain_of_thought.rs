@@ -20,7 +20,7 @@ const PREDICT: &str = "predict";
 
 /// The output that comes before the signature's own.
 #[derive(dsrs::Augmentation, Clone, Debug)]
-#[augment(output, prepend)]
+#[augment(output, prepend, derive(PartialEq, Eq, Hash))]
 pub struct Reasoning {
     /// the thinking, step by step, that leads to the answer
     pub reasoning: String,

@@ -26,7 +26,7 @@ impl<M: Module + Facet<'static>> HostedModule<M> {
     /// # Errors
     /// When its inputs or outputs cannot be described as fields, or the walker cannot search it.
     pub fn new(mut module: M, instructions: &str) -> Result<Self, ReflectError> {
-        let schema = from_types::<M::Input, M::Output>(instructions, Vec::new())?;
+        let schema = from_types::<M::Input, M::Output>(instructions)?;
         let found = named_predictors_mut(&mut module);
         let found = found.map_err(|error| ReflectError::new(error.to_string()))?;
         let mut paths = Vec::with_capacity(found.len());

@@ -35,7 +35,7 @@ const NOTHING: &str = "(this attempt failed and gave no answer)";
 
 /// The output that comes before the signature's own.
 #[derive(dsrs::Augmentation, Clone, Debug)]
-#[augment(output, prepend)]
+#[augment(output, prepend, derive(PartialEq, Eq, Hash))]
 pub struct Rationale {
     /// a comparison of the attempts: where they agree, where they differ, which are right, and the answer
     /// that follows
@@ -246,7 +246,7 @@ impl Wrapper for MultiChainModule {
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::sections([
 ///     ("reasoning", "two and two"),
 ///     ("rationale", "all agree"),

@@ -144,7 +144,7 @@ impl Wrapper for RefineModule {
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering([
 ///     "[[ ## answer ## ]]\nIt is four",
 ///     "[[ ## diagnosis ## ]]\ntoo long\n\n[[ ## advice ## ]]\n{\"module\": \"Digits only.\"}",

@@ -1,17 +1,21 @@
-//! The registry: every strategy that is linked into the program, by name. A strategy registers itself
-//! beside its factory with [`inventory::submit!`]; nothing here names a strategy.
+//! The registry: every strategy of the program, by name. A strategy registers itself beside its factory
+//! with [`inventory::submit!`], a module that is configured at run time with [`register`]; nothing here
+//! names a strategy.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use facet::Facet;
 use indexmap::IndexMap;
 
+use super::typed_factory::ModuleFactory;
 use super::{BuildEnv, DynModule, InputTypes, OpFactory, OpInput, StrategyFactory};
-use crate::problem::{At, Code, Problems};
+use crate::module::Module;
+use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{ConfigSchema, unknown_name};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, TypeScope};
-use crate::value::{Map, Payload};
+use crate::value::{Map, Payload, is_identifier};
 
 /// The entry that a strategy submits to the registry.
 pub struct StrategyRegistration(pub &'static dyn StrategyFactory);
@@ -23,15 +27,104 @@ struct StrategyEntry {
     config: ConfigSchema,
 }
 
+impl StrategyEntry {
+    fn of(factory: &'static dyn StrategyFactory) -> Arc<Self> {
+        Arc::new(Self { factory, config: ConfigSchema::of(&factory.config_schema()) })
+    }
+}
+
+type StrategyEntries = BTreeMap<&'static str, Arc<StrategyEntry>>;
+
 /// All strategies, by name in alphabetical order.
 pub fn list() -> impl Iterator<Item = &'static dyn StrategyFactory> {
-    entries().values().map(|entry| entry.factory)
+    let found: Vec<_> = read(|entries| entries.values().map(|entry| entry.factory).collect());
+    found.into_iter()
 }
 
 /// The strategy of a name.
 #[must_use]
 pub fn get(name: &str) -> Option<&'static dyn StrategyFactory> {
-    entries().get(name).map(|entry| entry.factory)
+    read(|entries| entries.get(name).map(|entry| entry.factory))
+}
+
+/// Makes a configured module a strategy that nodes of a graph can name: `new` makes the module of each
+/// node, with the client, index or settings that it holds. Call it before the server starts.
+///
+/// [`register_module!`](crate::register_module) does the same at link time, for modules that need
+/// nothing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use dsrs::predict::PredictError;
+/// use dsrs::strategy::registry;
+/// use dsrs::{Ctx, Module, Predict, Prediction, Signature};
+///
+/// #[derive(Signature)]
+/// struct Answer {
+///     #[input]
+///     question: String,
+///     #[output]
+///     answer: String,
+/// }
+///
+/// /// A client of a search engine.
+/// struct Client {
+///     address: String,
+/// }
+///
+/// #[derive(Module)]
+/// struct Rag {
+///     client: Arc<Client>,
+///     answer: Predict<Answer>,
+/// }
+///
+/// impl Module for Rag {
+///     type Input = AnswerInput;
+///     type Output = AnswerOutput;
+///
+///     async fn forward(&self, ctx: &Ctx, input: AnswerInput) -> Result<Prediction<AnswerOutput>, PredictError> {
+///         let question = format!("{} (see {})", input.question, self.client.address);
+///         self.answer.call(ctx, AnswerInput { question }).await
+///     }
+/// }
+///
+/// let client = Arc::new(Client { address: "https://search.example".to_owned() });
+/// registry::register("rag", "Answers from what it finds.", move || Rag { client: client.clone(), answer: Predict::new() })?;
+/// assert_eq!(registry::get("rag").unwrap().predictors(), ["answer"]);
+/// # Ok::<(), dsrs::problem::Problems>(())
+/// ```
+///
+/// # Errors
+/// When a strategy has the name, the name is no identifier, or the module cannot be hosted.
+pub fn register<M: Module + Facet<'static> + 'static>(
+    name: &str,
+    description: &str,
+    new: impl Fn() -> M + Send + Sync + 'static,
+) -> Result<(), Problems> {
+    if !is_identifier(name) {
+        let detail =
+            format!("`{name}` is not a name: a letter or `_`, then letters, digits or `_`");
+        return Err(unfit_name(Code::InvalidName, detail));
+    }
+    let factory = ModuleFactory::new(leaked(name), leaked(description), new);
+    factory.check()?;
+    let entry = StrategyEntry::of(Box::leak(Box::new(factory)));
+    let mut entries = entries().write().unwrap_or_else(PoisonError::into_inner);
+    if entries.contains_key(name) {
+        let detail = format!("there is a strategy `{name}` already; choose another name");
+        return Err(unfit_name(Code::DuplicateName, detail));
+    }
+    entries.insert(entry.factory.name(), entry);
+    Ok(())
+}
+
+fn unfit_name(code: Code, detail: String) -> Problems {
+    Problem { pointer: At::Root.key("name").pointer(), code, detail }.into()
+}
+
+// A registration lives as long as the program, so leaking its texts is bounded.
+fn leaked(text: &str) -> &'static str {
+    Box::leak(Box::from(text))
 }
 
 /// Builds the module of a node: finds the strategy, checks the config against its schema and creates
@@ -123,8 +216,8 @@ pub fn check(
     config: Option<&Payload>,
     at: &At<'_>,
 ) -> Result<&'static dyn StrategyFactory, Problems> {
-    let Some(entry) = entries().get(strategy) else {
-        let known: Vec<&str> = entries().keys().copied().collect();
+    let Some(entry) = read(|entries| entries.get(strategy).cloned()) else {
+        let known: Vec<&str> = read(|entries| entries.keys().copied().collect());
         let place = at.key("strategy");
         return Err(unknown_name("strategy", strategy, &known, Code::UnknownStrategy, &place));
     };
@@ -134,15 +227,16 @@ pub fn check(
     Ok(entry.factory)
 }
 
-fn entries() -> &'static BTreeMap<&'static str, StrategyEntry> {
-    static ENTRIES: OnceLock<BTreeMap<&'static str, StrategyEntry>> = OnceLock::new();
+fn read<T>(read: impl FnOnce(&StrategyEntries) -> T) -> T {
+    read(&entries().read().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn entries() -> &'static RwLock<StrategyEntries> {
+    static ENTRIES: OnceLock<RwLock<StrategyEntries>> = OnceLock::new();
     ENTRIES.get_or_init(|| {
-        let registrations = inventory::iter::<StrategyRegistration>;
-        let entry = |factory: &'static dyn StrategyFactory| StrategyEntry {
-            factory,
-            config: ConfigSchema::of(&factory.config_schema()),
-        };
-        registrations.into_iter().map(|found| (found.0.name(), entry(found.0))).collect()
+        let registrations = inventory::iter::<StrategyRegistration>.into_iter();
+        let entries = registrations.map(|found| (found.0.name(), StrategyEntry::of(found.0)));
+        RwLock::new(entries.collect())
     })
 }
 

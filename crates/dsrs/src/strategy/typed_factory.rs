@@ -1,8 +1,10 @@
-//! A typed module as a strategy of the registry: with [`register_module!`] a server hosts it under its
-//! name, beside the strategies of graphs.
+//! A typed module as a strategy of the registry: with [`register_module!`] or [`registry::register`] a
+//! server hosts it under its name, beside the strategies of graphs.
 //!
 //! [`register_module!`]: crate::register_module
+//! [`registry::register`]: super::registry::register
 
+use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
 use facet::Facet;
@@ -15,18 +17,26 @@ use crate::signature::{SignatureSchema, signature_to_schemas};
 use crate::value::Payload;
 
 /// The factory of one typed module.
-pub struct ModuleFactory<M> {
+pub struct ModuleFactory<M, F = fn() -> M> {
     name: &'static str,
     description: &'static str,
-    new: fn() -> M,
+    new: F,
+    module: PhantomData<fn() -> M>,
     paths: OnceLock<Vec<&'static str>>,
 }
 
-impl<M: Module + Facet<'static>> ModuleFactory<M> {
+impl<M, F> ModuleFactory<M, F> {
     /// A factory that builds modules with `new`.
     #[must_use]
-    pub const fn new(name: &'static str, description: &'static str, new: fn() -> M) -> Self {
-        Self { name, description, new, paths: OnceLock::new() }
+    pub const fn new(name: &'static str, description: &'static str, new: F) -> Self {
+        Self { name, description, new, module: PhantomData, paths: OnceLock::new() }
+    }
+}
+
+impl<M: Module + Facet<'static>, F: Fn() -> M> ModuleFactory<M, F> {
+    /// Makes sure that the module can be hosted.
+    pub(super) fn check(&self) -> Result<(), Problems> {
+        self.hosted(&At::Root).map(drop)
     }
 
     fn host(&self) -> Result<HostedModule<M>, String> {
@@ -44,7 +54,11 @@ impl<M: Module + Facet<'static>> ModuleFactory<M> {
     }
 }
 
-impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> {
+impl<M, F> StrategyFactory for ModuleFactory<M, F>
+where
+    M: Module + Facet<'static> + 'static,
+    F: Fn() -> M + Send + Sync,
+{
     fn name(&self) -> &'static str {
         self.name
     }
@@ -88,12 +102,12 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
 
 /// Makes a typed module a strategy that nodes of a graph can name.
 ///
-/// The module implements [`Module`](crate::Module), `Facet` and `Default`. Its node has no signature:
-/// the module's types are its signature. Call the macro once, beside the module, in the program that
-/// serves:
+/// The module implements and derives [`Module`](crate::Module), and is made by `Default`, or by the
+/// closure after the description. Its node has no signature: the module's types are its signature. Call
+/// the macro once, beside the module, in the program that serves. A module with a client that is made at
+/// run time is registered by [`registry::register`](crate::strategy::registry::register).
 ///
 /// ```
-/// use dsrs::facet::Facet;
 /// use dsrs::predict::PredictError;
 /// use dsrs::strategy::registry;
 /// use dsrs::{Ctx, Module, Predict, Prediction, Signature};
@@ -106,9 +120,10 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
 ///     summary: String,
 /// }
 ///
-/// #[derive(Facet, Default)]
+/// #[derive(Module, Default)]
 /// struct Shortener {
 ///     shorten: Predict<Shorten>,
+///     attempts: usize,
 /// }
 ///
 /// impl Module for Shortener {
@@ -121,19 +136,27 @@ impl<M: Module + Facet<'static> + 'static> StrategyFactory for ModuleFactory<M> 
 /// }
 ///
 /// dsrs::register_module!(Shortener as "shortener", "Shortens a text.");
+/// dsrs::register_module!(Shortener as "twice", "Shortens a text twice.", || Shortener {
+///     attempts: 2,
+///     ..Shortener::default()
+/// });
 ///
+/// assert_eq!(registry::get("twice").unwrap().description(), "Shortens a text twice.");
 /// assert_eq!(registry::get("shortener").unwrap().predictors(), ["shorten"]);
 /// ```
 #[macro_export]
 macro_rules! register_module {
-    ($module:ty as $name:literal, $description:literal) => {
+    ($module:ty as $name:literal, $description:literal $(,)?) => {
+        $crate::register_module!(
+            $module as $name,
+            $description,
+            <$module as ::core::default::Default>::default
+        );
+    };
+    ($module:ty as $name:literal, $description:literal, $new:expr $(,)?) => {
         const _: () = {
             static FACTORY: $crate::strategy::ModuleFactory<$module> =
-                $crate::strategy::ModuleFactory::new(
-                    $name,
-                    $description,
-                    <$module as ::core::default::Default>::default,
-                );
+                $crate::strategy::ModuleFactory::new($name, $description, $new);
             $crate::inventory::submit! { $crate::strategy::StrategyRegistration(&FACTORY) }
         };
     };

@@ -2,7 +2,7 @@
 //! checked with it, prompts describe it. Knows plain values, but no signatures, nodes or prompts.
 //!
 //! Lowest first: `ir` and what a type means (`resolve`); values and types (`instance`, `admit`,
-//! `assign`, `convert`, `select`); types as text (`print_expr` and `parse_expr` for the type
+//! `assign`, `convert`, `select`, `rename`); types as text (`print_expr` and `parse_expr` for the type
 //! language, `brief` for messages, `describe` for LMs); types in documents (`scope`, `schema`,
 //! `read_type`, `read_field`, `defs`).
 
@@ -27,6 +27,7 @@ mod parse_expr;
 mod print_expr;
 mod read_field;
 mod read_type;
+mod rename;
 mod resolve;
 mod schema;
 mod scope;
@@ -56,6 +57,7 @@ pub(crate) use field::{FieldOutline, write_attributes};
 pub(crate) use names::{check_name, definition_name};
 pub(crate) use parse_expr::{NameUse, TypeParser};
 pub(crate) use read_field::{FieldContext, read_members, read_outline};
+pub(crate) use rename::names_beside;
 pub(crate) use resolve::{ResolvedType, TypeShape, resolve};
 pub(crate) use schema::read_object_fields;
 pub(crate) use token::Token;

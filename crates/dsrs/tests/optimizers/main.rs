@@ -20,3 +20,4 @@ mod mipro_v2;
 mod simba;
 mod strategy_search;
 mod support;
+mod typed_modules;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::container::ObjectMembers;
+use super::interpretation::BestInterpretation;
 use super::notes::{FitError, PathStep};
-use super::{FitContext, FitResult, Fitter, is_missing, leaf, mismatch};
+use super::{FitContext, FitResult, Fitter, is_missing, leaf, mismatch, several};
 use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::coerce::name::letters;
 use crate::coerce::{Leniencies, LeniencyKind};
@@ -129,9 +130,29 @@ impl<'t> Fitter<'t> {
                 [only] if ctx.has(LeniencyKind::SingleElement) && !is_implied(only, class) => {
                     self.only(data, only, node, ctx)
                 }
-                _ => self.implied(data, node, class, ctx),
+                _ => self.list_as_class(data, node, class, ctx),
             },
             _ => self.unfold(data, node, ctx),
+        }
+    }
+
+    /// A list for a class: it is the only member, or has several objects of which one is wanted.
+    fn list_as_class(
+        &mut self,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        class: &'t Class,
+        ctx: FitContext,
+    ) -> FitResult {
+        let Some(objects) = several::objects(data, ctx) else {
+            return self.implied(data, node, class, ctx);
+        };
+        let mut best = BestInterpretation::default();
+        best.offer(self, |own| own.implied(data, node, class, ctx));
+        best.offer(self, |own| own.one_of(objects, data, node, ctx));
+        match best.decide() {
+            Ok(interpretation) => Ok(self.settle(interpretation)),
+            Err(error) => Err(error.unwrap_or_else(|| mismatch::expected_type(node, data))),
         }
     }
 
@@ -223,7 +244,7 @@ impl<'t> Fitter<'t> {
         let only = self.resolve(&field.ty);
         let mark = self.notes.mark();
         let found = self.fit_shape(data, &only, ctx.wrapped()).map_err(|error| {
-            if error.is_deeper() {
+            if error.is_specific() {
                 error.at(PathStep::Member(name.clone()))
             } else {
                 mismatch::expected_type(node, data)

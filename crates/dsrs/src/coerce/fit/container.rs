@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::interpretation::BestInterpretation;
 use super::notes::{FitError, PathStep};
-use super::{FitContext, FitResult, Fitter, mismatch};
+use super::{FitContext, FitResult, Fitter, mismatch, several};
 use crate::coerce::LeniencyKind;
 use crate::coerce::loose::{Loose, LooseShape as Data};
 use crate::types::{ResolvedType, TypeIR};
@@ -74,7 +74,7 @@ impl<'t> Fitter<'t> {
         let mark = self.notes.mark();
         let only = self.fit_shape(data, &element, ctx.wrapped());
         let only = only.map_err(|error| {
-            if error.is_deeper() {
+            if error.is_specific() {
                 error.at(PathStep::Element(0))
             } else {
                 mismatch::expected_type(node, data)
@@ -116,7 +116,8 @@ impl<'t> Fitter<'t> {
     {
         let mut found = Vec::with_capacity(parts.len());
         for (index, (item, node)) in parts.enumerate() {
-            found.push(self.part(item, node, ctx.inside(), || PathStep::Element(index))?);
+            found
+                .push(self.part(item, node, ctx.inside().complete(), || PathStep::Element(index))?);
         }
         Ok(Payload::list(found))
     }
@@ -133,7 +134,10 @@ impl<'t> Fitter<'t> {
                 let member = self.resolve(member);
                 self.entries(members, &member, ctx)
             }
-            Data::List(_) => Err(mismatch::expected_type(node, data)),
+            Data::List(_) => match several::objects(data, ctx) {
+                Some(objects) => self.one_of(objects, data, node, ctx),
+                None => Err(mismatch::expected_type(node, data)),
+            },
             _ => self.unfold(data, node, ctx),
         }
     }

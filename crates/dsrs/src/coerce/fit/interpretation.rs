@@ -77,9 +77,13 @@ impl BestInterpretation {
         self.found.is_none() && self.error.as_ref().is_some_and(FitError::is_deeper)
     }
 
-    /// The best interpretation, or the most specific failure.
+    /// The best interpretation, or the most specific failure. After a search that a limit stopped,
+    /// what was found may not be the best.
     pub(super) fn decide(self) -> Result<Interpretation, Option<FitError>> {
-        self.found.ok_or(self.error)
+        match self.error {
+            Some(error) if error.is_stopped() => Err(Some(error)),
+            error => self.found.ok_or(error),
+        }
     }
 }
 

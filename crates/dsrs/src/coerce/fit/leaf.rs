@@ -55,7 +55,7 @@ impl<'d> LeafText<'d> {
     }
 
     /// Whether it may be a text.
-    fn is_text(self) -> bool {
+    pub(super) fn is_text(self) -> bool {
         self.whole || !self.is_other()
     }
 
@@ -117,12 +117,6 @@ fn repaired(leaf: LeafText<'_>, node: &ResolvedType<'_>, allowed: Leniencies) ->
             Ok((Payload::Null, if exact { Leniencies::NONE } else { word }))
         }
         TypeShape::Bytes if leaf.is_text() => other_base64(leaf.text),
-        TypeShape::Enum(_) | TypeShape::Literal(Literal::Str(_)) if !leaf.is_null() => {
-            if let Some(found) = names::exact(leaf.text, &node.shape) {
-                return Ok((found, kind));
-            }
-            return names::near(leaf.text, std::slice::from_ref(node), allowed);
-        }
         _ => Err("".into()),
     };
     let (found, used) = read?;
@@ -221,12 +215,27 @@ impl<'t> Fitter<'t> {
             return Ok(found);
         }
         self.spend(leaf.text.len() / 16)?;
-        if names::has_names(&node.shape) {
-            self.spend_names(names::count(&node.shape))?;
+        if names::has_names(&node.shape) && !leaf.is_null() {
+            return self.name(leaf, data, node, ctx);
         }
         let read = repaired(leaf, node, ctx.allowed);
         let read = read.and_then(|read| is_literal(read, &node.shape));
         self.take(read, data, node, ctx, |all| repaired(leaf, node, all).is_ok())
+    }
+
+    /// A name that is written as a number or a word of JSON, or in another spelling.
+    fn name(
+        &mut self,
+        leaf: LeafText<'_>,
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> FitResult {
+        let Some(found) = names::exact(leaf.text, &node.shape) else {
+            return self.near_name(leaf.text, data, node, ctx);
+        };
+        let kind = Leniencies::NONE.with(LeniencyKind::Kind);
+        self.take(Ok((found, kind)), data, node, ctx, |_| true)
     }
 
     /// Accepts a value if its leniencies are allowed.

@@ -209,6 +209,8 @@ pub(super) struct FitError {
     pub(super) remark: Cow<'static, str>,
     /// Whether the value is missing, which is less specific than a value that does not fit.
     missing: bool,
+    /// Whether a limit ended the search, so that nothing is known about the value.
+    stopped: bool,
 }
 
 /// A step and the steps below it.
@@ -221,7 +223,12 @@ struct ErrorPath {
 impl FitError {
     pub(super) fn new(reason: impl Into<Rc<str>>) -> Self {
         let (reason, remark) = (reason.into(), Cow::Borrowed(""));
-        Self { place: None, depth: 0, reason, remark, missing: false }
+        Self { place: None, depth: 0, reason, remark, missing: false, stopped: false }
+    }
+
+    /// The error as one that is due to a limit.
+    pub(super) fn stopped(self) -> Self {
+        Self { stopped: true, ..self }
     }
 
     pub(super) fn missing() -> Self {
@@ -241,9 +248,28 @@ impl FitError {
         self.depth > 0
     }
 
-    /// How specific the error is.
-    pub(super) fn weight(&self) -> (usize, bool, bool) {
-        (self.depth, !self.missing, !self.remark.is_empty())
+    pub(super) const fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Whether it says more than that the value as a whole does not fit.
+    pub(super) const fn is_specific(&self) -> bool {
+        self.depth > 0 || self.stopped
+    }
+
+    /// Whether its reason is of no single type.
+    pub(super) fn is_of_any_type(&self) -> bool {
+        self.depth > 0 || self.stopped && self.remark.is_empty()
+    }
+
+    /// The error with the reason of another.
+    pub(super) fn because(self, mismatch: Self) -> Self {
+        Self { reason: mismatch.reason, missing: mismatch.missing, ..self }
+    }
+
+    /// How specific the error is. What a limit ended is the reason, whatever else fails.
+    pub(super) fn weight(&self) -> (bool, usize, bool, bool) {
+        (self.stopped, self.depth, !self.missing, !self.remark.is_empty())
     }
 
     pub(super) fn into_coerce_error(self) -> CoerceError {

@@ -41,6 +41,8 @@ impl<'t> Fitter<'t> {
             if one.several && !self.may_be_several(one, node) {
                 continue;
             }
+            // Each of several pieces is offered by itself.
+            let ctx = if one.several { ctx.complete() } else { ctx };
             let interpretation = best.attempt(self, |fitter| fitter.candidate(one, node, ctx));
             pieces.extend(
                 interpretation.map(|interpretation| Piece { data: &one.data, interpretation }),

@@ -3,7 +3,7 @@
 
 use super::interpretation::BestInterpretation;
 use super::leaf::INEXACT;
-use super::pieces::{is_container, is_phrases, is_scalar};
+use super::pieces::{Alternative, is_container, is_phrases, is_scalar};
 use super::{FitContext, FitResult, Fitter, mismatch};
 use crate::coerce::candidates::{self, Candidate};
 use crate::coerce::loose::{Loose, LooseShape as Data};
@@ -77,6 +77,9 @@ impl<'t> Fitter<'t> {
         let others = candidates.iter().filter(|candidate| !is_same(candidate, text));
         let (asides, data): (Vec<_>, Vec<_>) = others.partition(|other| is_aside(other));
         let mut alternatives = self.offer_pieces(&mut best, &data, node, ctx);
+        if !best.is_found() && matches!(node.shape, TypeShape::List(_)) {
+            alternatives = self.offer_lists_in_prose(&mut best, &asides, node, ctx);
+        }
         let is_data = candidates.first().is_none_or(is_all_data);
         let in_fence = best.is_found() && text.starts_with(['`', '~']);
         if !leaf_first && !is_data && !in_fence {
@@ -98,6 +101,26 @@ impl<'t> Fitter<'t> {
             Ok(()) => Ok(found),
             Err(remark) => Err(mismatch::expected_type(node, whole).remark(remark)),
         }
+    }
+
+    /// Offers lists without quotes in prose: `[a, b] is the output.` One phrase in brackets is a
+    /// remark. One that does not fit says nothing about the text.
+    fn offer_lists_in_prose<'c>(
+        &mut self,
+        best: &mut BestInterpretation,
+        asides: &[&'c Candidate<'c>],
+        node: &ResolvedType<'t>,
+        ctx: FitContext,
+    ) -> Vec<Alternative<'c>> {
+        let several =
+            |data: &Loose<'_>| matches!(&data.shape, Data::List(items) if items.len() > 1);
+        let lists: Vec<_> = asides.iter().filter(|aside| several(&aside.data)).copied().collect();
+        let mut in_prose = BestInterpretation::default();
+        let alternatives = self.offer_pieces(&mut in_prose, &lists, node, ctx);
+        if let Ok(found) = in_prose.decide() {
+            best.consider(found);
+        }
+        alternatives
     }
 
     /// The text as data, for a type that also accepts text: only if the whole text is data and the

@@ -37,7 +37,7 @@ impl<'t> Fitter<'t> {
         }
         match best.decide() {
             Ok(interpretation) => Ok(self.settle(interpretation)),
-            Err(Some(error)) if error.is_deeper() || error.remark == INEXACT => Err(error),
+            Err(Some(error)) if error.is_specific() || error.remark == INEXACT => Err(error),
             Err(_) => Err(mismatch::expected_type(node, data)),
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::interpretation::{BestInterpretation, Interpretation};
 use super::leaf::{INEXACT, LeafText, exact, widens};
 use super::notes::FitError;
-use super::{FitContext, FitResult, Fitter, mismatch, names};
+use super::{FitContext, FitResult, Fitter, mismatch, names, several};
 use crate::coerce::loose::Loose;
 use crate::coerce::{LeniencyKind, word};
 use crate::types::{ResolvedType, TypeShape};
@@ -29,7 +29,32 @@ impl<'t> Fitter<'t> {
                 let found = self.choose(data, node, members, ctx);
                 found.map(|interpretation| self.settle(interpretation))
             }
-            None => self.container_member(data, node, members, ctx),
+            None => match several::objects(data, ctx) {
+                Some(objects) => self.objects_as_member(objects, data, node, members, ctx),
+                None => self.container_member(data, node, members, ctx),
+            },
+        }
+    }
+
+    /// Several objects: the list as a whole, or one of them. A text loses nothing, so that none is
+    /// selected beside it.
+    fn objects_as_member(
+        &mut self,
+        objects: &[Loose<'_>],
+        data: &Loose<'_>,
+        node: &ResolvedType<'t>,
+        members: UnionMembers<'_, 't>,
+        ctx: FitContext,
+    ) -> FitResult {
+        let mut best = BestInterpretation::default();
+        best.offer(self, |own| own.container_member(data, node, members, ctx.complete()));
+        let is_text = |member: &ResolvedType<'_>| matches!(member.shape, TypeShape::Str);
+        if !members.iter().any(is_text) {
+            best.offer(self, |own| own.one_of(objects, data, node, ctx));
+        }
+        match best.decide() {
+            Ok(interpretation) => Ok(self.settle(interpretation)),
+            Err(error) => Err(none_fits(error, data, node)),
         }
     }
 
@@ -43,18 +68,16 @@ impl<'t> Fitter<'t> {
         members: UnionMembers<'_, 't>,
         ctx: FitContext,
     ) -> Option<FitResult> {
-        let mut closest: Option<(u8, Payload)> = None;
-        for member in members.iter() {
-            let Some(found) = exact(leaf, &member.shape) else { continue };
-            match distance(leaf, &member.shape) {
-                0 => return Some(Ok(found)),
-                other if closest.as_ref().is_none_or(|(known, _)| other < *known) => {
-                    closest = Some((other, found));
-                }
-                _ => {}
-            }
-        }
-        let (distance, found) = closest?;
+        let names = self.names_of(node);
+        let named = if leaf.is_text() { names.exact(leaf.text) } else { None };
+        let others = names.others.iter().filter_map(|at| {
+            let shape = &members.get(*at)?.shape;
+            Some((distance(leaf, shape), *at, exact(leaf, shape)?))
+        });
+        let named = named
+            .and_then(|(at, found)| Some((distance(leaf, &members.get(at)?.shape), at, found)));
+        let closest = others.chain(named).min_by_key(|(distance, at, _)| (*distance, *at));
+        let (distance, _, found) = closest?;
         if matches!(found, Payload::Float(_)) {
             self.notes.widen();
         }
@@ -96,24 +119,18 @@ impl<'t> Fitter<'t> {
     ) -> Result<Interpretation, FitError> {
         let mut best = BestInterpretation::default();
         let leaf = LeafText::of(data, ctx);
-        let named: Vec<ResolvedType<'t>> =
-            members.iter().filter(|member| names::has_names(&member.shape)).cloned().collect();
-        if let Some(leaf) = leaf.filter(|leaf| named.len() > 1 && !leaf.is_null()) {
-            best.offer(self, |fitter| {
-                fitter.spend_names(named.iter().map(|one| names::count(&one.shape)).sum())?;
-                let read = names::near(leaf.text, &named, ctx.allowed);
-                fitter
-                    .take(read, data, node, ctx, |all| names::near(leaf.text, &named, all).is_ok())
-            });
+        let names = self.names_of(node);
+        let together = leaf.filter(|_| names.named.len() > 1);
+        if let Some(leaf) = together.filter(|leaf| !leaf.is_null()) {
+            best.offer(self, |fitter| fitter.near_name(leaf.text, data, node, ctx));
         }
-        let named_together = leaf.is_some() && named.len() > 1;
         // Any object could be read as its source text, so text is the last choice.
         let last =
             |member: &&ResolvedType<'t>| leaf.is_none() && matches!(member.shape, TypeShape::Str);
-        let others = members
-            .iter()
-            .filter(|member| !(last(member) || named_together && names::has_names(&member.shape)));
-        for member in others {
+        let named = if together.is_some() { [].as_slice() } else { names.named.as_slice() };
+        let mut tried: Vec<usize> = names.others.iter().chain(named).copied().collect();
+        tried.sort_unstable();
+        for member in tried.iter().filter_map(|at| members.get(*at)).filter(|one| !last(one)) {
             best.offer(self, |fitter| fitter.fit_shape(data, member, ctx));
         }
         if !best.is_found() {
@@ -144,8 +161,8 @@ fn distance(leaf: LeafText<'_>, shape: &TypeShape<'_>) -> u8 {
 /// Why no member fits: the deepest reason, else that none matches.
 fn none_fits(error: Option<FitError>, data: &Loose<'_>, node: &ResolvedType<'_>) -> FitError {
     match error {
-        Some(error) if error.is_deeper() => error,
-        Some(error) => mismatch::expected_type(node, data).remark(error.remark),
+        Some(error) if error.is_of_any_type() => error,
+        Some(error) => error.because(mismatch::expected_type(node, data)),
         None => mismatch::expected_type(node, data),
     }
 }

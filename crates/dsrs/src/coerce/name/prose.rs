@@ -57,6 +57,20 @@ impl Mention {
     }
 }
 
+/// Whether a name is in quotes, or was before one of them was lost: `TWO" is it`.
+pub(super) fn is_quoted(text: &str, mention: &Mention) -> bool {
+    let mut before = text[..mention.start].chars().rev();
+    let mut after = text[mention.end..].chars();
+    let quotes = |mark: Option<char>, beyond: Option<char>| {
+        mark.is_some_and(is_quote) && !beyond.is_some_and(char::is_alphanumeric)
+    };
+    quotes(before.next(), before.next()) || quotes(after.next(), after.next())
+}
+
+const fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '`' | '*' | '“' | '”' | '„' | '‘' | '’' | '«' | '»')
+}
+
 /// Whether no letter or digit is adjacent.
 fn is_whole(text: &str, start: usize, end: usize) -> bool {
     let joined = |c: char| c.is_alphanumeric();
@@ -69,11 +83,11 @@ fn is_denied(before: &str) -> bool {
     let near = before.char_indices().rev().nth(REACH).map_or(before, |(at, _)| &before[at..]);
     let clause = near.rsplit(['.', ',', ';', ':', '!', '?', '\n', '—']).next().unwrap_or_default();
     for (distance, word) in clause.split_whitespace().rev().take(3).enumerate() {
-        match word {
+        match word.to_lowercase().as_str() {
             "but" | "rather" | "instead" => return false,
             "not" | "never" | "neither" | "nor" | "cannot" => return true,
             "no" if distance == 0 => return true,
-            _ if DENIALS.contains(&word.replace(['\'', '’'], "").as_str()) => return true,
+            word if DENIALS.contains(&word.replace(['\'', '’'], "").as_str()) => return true,
             _ => {}
         }
     }

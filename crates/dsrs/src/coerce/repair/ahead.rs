@@ -67,13 +67,14 @@ impl Parser<'_> {
             Some(_) => {
                 self.is_key_at(next)
                     || self.is_key_without_colon_at(next)
+                    || self.unclosed_key_end(next).is_some()
                     || self.is_cut_key_at(next)
             }
         }
     }
 
     /// Whether a quoted key and its value follow with only blanks between them.
-    fn is_key_without_colon_at(&self, at: usize) -> bool {
+    pub(super) fn is_key_without_colon_at(&self, at: usize) -> bool {
         let Some(quote) = quote::at(self.text, at) else { return false };
         let Some(end) = self.quoted_key_end(at + quote.opener_len(), quote) else { return false };
         let next = past_blanks(self.text, end);
@@ -108,7 +109,7 @@ impl Parser<'_> {
         let next = self.past_space(at);
         let end = match (self.bytes.get(next), quote::at(self.text, next)) {
             (None | Some(b'}'), _) => None,
-            (Some(b'{' | b'[' | b'('), _) => return true,
+            (Some(b'{' | b'[' | b'('), _) => return !self.is_key_at(next),
             (_, Some(quote)) => self.quoted_key_end(next + quote.opener_len(), quote),
             (Some(_), None) => self.bare_element_end(next),
         };
@@ -126,9 +127,25 @@ impl Parser<'_> {
     pub(super) fn is_key_at(&self, at: usize) -> bool {
         let end = match quote::at(self.text, at) {
             Some(quote) => self.quoted_key_end(at + quote.opener_len(), quote),
-            None => self.bare_key_end(at),
+            None => self.bare_key_end(at).map(|end| end + usize::from(self.is_stray_quote_at(end))),
         };
         end.is_some_and(|end| self.is_colon_at(past_blanks(self.text, end)))
+    }
+
+    /// Whether a quote and the colon of a key are here: the quote before the key is missing.
+    pub(super) fn is_stray_quote_at(&self, at: usize) -> bool {
+        self.bytes.get(at) == Some(&b'"') && self.is_colon_at(past_blanks(self.text, at + 1))
+    }
+
+    /// The end of a key in quotes that starts here, if they are not closed before its colon:
+    /// `"a: 1`.
+    pub(super) fn unclosed_key_end(&self, at: usize) -> Option<usize> {
+        let quote = quote::at(self.text, at)?;
+        let end = self.bare_key_end(at + quote.opener_len())?;
+        let value = past_blanks(self.text, end + 1);
+        let starts = |byte: &u8| matches!(byte, b'"' | b'\'' | b'{' | b'[' | b'-' | b'0'..=b'9');
+        let is_key = self.is_colon_at(end) && self.bytes.get(value).is_some_and(starts);
+        is_key.then_some(end)
     }
 
     fn quoted_key_end(&self, from: usize, quote: &quote::QuotePair) -> Option<usize> {
@@ -137,22 +154,29 @@ impl Parser<'_> {
         quote.close_at(self.text, from + offset)
     }
 
+    /// The end of a key without quotes: a word, a number, a date or a tuple.
     fn bare_key_end(&self, at: usize) -> Option<usize> {
-        let near = self.bytes.get(at..(at + KEY_LIMIT).min(self.bytes.len()))?;
-        match near.first()? {
-            b'0'..=b'9' => return self.number_key_end(at, near),
-            first if first.is_ascii_alphabetic() || matches!(first, b'_' | b'$') => {}
+        let rest = self.text.get(at..)?;
+        match rest.chars().next()? {
+            '(' | '[' => return self.pair_end(at),
+            '0'..='9' | '-' => return self.number_key_end(at),
+            first if first.is_alphabetic() || matches!(first, '_' | '$') => {}
             _ => return None,
         }
-        let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'$' | b'.');
-        near.iter().position(|byte| !is_part(byte)).map(|len| at + len)
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
+        let mut near = rest.char_indices().take_while(|(len, _)| *len < KEY_LIMIT);
+        near.find(|(_, c)| !is_part(*c)).map(|(len, _)| at + len)
     }
 
-    /// A whole number as a key: `3: …`, but not the time `3:15`.
-    fn number_key_end(&self, at: usize, near: &[u8]) -> Option<usize> {
-        let len = near.iter().position(|byte| !byte.is_ascii_digit())?;
+    /// The end of a number or date as a key. The time `3:15` is one only among other numbers.
+    fn number_key_end(&self, at: usize) -> Option<usize> {
+        let near = self.bytes.get(at..(at + KEY_LIMIT).min(self.bytes.len()))?;
+        let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
+        let len = near.iter().position(|byte| !is_part(byte))?;
+        let has_digit = near.get(..len)?.iter().any(u8::is_ascii_digit);
         let behind_colon = self.bytes.get(past_blanks(self.text, at + len) + 1);
-        (!behind_colon.is_some_and(u8::is_ascii_digit)).then_some(at + len)
+        let is_time = behind_colon.is_some_and(u8::is_ascii_digit) && !self.number_keys;
+        (has_digit && !is_time).then_some(at + len)
     }
 
     /// Whether a separator between key and value is here, but not the colon of `http://`.

@@ -124,7 +124,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The position after the matching bracket, if it is close and on this line.
-    fn pair_end(&self, at: usize) -> Option<usize> {
+    pub(super) fn pair_end(&self, at: usize) -> Option<usize> {
         let near = self.bytes.get(at..(at + PAIR_LIMIT).min(self.bytes.len()))?;
         let mut depth = 0_usize;
         for (offset, byte) in near.iter().enumerate() {

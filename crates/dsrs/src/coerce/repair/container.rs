@@ -198,9 +198,17 @@ impl<'t> Parser<'t> {
                 self.slip(slips, LeniencyKind::Punctuation)?;
                 self.missing(Leniencies::NONE)
             }
-            Some(_) => self.value(ValuePosition::Member)?,
+            Some(_) => self.value_of(&key)?,
         };
         Some(Some((key, value)))
+    }
+
+    fn value_of(&mut self, key: &str) -> Option<Loose<'t>> {
+        let is_number = key.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+        let outer = std::mem::replace(&mut self.number_keys, is_number);
+        let value = self.value(ValuePosition::Member);
+        self.number_keys = outer;
+        value
     }
 
     fn missing(&self, slips: Leniencies) -> Loose<'t> {
@@ -208,19 +216,46 @@ impl<'t> Parser<'t> {
     }
 
     fn key(&mut self, slips: &mut Leniencies) -> Option<Cow<'t, str>> {
-        if let Some(quote) = quote::at(self.text, self.at) {
-            let (key, found) = self.content(quote, ValuePosition::Key)?;
-            found.kinds().try_for_each(|kind| self.slip(slips, kind))?;
-            return Some(key);
+        match quote::at(self.text, self.at) {
+            Some(quote) => self.quoted_key(quote, slips),
+            None => self.bare_key(slips),
         }
+    }
+
+    fn quoted_key(
+        &mut self,
+        quote: &quote::QuotePair,
+        slips: &mut Leniencies,
+    ) -> Option<Cow<'t, str>> {
+        let start = self.at;
+        let (key, found) = self.content(quote, ValuePosition::Key)?;
+        let is_closed = self.is_colon_at(past_blanks(self.text, self.at))
+            || self.is_key_without_colon_at(start);
+        if let Some(end) = self.unclosed_key_end(start).filter(|_| !is_closed) {
+            self.slip(slips, LeniencyKind::Unclosed)?;
+            self.at = end;
+            return Some(Cow::Borrowed(self.cut(start + quote.opener_len(), end)));
+        }
+        found.kinds().try_for_each(|kind| self.slip(slips, kind))?;
+        Some(key)
+    }
+
+    fn bare_key(&mut self, slips: &mut Leniencies) -> Option<Cow<'t, str>> {
         self.slip(slips, LeniencyKind::Unquoted)?;
         let start = self.at;
         let rest = self.bytes.get(start..).unwrap_or_default();
         let is_end =
             |b: &u8| matches!(b, b':' | b'=' | b',' | b'}' | b']' | b'{' | b'[' | b'\n' | b'"');
-        let len = rest.iter().position(is_end).unwrap_or(rest.len());
-        self.at += len;
-        Some(Cow::Borrowed(self.cut(start, self.at).trim_end()))
+        let is_tuple = matches!(self.peek(), Some(b'(' | b'[')) && self.is_key_at(start);
+        let end = self.pair_end(start).filter(|_| is_tuple);
+        let end = end.or_else(|| rest.iter().position(is_end).map(|len| start + len));
+        self.at = end.unwrap_or(self.bytes.len());
+        let key = self.cut(start, self.at).trim_end();
+        if self.is_stray_quote_at(self.at) {
+            self.slip(slips, LeniencyKind::Quotes)?;
+            self.at += 1;
+        }
+        Some(Cow::Borrowed(key))
     }
 
     fn colon(&mut self, slips: &mut Leniencies) -> Option<()> {

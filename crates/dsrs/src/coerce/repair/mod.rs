@@ -73,6 +73,8 @@ struct Parser<'t> {
     open: OpenBrackets,
     /// The outermost object has no braces and ends with the text.
     braceless: bool,
+    /// The keys of the innermost object are numbers.
+    number_keys: bool,
 }
 
 /// Counts of open containers.
@@ -116,6 +118,7 @@ impl<'t> Parser<'t> {
             allowed,
             open: OpenBrackets::default(),
             braceless: false,
+            number_keys: false,
         }
     }
 

@@ -41,6 +41,13 @@ pub struct RunError {
     pub error: PredictError,
 }
 
+// A module that runs a graph fails as the graph does.
+impl From<RunError> for PredictError {
+    fn from(failed: RunError) -> Self {
+        failed.error
+    }
+}
+
 impl RunError {
     /// Whether the run did not fail but waits for a signal.
     pub(super) fn waits(&self) -> bool {

@@ -1,38 +1,40 @@
-//! A typed module as a graph: its predictors become nodes, and edges are inferred from runs on an LM
-//! that answers unique values. Ambiguous connections are reported and left open, never guessed.
+//! A typed module as a graph: its predictors become nodes with their state beside them, and edges are
+//! inferred from runs on an LM that answers unique values. Ambiguous connections are reported and left
+//! open, never guessed.
 
+mod connect;
 mod load_state;
+mod observe;
 mod sentinel;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use facet::Facet;
 
-use self::sentinel::SentinelLm;
-use crate::graph::edge::{Edge, INPUT, Source, Target};
+use self::observe::observe;
+use crate::graph::edge::{Edge, INPUT, Source};
 use crate::graph::node::{Node, NodeSettings};
 use crate::graph::program_graph::ProgramGraph;
-use crate::lm::Models;
+use crate::graph::state::GraphState;
 use crate::module::{Module, named_predictors_mut};
-use crate::predict::{Ctx, SpanKind};
+use crate::predict::DynPredictor;
 use crate::problem::{At, Problems};
-use crate::reflect::{ReflectError, to_payload};
-use crate::signature::{Data, FieldSchema, SignatureSchema, from_types};
+use crate::reflect::ReflectError;
+use crate::signature::{FieldSchema, SignatureSchema, from_types};
 use crate::strategy::StoredEnv;
 use crate::types::TypeDefs;
-use crate::value::{Fields, Map, Payload};
+use crate::value::{Map, Payload};
 
 pub use load_state::load_module_state;
-
-/// How long one traced run may take; the LM in it answers at once.
-const RUN_LIMIT: Duration = Duration::from_secs(60);
 
 /// A graph derived from a module.
 pub struct Projection {
     /// The graph. Inputs that are open are fed by nothing, and it does not compile before they are.
     pub graph: ProgramGraph,
+    /// The state of the module's predictors, by the names of their nodes: instructions, demos and LM
+    /// settings. [`Program::with_state`](super::Program::with_state) tunes the graph by it, and a
+    /// server stores it as the state of the graph.
+    pub state: GraphState,
     /// The nodes with the paths of their predictors.
     pub nodes: Vec<(Arc<str>, String)>,
     /// What could not be seen.
@@ -62,9 +64,38 @@ pub enum ProjectError {
         /// Why.
         reason: String,
     },
+    /// Predictors offer tools, which are functions of the program.
+    #[error(
+        "{}: a node of a graph cannot call functions of this program. Host the module with \
+         `register_module!`, or give the tools to a `react` node of the graph",
+        with_tools(.0)
+    )]
+    Tools(Vec<ToolsOfPredictor>),
     /// The graph is invalid.
     #[error("{0}")]
     Graph(Problems),
+}
+
+/// A predictor that offers tools to the LM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolsOfPredictor {
+    /// Its path in the module.
+    pub predictor: String,
+    /// The names of the tools.
+    pub tools: Vec<Arc<str>>,
+}
+
+fn with_tools(found: &[ToolsOfPredictor]) -> String {
+    let each = found.iter().map(|one| {
+        let tools = one.tools.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+        let noun = if tools.len() == 1 { "tool" } else { "tools" };
+        let path = match one.predictor.as_str() {
+            "" => String::new(),
+            path => format!(" `{path}`"),
+        };
+        format!("the predictor{path} offers the {noun} {}", tools.join(", "))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 impl From<Problems> for ProjectError {
@@ -76,15 +107,17 @@ impl From<Problems> for ProjectError {
 impl ProgramGraph {
     /// Derives a graph from a module: runs it once on every example with an LM that answers unique
     /// values. An edge is inferred if, in every run, an input field of a predictor equals exactly
-    /// one output field of an earlier predictor or one input of the module. More examples, and more
-    /// varied ones, leave less open.
+    /// one output of an earlier predictor, one input of the module, or one part of them, such as
+    /// `input.customer.mood`. More examples, and more varied ones, leave less open.
     ///
     /// Every node uses the strategy `predict` on the predictor's own schema, so fields that a typed
-    /// strategy adds, such as `reasoning`, are among its outputs. Instructions and demos stay in
-    /// the module; [`load_module_state`](super::load_module_state) loads a tuned state back.
+    /// strategy adds, such as `reasoning`, are among its outputs. If two Rust types have one name,
+    /// the second is named `Item_2` in the graph. [`load_module_state`](super::load_module_state)
+    /// loads a tuned state back into the module.
     ///
     /// # Errors
-    /// When the module cannot be searched, a run fails, or two parts of it do not fit together.
+    /// When the module cannot be searched, a run fails, a predictor has tools, or two parts of it do
+    /// not fit together.
     pub async fn from_module<M>(
         name: &str,
         module: &mut M,
@@ -94,14 +127,9 @@ impl ProgramGraph {
         M: Module + Facet<'static>,
     {
         let mut projection = Self::nodes_of(name, module)?;
-        let boundary = from_types::<M::Input, M::Output>("", Vec::new())?;
-        let lm = Arc::new(SentinelLm::new(schemas(module)?));
-        let mut runs = Vec::with_capacity(examples.len());
-        for (number, example) in examples.iter().enumerate() {
-            let run = watch(module, example, lm.clone()).await;
-            runs.push(run.map_err(|reason| ProjectError::Run { example: number, reason })?);
-        }
-        projection.connect_observed(&boundary, &runs)?;
+        let boundary = projection.adopt_boundary::<M>()?;
+        let runs = observe(module, examples).await?;
+        projection.connect_observed(&boundary, &runs);
         Ok(projection)
     }
 
@@ -109,7 +137,7 @@ impl ProgramGraph {
     /// observed in runs. `outputs` names the graph's outputs; its inputs are those of the module.
     ///
     /// # Errors
-    /// When the module cannot be searched, or an edge or output does not fit.
+    /// When the module cannot be searched, a predictor has tools, or an edge or output does not fit.
     pub fn from_module_with<M>(
         name: &str,
         module: &mut M,
@@ -120,8 +148,7 @@ impl ProgramGraph {
         M: Module + Facet<'static>,
     {
         let mut projection = Self::nodes_of(name, module)?;
-        let boundary = from_types::<M::Input, M::Output>("", Vec::new())?;
-        projection.declare_inputs(&boundary)?;
+        projection.adopt_boundary::<M>()?;
         for edge in edges {
             projection.graph.connect(edge.from, edge.to)?;
         }
@@ -131,26 +158,60 @@ impl ProgramGraph {
         Ok(projection)
     }
 
-    /// The predictors as nodes that nothing connects yet.
+    /// The predictors as nodes that nothing connects yet, and their state.
     fn nodes_of<M: Module + Facet<'static>>(
         name: &str,
         module: &mut M,
     ) -> Result<Projection, ProjectError> {
         let mut graph = Self::new(name, Arc::new(TypeDefs::default()))?;
-        let mut nodes = Vec::new();
+        let (mut state, mut nodes) = (GraphState::default(), Vec::new());
         let found = named_predictors_mut(module).map_err(|e| ReflectError::new(e.to_string()))?;
+        refuse_tools(&found)?;
         for (path, predictor) in found {
             let node_name = free_name(&path, &nodes);
             predictor.set_path(path.as_str().into());
             let config = Payload::map(Map::new());
-            let base = predictor.schema().clone();
+            let base = predictor.schema().beside(graph.defs());
             let settings = NodeSettings::default();
             let node = Node::create(&StoredEnv, "predict", base, config, settings, &At::Root)?;
             graph.add_node(&node_name, node)?;
+            if !predictor.state().is_default() {
+                state.0.insert(node_name.clone(), predictor.state().clone());
+            }
             nodes.push((node_name, path));
         }
-        Ok(Projection { graph, nodes, open: Vec::new() })
+        Ok(Projection { graph, state, nodes, open: Vec::new() })
     }
+}
+
+impl Projection {
+    /// Declares the inputs of the module as those of the graph, with all types of its inputs and
+    /// outputs.
+    fn adopt_boundary<M: Module>(&mut self) -> Result<Arc<SignatureSchema>, ProjectError> {
+        let boundary = Arc::new(from_types::<M::Input, M::Output>("")?);
+        let boundary = boundary.beside(self.graph.defs());
+        self.graph.adopt(&boundary.defs);
+        for field in &boundary.inputs {
+            let input = FieldSchema {
+                description: field.description.clone(),
+                default: field.default.clone(),
+                ..FieldSchema::of(field.name.clone(), field.ty.clone())
+            };
+            self.graph.set_input(input)?;
+        }
+        Ok(boundary)
+    }
+}
+
+fn refuse_tools(found: &[(String, &mut dyn DynPredictor)]) -> Result<(), ProjectError> {
+    let with_tools = found.iter().filter(|(_, predictor)| !predictor.tools().is_empty());
+    let with_tools: Vec<_> = with_tools
+        .map(|(path, predictor)| ToolsOfPredictor {
+            predictor: path.clone(),
+            tools: predictor.tools().to_vec(),
+        })
+        .collect();
+    if with_tools.is_empty() { Ok(()) } else { Err(ProjectError::Tools(with_tools)) }
 }
 
 /// A path as a node's name.
@@ -166,194 +227,4 @@ fn free_name(path: &str, taken: &[(Arc<str>, String)]) -> Arc<str> {
     let numbered = (2..).map(|number| format!("{safe}_{number}"));
     let is_free = |name: &String| !taken.iter().any(|(known, _)| **known == **name);
     std::iter::once(safe.clone()).chain(numbered).find(is_free).unwrap_or(safe).into()
-}
-
-fn schemas<M: Facet<'static>>(
-    module: &mut M,
-) -> Result<Vec<(String, Arc<SignatureSchema>)>, ReflectError> {
-    let found = named_predictors_mut(module).map_err(|e| ReflectError::new(e.to_string()))?;
-    let each = found.into_iter().map(|(_, predictor)| {
-        let system =
-            predictor.render(&Fields::new()).first().map(|first| first.content.to_string());
-        (system.unwrap_or_default(), predictor.schema().clone())
-    });
-    Ok(each.collect())
-}
-
-/// One observed run.
-struct ObservedRun {
-    input: Fields,
-    output: Fields,
-    /// The calls in the order in which they began: path, inputs, outputs.
-    calls: Vec<(Arc<str>, Fields, Fields)>,
-}
-
-async fn watch<M: Module>(
-    module: &M,
-    example: &M::Input,
-    lm: Arc<SentinelLm>,
-) -> Result<ObservedRun, String> {
-    let input = as_fields(example)?;
-    // The example is converted to data and back, like the inputs of a graph.
-    let again = crate::reflect::from_payload::<M::Input>(&Payload::map(input.clone()));
-    let again = again.map_err(|error| error.to_string())?;
-    lm.begin_run();
-    let ctx = Ctx::within(Models::only(lm).into(), RUN_LIMIT);
-    let output = module.call(&ctx, again).await.map_err(|error| error.to_string())?;
-    let output = as_fields(&*output)?;
-    let mut calls = Vec::new();
-    for span in ctx.trace().take().into_iter().filter(|span| span.kind == SpanKind::Predictor) {
-        let path = span.predictor.unwrap_or_default();
-        calls.push((path, span.inputs.unwrap_or_default(), span.outputs.unwrap_or_default()));
-    }
-    Ok(ObservedRun { input, output, calls })
-}
-
-fn as_fields<T: Data>(value: &T) -> Result<Fields, String> {
-    match to_payload(value) {
-        Ok(Payload::Map(fields)) => Ok(Arc::unwrap_or_clone(fields)),
-        Ok(_) => Err("no struct with named fields".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-impl ObservedRun {
-    /// The inputs and outputs of a predictor; `None` unless it was called exactly once.
-    fn call(&self, path: &str) -> Option<(usize, &Fields, &Fields)> {
-        let mut calls = self.calls.iter().enumerate().filter(|(_, call)| *call.0 == *path);
-        let (index, (_, inputs, outputs)) = calls.next()?;
-        calls.next().is_none().then_some((index, inputs, outputs))
-    }
-
-    /// Every source that had this value before the call at `before`.
-    fn sources(
-        &self,
-        value: &Payload,
-        before: usize,
-        names: &HashMap<&str, &Arc<str>>,
-    ) -> HashSet<Source> {
-        let of = |node: &Arc<str>, fields: &Fields| -> Vec<Source> {
-            let equal = fields.iter().filter(|(_, found)| *found == value);
-            equal.map(|(name, _)| Source::field_of(node.clone(), name.clone())).collect()
-        };
-        let earlier = self.calls.iter().take(before);
-        let from_nodes = earlier.filter_map(|(path, _, outputs)| {
-            names.get(path.as_ref()).map(|node| of(node, outputs))
-        });
-        from_nodes.flatten().chain(of(&Arc::from(INPUT), &self.input)).collect()
-    }
-}
-
-impl Projection {
-    fn declare_inputs(&mut self, boundary: &SignatureSchema) -> Result<(), Problems> {
-        for field in &boundary.inputs {
-            let input = FieldSchema {
-                description: field.description.clone(),
-                default: field.default.clone(),
-                ..FieldSchema::of(field.name.clone(), field.ty.clone())
-            };
-            self.graph.set_input(input)?;
-        }
-        Ok(())
-    }
-
-    /// Connects every input and output whose source the runs determine; the others stay open.
-    fn connect_observed(
-        &mut self,
-        boundary: &SignatureSchema,
-        runs: &[ObservedRun],
-    ) -> Result<(), Problems> {
-        self.graph.adopt(&boundary.defs);
-        self.declare_inputs(boundary)?;
-        let nodes = self.nodes.clone();
-        let names: HashMap<&str, &Arc<str>> =
-            nodes.iter().map(|(name, path)| (path.as_str(), name)).collect();
-        for (name, path) in &nodes {
-            let fields = self.graph.node(name).map(|node| node.schema().inputs.clone());
-            for field in fields.unwrap_or_default() {
-                let seen = runs.iter().map(|run| {
-                    let (index, inputs, _) = run.call(path).ok_or(NOT_ONCE)?;
-                    let value = inputs.get(&field.name).ok_or("it had no value")?;
-                    Ok(run.sources(value, index, &names))
-                });
-                let place = Target { node: name.clone(), field: field.name.clone() };
-                let given = runs.iter().filter_map(|run| run.call(path)?.1.get(&field.name));
-                match one_source(seen).and_then(|source| not_constant(source, given)) {
-                    Ok(from) => self.graph.connect(from, place)?,
-                    Err(reason) => {
-                        self.open.push(OpenConnection { place: place.to_string(), reason })
-                    }
-                }
-            }
-        }
-        for field in &boundary.outputs {
-            let seen = runs.iter().map(|run| {
-                let value = run.output.get(&field.name).ok_or("it had no value")?;
-                Ok(run.sources(value, run.calls.len(), &names))
-            });
-            let given = runs.iter().filter_map(|run| run.output.get(&field.name));
-            match one_source(seen).and_then(|source| not_constant(source, given)) {
-                Ok(source) => self.graph.set_output(&field.name, source)?,
-                Err(reason) => {
-                    let place = format!("output.{}", field.name);
-                    self.open.push(OpenConnection { place, reason });
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-const NOT_ONCE: &str = "its predictor was not called exactly once in every run";
-
-/// The source, unless a constant of the program would have looked the same. Inputs of the module are
-/// always certain, because the examples set them.
-fn not_constant<'v>(
-    source: Source,
-    mut given: impl Iterator<Item = &'v Payload>,
-) -> Result<Source, String> {
-    let first = given.next();
-    let is_certain = first.is_none_or(has_room) || given.any(|other| Some(other) != first);
-    if is_certain || &*source.node == INPUT {
-        return Ok(source);
-    }
-    Err(format!(
-        "it may come from `{source}` or be a constant: it had one of few values, the same in every \
-         run; give more examples"
-    ))
-}
-
-/// Whether a value has a type with enough values for a unique one.
-fn has_room(value: &Payload) -> bool {
-    match value {
-        Payload::Null | Payload::Bool(_) => false,
-        Payload::Str(text) => SentinelLm::made(text),
-        Payload::List(members) => members.iter().any(has_room),
-        Payload::Map(members) => members.values().any(has_room),
-        _ => true,
-    }
-}
-
-/// The one source that had the value in every run.
-fn one_source(
-    seen: impl Iterator<Item = Result<HashSet<Source>, &'static str>>,
-) -> Result<Source, String> {
-    let mut common: Option<HashSet<Source>> = None;
-    for sources in seen {
-        let sources = sources?;
-        common = Some(match common {
-            None => sources,
-            Some(known) => known.intersection(&sources).cloned().collect(),
-        });
-    }
-    let mut found: Vec<Source> = common.ok_or("no run was watched")?.into_iter().collect();
-    match found.len() {
-        0 => Err("it is computed: no earlier output or input had its value".to_owned()),
-        1 => Ok(found.remove(0)),
-        _ => {
-            let mut names: Vec<String> = found.iter().map(|source| format!("`{source}`")).collect();
-            names.sort_unstable();
-            Err(format!("it may come from any of {}: they had the same value", names.join(", ")))
-        }
-    }
 }

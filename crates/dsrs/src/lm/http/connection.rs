@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 
 /// The longest head of an answer, and the most that a connection reads ahead. By default hyper reads up to
 /// 400 KiB ahead, for each of a thousand streams.
-pub(super) const LONGEST_HEAD: usize = 32 << 10;
+pub(super) const LONGEST_HEAD: usize = 16 << 10;
 
 type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
 

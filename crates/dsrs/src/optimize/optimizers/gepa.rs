@@ -275,8 +275,10 @@ impl<'s> GepaSearch<'s> {
     async fn take(&mut self, id: TrialId, parents: &[usize]) -> Result<(), EarlyStop> {
         if !self.pool.holds(id) {
             let evaluation = self.bench.full(id).await?;
-            self.pool.take(id, &evaluation, parents);
-            self.is_merge_due = true;
+            if self.bench.fits(id) {
+                self.pool.take(id, &evaluation, parents);
+                self.is_merge_due = true;
+            }
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ impl StrategySearch {
         found: Vec<TrialId>,
     ) -> Vec<TrialId> {
         for id in found {
-            if !beam.contains(&id) {
+            if !beam.contains(&id) && bench.fits(id) {
                 beam.push(id);
             }
         }

@@ -11,14 +11,8 @@ use crate::lm::RecordingError;
 use crate::optimize::board::TrialId;
 use crate::optimize::reserve::LastMeasurement;
 use crate::optimize::rollout_store::RolloutKey;
-use crate::optimize::{
-    Candidate, EarlyStop, Evaluation, Example, ProgressEvent, Rollout, RolloutFailure,
-};
+use crate::optimize::{Candidate, EarlyStop, Evaluation, Example, ProgressEvent, Rollout};
 use crate::predict::Variation;
-use crate::problem::Problems;
-
-/// The error code of a candidate that does not build.
-const UNFIT: &str = "unfit";
 
 impl Workbench {
     /// Evaluates a candidate on the whole valset.
@@ -75,7 +69,9 @@ impl Workbench {
         let of = examples.len();
         let program = match self.check(candidate).await {
             Ok(program) => program,
-            Err(problems) => return Ok((vec![Some(Arc::new(unfit(&problems))); of], None)),
+            Err(problems) => {
+                return Ok((vec![Some(Arc::new(Rollout::unfit(&problems))); of], None));
+            }
         };
         let hash = candidate.hash();
         let mut running: FuturesUnordered<_> = examples
@@ -159,13 +155,6 @@ impl Workbench {
             account.raise_reserve(last.of(best, self.task().concurrency));
         }
     }
-}
-
-/// The rollout of a candidate that does not build.
-fn unfit(problems: &Problems) -> Rollout {
-    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-    let message = format!("the candidate does not build: {}", problems.join("; "));
-    Rollout::failed(RolloutFailure { code: UNFIT.into(), message: message.into(), node: None })
 }
 
 fn not_recorded(error: RecordingError) -> EarlyStop {

@@ -66,7 +66,7 @@ pub struct GenerateOutput<I, O> {
 /// use dsrs::sandbox::{SandboxOutput, Sandbox, SandboxError};
 /// use dsrs::value::{Fields, Payload};
 /// use dsrs::{Ctx, Module, ProgramOfThought, Signature};
-/// use futures_util::future::{BoxFuture, FutureExt};
+/// use dsrs::BoxFuture;
 ///
 /// #[derive(Signature)]
 /// struct Sum {
@@ -85,12 +85,12 @@ pub struct GenerateOutput<I, O> {
 ///         _code: &'a str,
 ///         _inputs: &'a Fields,
 ///     ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>> {
-///         async { Ok(SandboxOutput { printed: "".into(), value: Payload::Int(6) }) }.boxed()
+///         Box::pin(async { Ok(SandboxOutput { printed: "".into(), value: Payload::Int(6) }) })
 ///     }
 /// }
 ///
 /// let program = ProgramOfThought::<Sum>::new(Arc::new(Adds)).unwrap();
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::sections([
 ///     ("reasoning", "They are added."),
 ///     ("generated_code", "sum(numbers)"),

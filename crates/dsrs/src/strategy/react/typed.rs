@@ -67,7 +67,7 @@ pub struct Extract<I, O> {
 
 /// The output with the steps.
 #[derive(dsrs::Augmentation, Clone, Debug)]
-#[augment(output, append)]
+#[augment(output, append, derive(PartialEq, Eq, Hash))]
 pub struct Trajectory {
     /// the steps that led to the answer
     pub trajectory: String,
@@ -77,7 +77,7 @@ pub struct Trajectory {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::facet::{self, Facet};
+/// use dsrs::facet::Facet;
 /// use dsrs::lm::{Models, ScriptedLm};
 /// use dsrs::{Ctx, Module, ReAct, Signature};
 ///
@@ -90,6 +90,7 @@ pub struct Trajectory {
 /// }
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct City {
 ///     name: String,
 /// }
@@ -105,7 +106,7 @@ pub struct Trajectory {
 ///     .build()
 ///     .unwrap();
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering([
 ///     "[[ ## next_thought ## ]]\nI look it up.\n[[ ## next_tool_name ## ]]\npopulation\n\
 ///      [[ ## next_tool_args ## ]]\n{\"name\": \"Turku\"}",
@@ -234,8 +235,9 @@ impl<S: Signature> ReActBuilder<S> {
             }
         };
         let action = prompt::action(&base, self.toolbox.specs());
+        let tools = self.toolbox.names();
         Ok(ReAct {
-            action: Predict::over(action.into(), ACTION),
+            action: Predict::over(action.into(), ACTION).with_tool_names(tools),
             extract: ChainOfThought { predict: Predict::over(extract.into(), EXTRACT) },
             agent: Agent::new(self.toolbox, self.limits),
         })

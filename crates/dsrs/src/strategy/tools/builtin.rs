@@ -10,11 +10,12 @@ use crate::read::nearest;
 /// The entry that a built-in tool submits to the registry.
 ///
 /// ```
-/// use dsrs::facet::{self, Facet};
+/// use dsrs::facet::Facet;
 /// use dsrs::predict::function_tool;
 /// use dsrs::strategy::{BuiltinTool, builtin_tools};
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct Text {
 ///     text: String,
 /// }

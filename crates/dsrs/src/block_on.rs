@@ -1,0 +1,23 @@
+//! Runs a future to its end, for programs that are not asynchronous themselves. Knows nothing of what
+//! the future does.
+
+use std::future::Future;
+
+use tokio::runtime::Builder;
+
+/// Runs a future on a runtime of this thread and returns its output. This is enough for scripts, tests
+/// and examples; a program with a Tokio runtime awaits its calls instead.
+///
+/// ```
+/// assert_eq!(dsrs::block_on(async { 2 + 2 }), 4);
+/// ```
+///
+/// # Panics
+/// When the operating system gives no event queue, and when it is called within a runtime.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(future),
+        #[allow(clippy::panic)]
+        Err(error) => panic!("no runtime could be started: {error}"),
+    }
+}
