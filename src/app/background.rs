@@ -14,7 +14,8 @@ use crate::app::{App, spawn_named};
 use crate::config::RetentionConfig;
 use crate::store::run_recorder::{RunRecorder, RunWriter};
 use crate::store::{
-    Scope, StoreError, idempotency, key_count, optimization_work, run_event, workspace,
+    Scope, StoreError, idempotency, key_count, key_spending, optimization_work, run_event,
+    workspace,
 };
 
 /// How often the histograms of metrics are compacted.
@@ -42,6 +43,8 @@ impl BackgroundTasks {
         until(&stop, "tools", async move { tools.maintain().await });
         let quotas = app.quotas.clone();
         until(&stop, "limits of keys", async move { quotas.exchange_always().await });
+        let (access, db) = (app.access.clone(), app.db.clone());
+        until(&stop, "uses of keys", async move { access.write_uses(&db).await });
         until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
         until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
         if app.worker.enabled {
@@ -138,10 +141,12 @@ async fn purge_events(app: &App) {
     }
 }
 
-/// Removes the counts of servers that have ended.
+/// Removes the counts of servers that have ended and of days that are over.
 async fn purge_counts(app: &App) {
-    if let Err(error) = key_count::purge(&app.db).await {
-        tracing::warn!(%error, "could not remove the counts of keys");
+    for purged in [key_count::purge(&app.db).await, key_spending::purge(&app.db).await] {
+        if let Err(error) = purged {
+            tracing::warn!(%error, "could not remove old counts of keys");
+        }
     }
 }
 

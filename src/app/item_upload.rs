@@ -3,7 +3,6 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::problem::{At, Code, Problem, Problems};
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use crate::app::compute::compute_blocking;
 use crate::app::row_file::{RowFile, RowWriter};
-use crate::app::spool::{SpoolSpace, no_space};
+use crate::app::spool::{SpoolFile, no_space};
 use crate::app::{AppError, Invalid};
 
 /// The most problems that are reported for one request. Reading stops at this number.
@@ -79,16 +78,16 @@ pub(crate) struct CheckedItems<M: ItemParser> {
 }
 
 /// Where the items of an upload are checked, and for how long.
-pub(crate) struct CheckRoom<'a> {
-    /// The space for their rows.
-    pub(crate) space: &'a Arc<SpoolSpace>,
+pub(crate) struct CheckRoom {
+    /// The file for their rows.
+    pub(crate) rows: SpoolFile,
     /// The time limit.
     pub(crate) time: Duration,
 }
 
 /// Parses the items of a source, `most` at most. Uses no connection to the database.
 pub(crate) async fn check_items<M: ItemParser>(
-    room: CheckRoom<'_>,
+    room: CheckRoom,
     parser: M,
     source: impl ItemSource,
     most: usize,
@@ -97,7 +96,7 @@ pub(crate) async fn check_items<M: ItemParser>(
     let broken = |why: String| {
         AppError::Internal(format!("the {} of {}: {why}", wording.member, wording.whole))
     };
-    let mut check = ItemChecker::new(parser, most, wording, RowWriter::new(room.space));
+    let mut check = ItemChecker::new(parser, most, wording, RowWriter::new(room.rows));
     let checking = compute_blocking(room.time, move || {
         source.each(&mut |item| check.take(item)).map(|()| check.finish())
     });

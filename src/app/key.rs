@@ -86,7 +86,13 @@ pub struct KeyAdministration<'a> {
     db: &'a Db,
     scope: Scope,
     workspace: Arc<str>,
+    /// Whether the key of the caller has limits.
+    is_limited: bool,
 }
+
+/// The refusal of a caller whose key has limits.
+const LIMITED: &str = "a key with limits creates no keys, because what those use would not count for it; use \
+     an `admin` key without limits";
 
 /// The refusal of a caller that names another workspace.
 const OTHER_WORKSPACE: &str = "this key manages only its own workspace; for others use an `admin` key of \
@@ -113,11 +119,18 @@ impl<'a> KeyAdministration<'a> {
             return Err(AppError::Forbidden(OTHER_WORKSPACE.to_owned()));
         }
         let scope = Scope { workspace: found.id, actor: own.actor.clone() };
-        Ok(Self { db, scope, workspace: found.name.into() })
+        let is_limited = caller.key.is_some_and(|key| key.limits != KeyLimits::default());
+        Ok(Self { db, scope, workspace: found.name.into(), is_limited })
     }
 
     /// Creates a key.
+    ///
+    /// # Errors
+    /// If the key of the caller has limits, besides those of the database.
     pub async fn create(&self, request: &KeyRequest) -> Result<CreatedKey, AppError> {
+        if self.is_limited {
+            return Err(AppError::Forbidden(LIMITED.to_owned()));
+        }
         let text = random_text()?;
         let digest = digest_of(text.expose_secret());
         let name = request.name.as_str();

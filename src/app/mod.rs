@@ -6,7 +6,6 @@ mod answer_builder;
 mod audit;
 mod background;
 mod batch;
-mod body_memory;
 mod capacity;
 mod clock;
 mod compute;
@@ -51,9 +50,8 @@ use tokio::sync::Semaphore;
 use crate::config::{Config, Limits, ModelTable, WorkerConfig};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
-use crate::store::{Db, StoreError};
+use crate::store::{Db, Scope, StoreError};
 use crate::tool::ToolSource;
-use capacity::{Followers, WorkspaceRuns};
 use event::buffer::EventBuffers;
 use item_upload::CheckRoom;
 use job::active::ActiveWork;
@@ -66,8 +64,7 @@ pub(crate) use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
 pub(crate) use batch::BatchRequest;
 pub(crate) use batch::attempt::Batches;
-pub(crate) use body_memory::{BodyMemory, BodyPermit};
-pub(crate) use capacity::FollowerPermit;
+pub(crate) use capacity::{Capacity, CapacityExceeded, CapacityShare};
 pub(crate) use clock::timestamp;
 pub(crate) use compute::{ComputePool, compute_blocking};
 pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
@@ -125,17 +122,17 @@ pub struct App {
     sandbox: Option<Arc<ChildSandbox>>,
     pub(crate) idempotency_window: Duration,
     /// The space for uploads that are too large for memory.
-    pub(crate) spool: Arc<SpoolSpace>,
+    pub(crate) spool: SpoolSpace,
     /// The memory for the bodies of all other requests.
-    pub(crate) body_memory: Arc<BodyMemory>,
+    pub(crate) body_memory: Arc<Capacity>,
     recorder: RunRecorder,
     /// Whether a run is cancelled if its client disconnects.
     pub(crate) cancel_on_disconnect: bool,
     event_buffers: EventBuffers,
     run_slots: Arc<Semaphore>,
-    workspace_runs: Arc<WorkspaceRuns>,
+    workspace_runs: Arc<Capacity>,
     /// The followers of events.
-    pub(crate) followers: Followers,
+    followers: Arc<Capacity>,
     programs: Programs,
     /// The threads for what callers make the server compute.
     compute: ComputePool,
@@ -162,8 +159,14 @@ impl App {
             cancel_on_disconnect: config.cancel_on_disconnect,
             event_buffers: EventBuffers::default(),
             run_slots: Arc::new(Semaphore::new(config.limits.max_concurrent_runs as usize)),
-            workspace_runs: WorkspaceRuns::new(config.limits.max_runs_per_workspace),
-            followers: Followers::new(config.limits.max_followers),
+            workspace_runs: Capacity::new(
+                u64::MAX,
+                config.limits.max_runs_per_workspace.map(u64::from),
+            ),
+            followers: Capacity::new(
+                config.limits.max_followers.into(),
+                config.limits.max_followers_per_workspace.map(u64::from),
+            ),
             models: Arc::new(models.with_run_budget(model::run_budget(&config.limits))),
             model_settings: config.models.clone(),
             tools: Arc::new(ToolSource::new(&config.tools)),
@@ -174,11 +177,11 @@ impl App {
             active_work: Arc::default(),
             sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,
-            spool: SpoolSpace::new(
-                config.uploads.directory.clone(),
-                config.uploads.max_spool_bytes,
+            spool: SpoolSpace::new(&config.uploads),
+            body_memory: Capacity::new(
+                config.limits.body_memory as u64,
+                config.limits.body_memory_per_workspace.map(|bytes| bytes as u64),
             ),
-            body_memory: BodyMemory::new(config.limits.body_memory),
             recorder,
             metrics,
             shutdown,
@@ -232,8 +235,16 @@ impl App {
     }
 
     /// Where the items of an upload are checked.
-    fn check_room(&self) -> CheckRoom<'_> {
-        CheckRoom { space: &self.spool, time: self.limits.run_timeout }
+    fn check_room(&self, scope: &Scope) -> CheckRoom {
+        CheckRoom { rows: self.spool.file(scope.workspace), time: self.limits.run_timeout }
+    }
+
+    /// A place for one more client that follows events.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub(crate) fn follower_place(&self, scope: &Scope) -> Result<CapacityShare, AppError> {
+        self.followers.place(scope.workspace).map_err(CapacityExceeded::of_followers)
     }
 
     /// The metrics in the text format of Prometheus.
@@ -243,7 +254,7 @@ impl App {
         self.metrics.gauge("dsrs_recorder_runs", stats.runs as f64);
         self.metrics.gauge("dsrs_recorder_lost", stats.lost as f64);
         self.metrics.gauge("dsrs_uploads_spooled_bytes", self.spool.used() as f64);
-        self.metrics.gauge("dsrs_body_memory_bytes", self.body_memory.used() as f64);
+        self.metrics.gauge("dsrs_body_memory_bytes", self.body_memory.total() as f64);
         self.metrics.render()
     }
 }

@@ -4,11 +4,13 @@
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::{SpooledTempFile, spooled_tempfile_in, tempfile_in};
+use uuid::Uuid;
 
 use crate::app::AppError;
+use crate::app::capacity::{Capacity, CapacityExceeded, CapacityShare};
+use crate::config::UploadConfig;
 
 /// The largest file that stays in memory.
 const IN_MEMORY: usize = 256 << 10;
@@ -17,8 +19,8 @@ const IN_MEMORY: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct SpoolSpace {
     directory: PathBuf,
-    limit: u64,
-    used: AtomicU64,
+    bytes: Arc<Capacity>,
+    uploads: Arc<Capacity>,
 }
 
 /// A file of an upload. Dropping it removes it and frees its space. The system removes it if the
@@ -26,9 +28,13 @@ pub(crate) struct SpoolSpace {
 #[derive(Debug)]
 pub(crate) struct SpoolFile {
     file: SpooledTempFile,
-    size: u64,
-    space: Arc<SpoolSpace>,
+    bytes: CapacityShare,
 }
+
+/// The error of a file that has no space.
+#[derive(Debug, thiserror::Error)]
+#[error("the space for uploads is used up")]
+struct SpaceExceeded(CapacityExceeded);
 
 /// Why the directory of uploads cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -50,27 +56,47 @@ pub fn check_spool_directory(directory: &Path) -> Result<(), SpoolError> {
 }
 
 impl SpoolSpace {
-    pub(crate) fn new(directory: PathBuf, limit: u64) -> Arc<Self> {
-        Arc::new(Self { directory, limit, used: AtomicU64::new(0) })
+    pub(crate) fn new(config: &UploadConfig) -> Self {
+        let UploadConfig { directory, .. } = config;
+        Self {
+            directory: directory.clone(),
+            bytes: Capacity::new(config.max_spool_bytes, config.max_spool_bytes_per_workspace),
+            uploads: Capacity::new(
+                config.max_concurrent.into(),
+                config.max_concurrent_per_workspace.map(u64::from),
+            ),
+        }
+    }
+
+    /// The place of an upload, to be held until it is stored: parts of its files are in memory.
+    ///
+    /// # Errors
+    /// If there are too many uploads.
+    pub(crate) fn place(&self, workspace: Uuid) -> Result<CapacityShare, AppError> {
+        self.uploads.place(workspace).map_err(CapacityExceeded::of_uploads)
     }
 
     /// A new file, empty.
-    pub(crate) fn file(self: &Arc<Self>) -> SpoolFile {
+    pub(crate) fn file(&self, workspace: Uuid) -> SpoolFile {
         let file = spooled_tempfile_in(IN_MEMORY, &self.directory);
-        SpoolFile { file, size: 0, space: self.clone() }
+        SpoolFile { file, bytes: self.bytes.share(workspace) }
     }
 
     /// The bytes of all files.
     pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.bytes.total()
     }
 
-    fn reserve(&self, bytes: u64) -> io::Result<()> {
-        let add = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(ErrorKind::QuotaExceeded.into()),
-        }
+    /// A space of a test.
+    #[cfg(test)]
+    pub(crate) fn of_test(bytes: u64) -> Self {
+        Self::new(&UploadConfig {
+            directory: tempfile::env::temp_dir(),
+            max_spool_bytes: bytes,
+            max_spool_bytes_per_workspace: None,
+            max_concurrent: 2,
+            max_concurrent_per_workspace: Some(1),
+        })
     }
 }
 
@@ -78,7 +104,7 @@ impl SpoolFile {
     /// A file in a space of its own.
     #[cfg(test)]
     pub(crate) fn of_test() -> Self {
-        SpoolSpace::new(tempfile::env::temp_dir(), u64::MAX).file()
+        SpoolSpace::of_test(u64::MAX).file(Uuid::nil())
     }
 
     /// Back to the beginning, to be read.
@@ -90,9 +116,8 @@ impl SpoolFile {
 
 impl Write for SpoolFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let size = bytes.len() as u64;
-        self.space.reserve(size)?;
-        self.size += size;
+        let grown = self.bytes.grow(bytes.len() as u64);
+        grown.map_err(|full| io::Error::new(ErrorKind::QuotaExceeded, SpaceExceeded(full)))?;
         self.file.write_all(bytes).map(|()| bytes.len())
     }
 
@@ -113,19 +138,11 @@ impl Seek for SpoolFile {
     }
 }
 
-impl Drop for SpoolFile {
-    fn drop(&mut self) {
-        self.space.used.fetch_sub(self.size, Ordering::Relaxed);
-    }
-}
-
 /// The error of an upload that cannot be stored.
 pub(crate) fn no_space(error: &io::Error) -> AppError {
-    if error.kind() == ErrorKind::QuotaExceeded {
-        tracing::warn!("an upload is refused: `uploads.max_spool_bytes` is used up");
-        let detail = "the uploads in progress use all space for uploads \
-                      (`uploads.max_spool_bytes`); try again later";
-        return AppError::Unavailable(detail.to_owned());
+    let full = error.get_ref().and_then(|inner| inner.downcast_ref::<SpaceExceeded>());
+    if let Some(SpaceExceeded(full)) = full {
+        return full.of_spool();
     }
     tracing::error!(%error, "cannot store an upload");
     let detail =
@@ -139,10 +156,12 @@ mod tests {
 
     #[test]
     fn the_files_of_a_space_share_its_bound_and_free_it_when_they_end() {
-        let space = SpoolSpace::new(tempfile::env::temp_dir(), 10);
-        let (mut first, mut second) = (space.file(), space.file());
+        let space = SpoolSpace::of_test(10);
+        let file = || space.file(Uuid::nil());
+        let (mut first, mut second) = (file(), file());
         first.write_all(b"1234567").unwrap();
-        assert_eq!(second.write_all(b"1234").unwrap_err().kind(), ErrorKind::QuotaExceeded);
+        let refused = no_space(&second.write_all(b"1234").unwrap_err()).to_string();
+        assert!(refused.contains("`uploads.max_spool_bytes`"), "{refused}");
         second.write_all(b"123").unwrap();
         assert_eq!(space.used(), 10);
         drop(first);
@@ -150,6 +169,19 @@ mod tests {
         let mut text = String::new();
         second.into_reader().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!((text.as_str(), space.used()), ("123", 0));
+    }
+
+    #[test]
+    fn uploads_have_places_in_all_and_in_each_workspace() {
+        let space = SpoolSpace::of_test(10);
+        let first = space.place(Uuid::nil()).unwrap();
+        let refused = space.place(Uuid::nil()).unwrap_err().to_string();
+        assert!(refused.contains("`uploads.max_concurrent_per_workspace`"), "{refused}");
+        let _second = space.place(Uuid::max()).unwrap();
+        let refused = space.place(Uuid::from_u128(1)).unwrap_err().to_string();
+        assert!(refused.contains("`uploads.max_concurrent`"), "{refused}");
+        drop(first);
+        space.place(Uuid::nil()).unwrap();
     }
 
     #[test]

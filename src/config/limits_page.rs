@@ -6,6 +6,9 @@ use super::settings::all_settings;
 /// Settings outside of `limits.` that limit callers, too.
 const OTHERS: &[&str] = &[
     "uploads.max_spool_bytes",
+    "uploads.max_spool_bytes_per_workspace",
+    "uploads.max_concurrent",
+    "uploads.max_concurrent_per_workspace",
     "worker.concurrency",
     "worker.batch_concurrency",
     "worker.evaluation_concurrency",
@@ -37,13 +40,20 @@ fn answer(path: &str) -> &'static str {
         "limits.connections" | "models.*.max_connections" => "none: waits",
         "limits.write_timeout" => "none: the connection is closed",
         "limits.body_bytes" | "limits.batch_bytes" | "limits.dataset_bytes" => "`413 too_large`",
-        "limits.body_memory" | "uploads.max_spool_bytes" => "`503 unavailable` with `Retry-After`",
+        "limits.body_memory"
+        | "limits.body_memory_per_workspace"
+        | "uploads.max_spool_bytes"
+        | "uploads.max_spool_bytes_per_workspace"
+        | "uploads.max_concurrent"
+        | "uploads.max_concurrent_per_workspace" => "`503 unavailable` with `Retry-After`",
         "limits.batch_items" | "limits.dataset_examples" => "`422` with `too_large` in `errors`",
         "limits.run_timeout_ms" => "the run fails with `504 timeout`",
         "limits.max_concurrent_runs"
         | "limits.max_runs_per_workspace"
         | "limits.max_queued_runs"
-        | "limits.max_followers" => "`429 rate_limited` with `Retry-After`",
+        | "limits.max_waiting_runs"
+        | "limits.max_followers"
+        | "limits.max_followers_per_workspace" => "`429 rate_limited` with `Retry-After`",
         "limits.max_concurrent_lm_requests"
         | "limits.max_concurrent_lm_requests_per_run"
         | "models.*.max_concurrent" => "none: requests wait within the time limit of their run",

@@ -104,6 +104,11 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         uploads: UploadConfig {
             directory: uploads.directory.unwrap_or_else(|| paths.temp.clone()),
             max_spool_bytes: uploads.max_spool_bytes as u64,
+            max_spool_bytes_per_workspace: uploads
+                .max_spool_bytes_per_workspace
+                .map(|bytes| bytes as u64),
+            max_concurrent: uploads.max_concurrent,
+            max_concurrent_per_workspace: uploads.max_concurrent_per_workspace,
         },
         worker: worker?,
         sandbox: sandbox?,

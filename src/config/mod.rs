@@ -99,6 +99,12 @@ pub struct UploadConfig {
     pub directory: PathBuf,
     /// The most bytes of all of them together.
     pub max_spool_bytes: u64,
+    /// The same for each workspace.
+    pub max_spool_bytes_per_workspace: Option<u64>,
+    /// The most uploads at a time.
+    pub max_concurrent: u32,
+    /// The same for each workspace.
+    pub max_concurrent_per_workspace: Option<u32>,
 }
 
 impl Config {

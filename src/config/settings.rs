@@ -177,6 +177,8 @@ settings! {
         body_bytes: usize = required(BYTES).default("4MiB").flag(Serve);
         /// memory for the bodies of all requests in progress, together; more are refused
         body_memory: usize = required(BYTES).default("256MiB").flag(Serve);
+        /// the same for the requests of one workspace
+        body_memory_per_workspace: Option<usize> = optional(BYTES).flag(Serve);
         /// maximum number of nodes of a graph, up to 5000
         graph_nodes: u32 = required(NODES).default("5000").flag(Serve);
         /// maximum number of edges of a graph, up to 50000
@@ -205,8 +207,12 @@ settings! {
         max_runs_per_workspace: Option<u32> = optional(POSITIVE).flag(Serve);
         /// maximum number of queued background runs of one workspace; more are refused
         max_queued_runs: u32 = required(POSITIVE).default("10000").flag(Serve);
+        /// maximum number of runs of one workspace that wait for values; more runs of graphs with `await` nodes are refused
+        max_waiting_runs: u32 = required(POSITIVE).default("10000").flag(Serve);
         /// maximum number of clients of one server that follow events
         max_followers: u32 = required(POSITIVE).default("10000").flag(Serve);
+        /// the same for the clients of one workspace
+        max_followers_per_workspace: Option<u32> = optional(POSITIVE).flag(Serve);
         /// maximum number of concurrent LM requests of all runs; runs take turns
         max_concurrent_lm_requests: Option<u32> = optional(POSITIVE).flag(Work);
         /// maximum number of concurrent LM requests of each run
@@ -225,6 +231,12 @@ settings! {
         directory: Option<PathBuf> = optional(PATH).flag(Serve);
         /// space for all uploads that are in progress, together; more are refused
         max_spool_bytes: usize = required(BYTES).default("8GiB").flag(Serve);
+        /// the same for the uploads of one workspace
+        max_spool_bytes_per_workspace: Option<usize> = optional(BYTES).flag(Serve);
+        /// maximum number of concurrent uploads, of which up to 512 KiB each are in memory; more are refused
+        max_concurrent: u32 = required(POSITIVE).default("256").flag(Serve);
+        /// the same for the uploads of one workspace
+        max_concurrent_per_workspace: Option<u32> = optional(POSITIVE).flag(Serve);
     }
 
     /// How background work is done.

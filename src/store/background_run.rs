@@ -86,29 +86,30 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Stores the checkpoint of a node. False if the lease is lost. Safe to repeat.
+/// Stores the checkpoint of a node, and counts what it has spent. False if the lease is lost. Safe to repeat.
 pub async fn record_node(
+    scope: &Scope,
     db: &Db,
     lease: Lease,
     node: &NodeRow,
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let recorded = sqlx::query!(
-        "with held as (select id, workspace_id from jobs where id = $1 and holder = $2 for update)
-         insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
-         select id, $3, workspace_id, $4::text::json, $5::text::json, $6::text::json, $7 from held
-         on conflict (run_id, node) do update set outcome = excluded.outcome",
-        lease.job,
-        lease.holder,
-        node.node,
-        node.outcome,
-        node.usage,
-        node.trace,
-        at
-    )
-    .execute(&mut *db.scoped(&lease).await?)
-    .await?;
-    Ok(recorded.rows_affected() == 1)
+    let recorded = sqlx::query(
+        "with held as (select id, workspace_id from jobs where id = $1 and holder = $2 for update),
+         stored as (
+             insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
+             select id, $3, workspace_id, $4::json, $5::json, $6::json, $7 from held
+             on conflict (run_id, node) do update set outcome = excluded.outcome
+             returning workspace_id, usage, xmax = 0 as is_new
+         )
+         select case when is_new
+                     then add_spending(workspace_id, $8, tokens_of(usage), cost_of(usage)) end
+         from stored",
+    );
+    let recorded = recorded.bind(lease.job).bind(lease.holder).bind(&node.node);
+    let recorded = recorded.bind(&node.outcome).bind(&node.usage).bind(&node.trace).bind(at);
+    let recorded = recorded.bind(&*scope.actor);
+    Ok(recorded.fetch_optional(&mut *db.scoped(&lease).await?).await?.is_some())
 }
 
 /// The checkpoints of a run that has not ended; none of one that has.
@@ -137,8 +138,10 @@ pub enum FinishOutcome {
     Lost,
 }
 
-/// Writes the record of a run and removes its job. `known` is the number of checkpoints in the record.
+/// Writes the record of a run and removes its job. `known` is the number of checkpoints in the record. What
+/// the run has spent since its last checkpoint counts for the actor of the scope, who requested the job.
 pub async fn finish(
+    scope: &Scope,
     db: &Db,
     lease: Lease,
     run: &RunRow,
@@ -155,6 +158,7 @@ pub async fn finish(
     if count.unwrap_or(0) != known {
         return Ok(FinishOutcome::Behind);
     }
+    count_rest(scope, &mut tx, run).await?;
     job::remove(&mut tx, lease).await?;
     sqlx::query!(
         "update runs set status = $2, started_at = $3, finished_at = $4, duration_ms = $5,
@@ -176,6 +180,26 @@ pub async fn finish(
     .await?;
     tx.commit().await?;
     Ok(FinishOutcome::Done)
+}
+
+/// Counts the usage in the final record of a run that neither its row nor its checkpoints have: those were
+/// counted when they were written.
+async fn count_rest(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    run: &RunRow,
+) -> Result<(), StoreError> {
+    let counted = sqlx::query(
+        "select add_spending($2, $3, tokens_of($4::json) - tokens_of(usage) - nodes.tokens,
+                             cost_of($4::json) - cost_of(usage) - nodes.cost)
+         from runs, (select coalesce(sum(tokens_of(usage)), 0)::int8 as tokens,
+                            coalesce(sum(cost_of(usage)), 0) as cost
+                     from run_nodes where run_id = $1) nodes
+         where id = $1",
+    );
+    let counted = counted.bind(run.id).bind(scope.workspace).bind(&*scope.actor).bind(&run.usage);
+    counted.execute(connection).await?;
+    Ok(())
 }
 
 /// A run that continues after it failed or was cancelled.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::evaluation::EvaluationResultRow;
 use super::job::{self, Lease};
 use super::run::RunRow;
-use super::{Db, Scope, StoreError};
+use super::{Db, Scope, StoreError, key_spending};
 
 /// The result of an example, and the record of its run if there is one.
 #[derive(Clone, Debug)]
@@ -46,22 +46,33 @@ pub async fn record(
     let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
         return Ok(None);
     };
-    let failed = add_results(scope, &mut tx, lease.job, results).await?;
+    let added = add_results(scope, &mut tx, lease.job, results).await?;
+    key_spending::add_sum(scope, &mut tx, added.tokens, added.cost).await?;
     tx.commit().await?;
-    Ok(Some(failed))
+    Ok(Some(added.failed))
 }
 
-/// Adds results, and adds the new ones to the totals of the evaluation. Returns the number of failed
-/// examples.
+/// What has become of an evaluation by new results.
+struct AddedResults {
+    /// The number of failed examples, with earlier ones.
+    failed: i32,
+    /// The tokens of metrics, and those of examples without a recorded run.
+    tokens: i64,
+    /// The cost of the same.
+    cost: f64,
+}
+
+/// Adds results, and adds the new ones to the totals of the evaluation.
 async fn add_results(
     scope: &Scope,
     connection: &mut PgConnection,
     evaluation: Uuid,
     results: &[EvaluationItemResult],
-) -> Result<i32, StoreError> {
+) -> Result<AddedResults, StoreError> {
     let rows = EvaluationResultColumns::of(results);
-    let failed = sqlx::query_scalar!(
-        "with added as (
+    let added = sqlx::query_as!(
+        AddedResults,
+        r#"with added as (
              insert into evaluation_results (evaluation_id, position, workspace_id, example_id, score,
                                              feedback, outputs, error, usage, judging, parse_reports,
                                              duration_ms, run_id)
@@ -72,7 +83,7 @@ async fn add_results(
                   as example (position, example_id, score, feedback, outputs, error, usage, judging,
                               parse_reports, duration_ms, run_id)
              on conflict (evaluation_id, position) do nothing
-             returning score, error, usage, judging
+             returning score, error, usage, judging, run_id
          ), summed as (
              select count(*)::int4 as done,
                     (count(*) filter (where error is not null))::int4 as failed,
@@ -86,7 +97,11 @@ async fn add_results(
                     coalesce(sum((judging->>'input_tokens')::int8), 0)::int8 as j_input_tokens,
                     coalesce(sum((judging->>'output_tokens')::int8), 0)::int8 as j_output_tokens,
                     coalesce(sum((judging->>'cached_tokens')::int8), 0)::int8 as j_cached_tokens,
-                    sum((judging->>'cost')::float8) as j_cost
+                    sum((judging->>'cost')::float8) as j_cost,
+                    coalesce(sum(tokens_of(judging)
+                        + case when run_id is null then tokens_of(usage) else 0 end), 0)::int8 as tokens,
+                    coalesce(sum(cost_of(judging)
+                        + case when run_id is null then cost_of(usage) else 0 end), 0) as spent
              from added
          )
          update evaluations e
@@ -106,7 +121,7 @@ async fn add_results(
              judging_cost = case when summed.j_cost is null then e.judging_cost
                                  else coalesce(e.judging_cost, 0) + summed.j_cost end
          from summed where id = $1
-         returning e.failed",
+         returning e.failed, summed.tokens as "tokens!", summed.spent as "cost!""#,
         evaluation,
         scope.workspace,
         &rows.position,
@@ -123,7 +138,7 @@ async fn add_results(
     )
     .fetch_one(connection)
     .await?;
-    Ok(failed)
+    Ok(added)
 }
 
 /// The results as one array per column. Borrows every text.

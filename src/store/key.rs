@@ -55,6 +55,8 @@ pub struct KeyRow {
     pub revoked_at: Option<DateTime<Utc>>,
     /// By whom.
     pub revoked_by: Option<String>,
+    /// When it was last used, within about a minute.
+    pub last_used_at: Option<DateTime<Utc>>,
 }
 
 impl ListedRow for KeyRow {
@@ -87,7 +89,8 @@ pub struct NewKey<'a> {
 }
 
 const COLUMNS: &str = "id, workspace_id, name, label, prefix, scopes, requests_per_minute, runs_per_minute,
-     concurrent_runs, tokens_per_day, cost_per_day, expires_at, created_at, created_by, revoked_at, revoked_by";
+     concurrent_runs, tokens_per_day, cost_per_day, expires_at, created_at, created_by, revoked_at, revoked_by,
+     last_used_at";
 
 /// Creates a key. A name that a key of the workspace has is [`StoreError::AlreadyExists`].
 pub async fn create(scope: &Scope, db: &Db, new: NewKey<'_>) -> Result<KeyRow, StoreError> {
@@ -175,6 +178,13 @@ pub async fn revoke(
     audit::add(scope, &mut tx, AuditAction::Revoke, thing, at).await?;
     db.commit_key_change(tx).await?;
     Ok(row)
+}
+
+/// Writes that these keys have been used.
+pub async fn mark_used(db: &Db, keys: &[Uuid]) -> Result<(), StoreError> {
+    let marked = sqlx::query("update keys set last_used_at = clock_timestamp() where id = any($1)");
+    marked.bind(keys).execute(&mut *db.all_workspaces().await?).await?;
+    Ok(())
 }
 
 /// A key as a server needs it to admit a caller.

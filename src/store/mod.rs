@@ -31,6 +31,7 @@ pub mod job;
 pub mod key;
 pub mod key_count;
 pub mod key_scope;
+pub mod key_spending;
 pub mod listen;
 pub mod migration;
 pub mod optimization;

@@ -197,9 +197,27 @@ pub async fn record(
     REPLIES.add(scope, &mut tx, lease.job, &records.purchases).await?;
     ROLLOUTS.add(scope, &mut tx, lease.job, &records.rollouts).await?;
     optimization_candidate::write(scope, &mut tx, lease, &records.candidates).await?;
+    count_spending(scope, &mut tx, lease, records.spent).await?;
     set_spent(&mut tx, lease, records.spent, records.seconds).await?;
     tx.commit().await?;
     Ok(true)
+}
+
+/// Counts what an optimization has spent since its last records.
+async fn count_spending(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    lease: Lease,
+    spent: UsageTotals,
+) -> Result<(), StoreError> {
+    let counted = sqlx::query(
+        "select add_spending($2, $3, $4 - input_tokens - output_tokens, $5 - coalesce(cost, 0))
+         from optimizations where id = $1",
+    );
+    let counted = counted.bind(lease.job).bind(scope.workspace).bind(&*scope.actor);
+    let counted = counted.bind(spent.input_tokens + spent.output_tokens);
+    counted.bind(spent.cost.unwrap_or_default()).execute(connection).await?;
+    Ok(())
 }
 
 async fn set_spent(

@@ -60,15 +60,16 @@ impl<'a> RunColumns<'a> {
     }
 }
 
-/// Inserts all runs or none, each with the scope that it belongs to. One that is there already is left alone: a commit whose answer was
-/// lost may be sent again.
+/// Inserts all runs or none, each with the scope that it belongs to, and counts what they have spent. One that
+/// is there already is left alone: a commit whose answer was lost may be sent again.
 pub(super) async fn insert<'r>(
     executor: impl PgExecutor<'_>,
     runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
 ) -> Result<(), StoreError> {
     let rows = RunColumns::of(runs);
     sqlx::query!(
-        "insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
+        "with added as (
+         insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
                            state_version, status, created_at, started_at, finished_at,
                            duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
          select id, workspace_id, graph_id, graph_name, graph_version,
@@ -82,7 +83,11 @@ pub(super) async fn insert<'r>(
               as run (id, workspace_id, graph_id, graph_name, graph_version,
                       state_version, status, created_at, started_at, finished_at,
                       duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
-         on conflict (id) do nothing",
+         on conflict (id) do nothing
+         returning workspace_id, created_by, usage
+         )
+         select add_spending(workspace_id, created_by, sum(tokens_of(usage))::int8, sum(cost_of(usage)))
+         from added group by workspace_id, created_by order by workspace_id, created_by",
         &rows.id,
         &rows.workspace_id,
         &rows.graph_id,

@@ -10,7 +10,7 @@ use super::background_run::{self, NodeRow, insert, insert_node};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Lease, NewJob};
 use super::run::RunRow;
-use super::{Db, Scope, StoreError};
+use super::{Db, Scope, StoreError, key_spending};
 
 /// The outcome of parking a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,7 @@ pub async fn accept(
     for node in ended {
         insert_node(scope, &mut tx, run.id, node, run.created_at).await?;
     }
+    key_spending::add(scope, &mut tx, &run.usage).await?;
     Ok(tx.commit().await?)
 }
 

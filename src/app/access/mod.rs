@@ -3,6 +3,7 @@
 
 mod identity;
 mod key_table;
+mod key_uses;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::store::Db;
 
 pub use identity::{Identity, IdentityKey};
 use key_table::KeyTables;
+use key_uses::KeyUses;
 
 /// Recognizes callers by their keys. Cheap to ask: no query as long as no key changes.
 pub struct Access {
@@ -24,6 +26,7 @@ pub struct Access {
     anonymous: Arc<Identity>,
     /// `None` only in tests without a database.
     stored: Option<KeyTables>,
+    uses: KeyUses,
 }
 
 impl Access {
@@ -36,6 +39,7 @@ impl Access {
             configured: configured.clone(),
             anonymous: Arc::new(Identity::administrator("anonymous")),
             stored: db.map(KeyTables::new),
+            uses: KeyUses::default(),
         }
     }
 
@@ -62,10 +66,17 @@ impl Access {
         if let Some(name) = self.configured.identify(presented) {
             return Ok(self.administrators.get(name).cloned());
         }
-        match &self.stored {
-            Some(stored) => stored.find(&digest_of(presented)).await,
-            None => Ok(None),
+        let Some(stored) = &self.stored else { return Ok(None) };
+        let caller = stored.find(&digest_of(presented)).await?;
+        if let Some(key) = caller.as_ref().and_then(|caller| caller.key) {
+            self.uses.add(key.id);
         }
+        Ok(caller)
+    }
+
+    /// Writes when keys are used, for as long as the server runs.
+    pub(crate) async fn write_uses(&self, db: &Db) {
+        self.uses.write_always(db).await;
     }
 
     /// The caller without a key, where none is needed.

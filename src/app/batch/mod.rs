@@ -56,7 +56,7 @@ impl App {
         refuse_await_nodes(&program, "an item of a batch", &mut faults);
         let id = Uuid::now_v7();
         let most = self.limits.batch_items as usize;
-        let checked = check_batch(self.check_room(), program, items, most).await;
+        let checked = check_batch(self.check_room(scope), program, items, most).await;
         let (total, rows) = merge_faults(faults, checked)?;
         let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let batch = BatchRow {

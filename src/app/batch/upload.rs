@@ -16,7 +16,7 @@ use crate::store::batch_upload::BatchUpload;
 
 /// Checks the items of a source, `most` at most. Returns their number and their rows.
 pub(crate) async fn check_batch(
-    room: CheckRoom<'_>,
+    room: CheckRoom,
     program: Arc<Program>,
     source: impl ItemSource,
     most: usize,

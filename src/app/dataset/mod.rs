@@ -74,7 +74,7 @@ impl App {
         if let Some(name) = name.as_deref().filter(|_| request.faults.is_empty()) {
             self.refuse_known(scope, name).await?;
         }
-        let (description, checked) = self.dataset_check_items(request, source).await?;
+        let (description, checked) = self.dataset_check_items(scope, request, source).await?;
         // Items are accepted only with a valid name.
         let name = name.unwrap_or_default();
         let edit = dataset_edit::create(scope, &self.db, Uuid::now_v7(), &name, now()).await?;
@@ -106,7 +106,7 @@ impl App {
         let misnamed = misnamed(&request, name);
         let is_misnamed = misnamed.is_some();
         request.faults.extend(misnamed);
-        let checked = self.dataset_check_items(request, source).await;
+        let checked = self.dataset_check_items(scope, request, source).await;
         let (description, checked) = checked.map_err(|error| match error {
             AppError::Invalid { problems, .. } if is_misnamed => {
                 AppError::invalid(Invalid::Name, problems)
@@ -120,6 +120,7 @@ impl App {
 
     async fn dataset_check_items(
         &self,
+        scope: &Scope,
         request: DatasetRequest,
         source: impl ItemSource,
     ) -> Result<(Option<Arc<str>>, CheckedItems<DatasetVersionBuilder>), AppError> {
@@ -131,7 +132,7 @@ impl App {
             invalid: Invalid::Request,
         };
         let most = self.limits.dataset_examples as usize;
-        let checked = check_items(self.check_room(), builder, source, most, wording).await;
+        let checked = check_items(self.check_room(scope), builder, source, most, wording).await;
         let checked = merge_faults(request.faults, checked)?;
         let faults = checked.parser.faults().or(());
         faults.map_err(|problems| AppError::invalid(Invalid::Request, problems))?;

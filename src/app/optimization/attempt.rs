@@ -2,6 +2,7 @@
 //! earlier attempts paid for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsrs::lm::{BudgetAccount, BudgetedReplies, Usage};
 use dsrs::optimize::{
@@ -10,6 +11,7 @@ use dsrs::optimize::{
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
+use dsrs::time_limit::TimeLimit;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +39,9 @@ use crate::store::optimization::OptimizationRow;
 use crate::store::optimization_work::{self, OptimizationEnd};
 use crate::store::run::RunStatus;
 use crate::store::run_event;
+
+/// The time limit of computations, which cancellation ends much earlier.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// Everything that the optimizer works with.
 struct WorkbenchSetup {
@@ -232,7 +237,11 @@ impl JobAttempt {
         };
         let done = CancellationToken::new();
         let working = async {
-            let report = optimize(&bench, optimizer.as_ref(), &held_out).await;
+            // What the optimizer and the metric compute ends when the job is cancelled. The budget ends what
+            // they ask; a result that was paid for is still scored.
+            let limit = TimeLimit::new(Instant::now() + LONGEST, &guard.cancellation());
+            let optimizing = Box::pin(optimize(&bench, optimizer.as_ref(), &held_out));
+            let report = limit.within(optimizing).await;
             done.cancel();
             report
         };

@@ -165,17 +165,13 @@ impl Counts {
         self.running.others = others.running;
         self.jobs = others.jobs;
         self.recent_jobs -= recent_jobs;
+        self.turn_day(others.now);
+        self.spent = others.spent;
     }
 
     /// The jobs that may have started since the last exchange.
     pub(super) const fn recent_jobs(&self) -> i64 {
         self.recent_jobs
-    }
-
-    /// What was spent in the day of `now`.
-    pub(super) fn set_spent(&mut self, spent: Spending, now: DateTime<Utc>) {
-        self.turn(now);
-        self.spent = spent;
     }
 
     /// Whether nothing of the key is in progress.
@@ -185,11 +181,16 @@ impl Counts {
 
     /// Begins a new window and a new day.
     fn turn(&mut self, now: DateTime<Utc>) {
-        let (minute, day) = (now.timestamp() / WINDOW, now.timestamp() / DAY);
+        let minute = now.timestamp() / WINDOW;
         // The clock is estimated: a small step back begins no new window.
         if minute > self.minute || minute < self.minute - 1 {
             (self.minute, self.requests, self.runs) = (minute, Count::default(), Count::default());
         }
+        self.turn_day(now);
+    }
+
+    fn turn_day(&mut self, now: DateTime<Utc>) {
+        let day = now.timestamp() / DAY;
         if day > self.day || day < self.day - 1 {
             (self.day, self.spent) = (day, Spending::default());
         }
@@ -266,7 +267,9 @@ mod tests {
         let limits = KeyLimits { cost_per_day: Some(0.5), ..KeyLimits::default() };
         let mut counts = Counts::default();
         let now = at(10 * DAY + DAY - 90);
-        counts.set_spent(Spending { tokens: 7, cost: 0.5 }, now);
+        let spent = Spending { tokens: 7, cost: 0.5 };
+        let sent = counts.own(now);
+        counts.receive(sent, OtherCounts { now, spent, ..OtherCounts::default() }, 0);
         assert_eq!(counts.admit(&limits, now, None), Ok(()), "reading is free");
         let refused = counts.admit(&limits, now, Some(Start::Run)).unwrap_err();
         assert!(refused.is_budget);

@@ -25,12 +25,6 @@ pub use counts::{QuotaRefusal, QuotaStatus, Start};
 /// How often counts are exchanged.
 const EXCHANGE: Duration = Duration::from_secs(1);
 
-/// The pause after a sum of what is spent that failed.
-const FAILED_SUM_PAUSE: Duration = Duration::from_secs(10);
-
-/// What is spent is read again after this many times the time of the reading, and not before the next exchange.
-const SPENDING_SHARE: u32 = 20;
-
 /// A key that was not used for this long is forgotten.
 const IDLE: Duration = Duration::from_secs(150);
 
@@ -55,7 +49,6 @@ pub struct KeyQuota {
 struct QuotaState {
     counts: Counts,
     used_at: Instant,
-    spending_due: Instant,
 }
 
 /// The place of a run among those of its key, until dropped.
@@ -93,7 +86,7 @@ impl Quotas {
 
     fn add(&self, key: IdentityKey, scope: &Scope) -> Arc<KeyQuota> {
         let now = Instant::now();
-        let state = QuotaState { counts: Counts::default(), used_at: now, spending_due: now };
+        let state = QuotaState { counts: Counts::default(), used_at: now };
         let quota = Arc::new(KeyQuota {
             id: key.id,
             scope: scope.clone(),
@@ -157,26 +150,14 @@ impl Quotas {
     }
 
     async fn exchange(&self, quota: &KeyQuota) -> Result<(), StoreError> {
-        let (sent, recent, spending_due) = {
+        let (sent, recent) = {
             let mut state = quota.state();
-            (state.counts.own(self.now()), state.counts.recent_jobs(), state.spending_due)
+            (state.counts.own(self.now()), state.counts.recent_jobs())
         };
         let others = key_count::exchange(&quota.scope, &self.db, quota.id, self.replica, sent);
         let others = others.await?;
         *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), others.now);
         quota.state().counts.receive(sent, others, recent);
-        let has_budget =
-            quota.limits.tokens_per_day.is_some() || quota.limits.cost_per_day.is_some();
-        if !has_budget || Instant::now() < spending_due {
-            return Ok(());
-        }
-        let begun = Instant::now();
-        // A sum that fails is not repeated at once: the counts of other keys wait for it.
-        quota.state().spending_due = begun + FAILED_SUM_PAUSE;
-        let spent = key_count::spent(&quota.scope, &self.db).await?;
-        let mut state = quota.state();
-        state.counts.set_spent(spent, others.now);
-        state.spending_due = Instant::now() + SPENDING_SHARE * begun.elapsed();
         Ok(())
     }
 

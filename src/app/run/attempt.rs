@@ -250,7 +250,9 @@ impl JobAttempt {
             let count = earlier.count();
             let (added, ended) = (result.added.clone(), result.ended.clone());
             let run = earlier.without_cost_of(&added).finished(added, ended, now());
-            match persist(|| background_run::finish(db, lease, &run, count)).await? {
+            match persist(|| background_run::finish(&self.job.scope, db, lease, &run, count))
+                .await?
+            {
                 FinishOutcome::Done => {
                     // If the notification fails, followers look for themselves.
                     let _ = run_event::announce(db, run.id).await;
@@ -281,7 +283,8 @@ impl Journal for CheckpointJournal<'_> {
         async move {
             let JobAttempt { app, job, start, .. } = self.attempt;
             let row = node_row(&node, *start);
-            match persist(|| background_run::record_node(&app.db, job.lease, &row, now())).await {
+            let (db, scope, lease) = (&app.db, &job.scope, job.lease);
+            match persist(|| background_run::record_node(scope, db, lease, &row, now())).await {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     self.guard.stop(StopReason::Lost);

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use dsrs::graph::Program;
 use dsrs::lm::Usage;
 use dsrs::value::Fields;
 use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
+use crate::app::job::await_check::await_nodes;
 use crate::app::job::request::JobRequest;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
@@ -30,6 +32,7 @@ impl App {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         self.check_queue(scope).await?;
+        self.check_waiting(scope, &program).await?;
         let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
         let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
         let (job, answer) = (job.to_json(), answer.build(&run));
@@ -47,6 +50,25 @@ impl App {
         Err(AppError::TooBusy(format!(
             "{limit} background runs of this workspace are queued, which is the limit \
              (`limits.max_queued_runs`); try again later"
+        )))
+    }
+
+    /// Checks that a workspace has space for another run that waits, if runs of this program may wait. Runs
+    /// that have started may exceed the limit by their number: none of them is refused once it has cost money.
+    pub(crate) async fn check_waiting(
+        &self,
+        scope: &Scope,
+        program: &Program,
+    ) -> Result<(), AppError> {
+        let limit = self.limits.max_waiting_runs;
+        if await_nodes(program).next().is_none()
+            || !job::are_too_many_parked(scope, &self.db, limit).await?
+        {
+            return Ok(());
+        }
+        Err(AppError::TooBusy(format!(
+            "{limit} runs of this workspace wait for values, which is the limit \
+             (`limits.max_waiting_runs`); signal or cancel some of them"
         )))
     }
 

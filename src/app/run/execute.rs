@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::app::capacity::WorkspaceRunPermit;
+use crate::app::capacity::{CapacityExceeded, CapacityShare};
 use crate::app::clock::now;
 use crate::app::error::merge_faults;
 use crate::app::event::buffer::{EventBuffer, OpenEventBuffer};
@@ -162,8 +162,10 @@ impl App {
         let stopping = || AppError::Unavailable("the server is stopping".to_owned());
         let work = self.shutdown.begin_work().ok_or_else(stopping)?;
         let slot = self.run_slot()?;
-        let workspace_slot = self.workspace_runs.permit(scope.workspace)?;
+        let workspace_slot = self.workspace_runs.place(scope.workspace);
+        let workspace_slot = workspace_slot.map_err(CapacityExceeded::of_runs)?;
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
+        self.check_waiting(scope, &program).await?;
         let limit = self.limits.run_timeout;
         let timeout = request.timeout.map_or(limit, |requested| requested.min(limit));
         let inputs = match program.computes_little() {
@@ -260,7 +262,7 @@ struct Run {
     with_trace: bool,
     request_id: Arc<str>,
     work: WorkGuard,
-    _slots: (OwnedSemaphorePermit, Option<WorkspaceRunPermit>),
+    _slots: (OwnedSemaphorePermit, CapacityShare),
     _place: Option<Arc<RunPlace>>,
     guard: ActiveGuard,
 }

@@ -12,7 +12,8 @@ use dsrs::read::Object;
 use dsrs::value::{ParsedJson, parse_json};
 use http_body_util::BodyExt;
 
-use crate::app::{AppError, BodyMemory, BodyPermit};
+use crate::app::{Capacity, CapacityExceeded, CapacityShare};
+use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 
@@ -30,7 +31,7 @@ const RETRY_AFTER: u64 = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct BodyLimit {
     pub(crate) bytes: usize,
-    pub(crate) memory: Arc<BodyMemory>,
+    pub(crate) memory: Arc<Capacity>,
 }
 
 /// A JSON body.
@@ -39,7 +40,7 @@ pub(crate) struct Document {
     /// Its content.
     pub(crate) parsed: ParsedJson,
     /// Its memory, if no [`PostedBody`] has it.
-    _permit: Option<BodyPermit>,
+    _permit: Option<CapacityShare>,
 }
 
 /// A body that has arrived, and its content. Routes with idempotency keys extract it even if it is
@@ -51,7 +52,7 @@ pub(crate) struct PostedBody {
     /// Its content, or why it cannot be read.
     pub(crate) document: Result<Document, ApiProblem>,
     /// Its memory. To be dropped when the request is answered.
-    pub(crate) permit: BodyPermit,
+    pub(crate) permit: CapacityShare,
 }
 
 impl Document {
@@ -155,18 +156,22 @@ pub(crate) fn is_json(essence: &[u8]) -> bool {
 async fn receive(
     request: Request,
     limit: usize,
-    memory: &Arc<BodyMemory>,
-) -> Result<(Bytes, BodyPermit), ApiProblem> {
+    memory: &Arc<Capacity>,
+) -> Result<(Bytes, CapacityShare), ApiProblem> {
+    let workspace = Caller::workspace_of(&request);
     let is_sent_unasked = !request.headers().contains_key(header::EXPECT);
     let mut body = request.into_body();
     let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let refused = match memory.permit(expected.min(limit)) {
-        Ok(mut permit) => match read_bytes(&mut body, limit, &mut permit).await? {
+    let mut permit = memory.share(workspace);
+    // Only the bytes that arrive are counted, but a body that does not fit now is refused before it is read.
+    let refused = match memory.check(workspace, expected.min(limit) as u64) {
+        Ok(()) => match read_bytes(&mut body, limit, &mut permit).await? {
             Ok(bytes) => return Ok((bytes, permit)),
             Err(refused) => refused,
         },
         Err(refused) => refused,
     };
+    let refused = refused.of_body_memory();
     if is_sent_unasked {
         drain(&mut body).await;
     }
@@ -177,12 +182,12 @@ async fn receive(
 async fn read_bytes(
     body: &mut Body,
     limit: usize,
-    permit: &mut BodyPermit,
-) -> Result<Result<Bytes, AppError>, ApiProblem> {
+    permit: &mut CapacityShare,
+) -> Result<Result<Bytes, CapacityExceeded>, ApiProblem> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let data = frame.map_err(|error| broken_off(&error))?.into_data().unwrap_or_default();
-        if let Err(full) = permit.grow(data.len()) {
+        if let Err(full) = permit.grow(data.len() as u64) {
             return Ok(Err(full));
         }
         if whole.is_empty() && data.len() <= limit && body.is_end_stream() {
@@ -243,7 +248,7 @@ mod tests {
     use super::*;
 
     fn limit_of_16() -> BodyLimit {
-        BodyLimit { bytes: 16, memory: BodyMemory::new(1 << 20) }
+        BodyLimit { bytes: 16, memory: Capacity::new(1 << 20, None) }
     }
 
     async fn refusal(content_type: &str, body: &'static str) -> (ProblemCode, String) {

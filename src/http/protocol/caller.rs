@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
@@ -37,6 +37,13 @@ impl Caller {
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.identity.scope.clone()
+    }
+
+    /// The workspace of the caller of a request.
+    pub(crate) fn workspace_of(request: &Request) -> Uuid {
+        let caller = request.extensions().get::<Self>();
+        // Only a router without the front has no caller.
+        caller.map_or(Uuid::nil(), |caller| caller.identity.scope.workspace)
     }
 }
 

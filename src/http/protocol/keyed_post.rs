@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use crate::app::{App, BodyPermit, Identity};
+use crate::app::{App, CapacityShare, Identity};
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{AnswerSlot, IdempotencyKey, KeyedRequest, hash_of, once};
@@ -23,7 +23,7 @@ pub(crate) struct KeyedPost {
     query: Result<NoQuery, ApiProblem>,
     bytes: Bytes,
     document: Result<Document, ApiProblem>,
-    permit: BodyPermit,
+    permit: CapacityShare,
 }
 
 /// What a route needs to answer such a request.

@@ -11,9 +11,10 @@ use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 
-use crate::app::{App, AppError, SpoolFile, no_space, run_blocking};
+use crate::app::{App, AppError, CapacityShare, SpoolFile, no_space, run_blocking};
 use crate::config::Limits;
 use crate::http::protocol::body::{broken_off, declared, drain, is_json, too_large, too_slow};
+use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 
@@ -100,6 +101,8 @@ pub(crate) struct UploadedBody<T> {
     pub(crate) hash: Vec<u8>,
     /// The body, or why it is refused.
     pub(crate) body: Result<SpooledBody, ApiProblem>,
+    /// Its place among uploads. To be dropped when the request is answered.
+    pub(crate) place: CapacityShare,
     kind: PhantomData<T>,
 }
 
@@ -109,11 +112,14 @@ impl<T: UploadKind> FromRequest<Arc<App>> for UploadedBody<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiProblem> {
         let form = declared(request.headers(), T::WANTED, T::form);
         let limit = (T::limit(&app.limits), T::SETTING);
-        let arriving = spool(request.into_body(), limit, app.spool.file());
+        let workspace = Caller::workspace_of(&request);
+        let full = |error: AppError| ApiProblem::from(error).retry_after(RETRY_AFTER);
+        let place = app.spool.place(workspace).map_err(full)?;
+        let arriving = spool(request.into_body(), limit, app.spool.file(workspace));
         let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
         let (spool, fits) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
         let body = form.and_then(|form| fits.map(|()| SpooledBody { form, file: spool.file }));
-        Ok(Self { hash: spool.hash.finalize().to_vec(), body, kind: PhantomData })
+        Ok(Self { hash: spool.hash.finalize().to_vec(), body, place, kind: PhantomData })
     }
 }
 

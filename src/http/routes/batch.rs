@@ -75,7 +75,7 @@ pub(crate) async fn batch_start(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     query: Query,
-    UploadedBody { hash, body, .. }: UploadedBody<BatchUploadKind>,
+    UploadedBody { hash, body, place, .. }: UploadedBody<BatchUploadKind>,
 ) -> Response {
     // The options of JSON lines are query parameters: they are part of the request.
     let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.written());
@@ -83,6 +83,7 @@ pub(crate) async fn batch_start(
     let answer = AnswerSlot::of(keyed.as_ref()).answer(job::accepted::<Batches>);
     let (scope, request_id) = (caller.scope(), caller.request_id);
     let work = Box::pin(async move {
+        let _place = place;
         let (request, items) = read_batch(&app, body?, query, request_id).await?;
         let graph = GraphRef::parse(&graph);
         let batch = Box::pin(app.batch_start(&scope, &graph, request, items, answer)).await?;

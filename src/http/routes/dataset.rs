@@ -68,13 +68,14 @@ pub(crate) async fn dataset_create(
     caller: Caller,
     key: IdempotencyKey,
     query: Query,
-    UploadedBody { hash, body, .. }: UploadedBody<DatasetUploadKind>,
+    UploadedBody { hash, body, place, .. }: UploadedBody<DatasetUploadKind>,
 ) -> Response {
     // The options of lines and tables are query parameters: they are part of the request.
     let route = format!("POST /v1/datasets{}", query.written());
     let keyed = KeyedRequest::new(&app, &caller, key, route, || hash);
     let scope = caller.scope();
     let work = Box::pin(async move {
+        let _place = place;
         let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;
         let put = Box::pin(app.dataset_create(&scope, request, examples)).await?;
         Ok(created(&put))
@@ -111,7 +112,7 @@ pub(crate) async fn dataset_put(
     Path(name): Path<String>,
     if_match: IfMatch,
     query: Query,
-    UploadedBody { body, .. }: UploadedBody<DatasetUploadKind>,
+    UploadedBody { body, place: _place, .. }: UploadedBody<DatasetUploadKind>,
 ) -> Result<Response, ApiProblem> {
     let precondition = if_match.precondition(&[DATASET_TAG]);
     let (request, examples) = read_upload(body?, query, app.limits.body_bytes).await?;

@@ -10,7 +10,7 @@ use axum::response::sse::Event;
 use futures_util::stream::{self, Stream};
 use uuid::Uuid;
 
-use crate::app::{App, Evaluations, FollowerPermit};
+use crate::app::{App, CapacityShare, Evaluations};
 use crate::http::protocol::answer;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
@@ -39,7 +39,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 )]
 pub(crate) async fn evaluation_events(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
-    let permit = app.followers.permit()?;
+    let permit = app.follower_place(&scope)?;
     let first = app.job_get::<Evaluations>(&scope, id).await?;
     let first = Some(first);
     let follower = EvaluationFollower { app, scope, id, first, sent: None, _permit: permit };
@@ -55,7 +55,7 @@ struct EvaluationFollower {
     first: Option<EvaluationRow>,
     /// The state of the last event; no event follows the end.
     sent: Option<(RunStatus, EvaluationTotals)>,
-    _permit: FollowerPermit,
+    _permit: CapacityShare,
 }
 
 fn changes(follower: EvaluationFollower) -> impl Stream<Item = Result<Event, Infallible>> + Send {

@@ -15,6 +15,7 @@ use crate::app::{App, AppError, CreatedKey, KeyAdministration, KeyRequest, Plain
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::idempotency::IdempotencyKey;
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
@@ -24,11 +25,16 @@ use crate::http::views::{CreatedKeyView, KeyBody, KeyPage, KeyView};
 use crate::store::key::KeyLimits;
 use crate::store::key_scope::{KeyScope, KeyScopes};
 
+/// The refusal of an `Idempotency-Key`.
+const NO_IDEMPOTENCY_KEY: &str = "`POST /v1/keys` takes no `Idempotency-Key`: the answer shows a key and is not \
+     stored; a repeat with the same name is answered `409 already_exists`";
+
 /// Create a key
 ///
 /// The answer is the only place where the key is shown: the server stores its SHA-256. As soon as there is a
 /// key, the server answers no request without one; so the first key needs the scope `admin`. An
-/// `Idempotency-Key` has no effect, because answers to keyed requests are stored.
+/// `Idempotency-Key` is refused, because answers to keyed requests are stored; names are unique, so that a repeat
+/// creates no second key. A key with limits creates no keys.
 #[utoipa::path(
     post, path = "/v1/keys", tag = "keys",
     request_body(content = KeyBody, example = json!(crate::http::routes::examples::key())),
@@ -40,9 +46,13 @@ use crate::store::key_scope::{KeyScope, KeyScopes};
 pub(crate) async fn key_create(
     State(app): State<Arc<App>>,
     caller: Caller,
+    key: IdempotencyKey,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
+    if key.is_given() {
+        return Err(ApiProblem::parameter(NO_IDEMPOTENCY_KEY));
+    }
     let now = app.db.now().await.map_err(AppError::from)?;
     let (request, workspace) = read_request(&document, now)?;
     let is_first = !app.access.requires_key().await?;

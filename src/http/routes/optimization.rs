@@ -243,7 +243,7 @@ pub(crate) async fn optimization_events(
 ) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
     let seen = sse::last_event_id(&headers)?;
-    let permit = app.followers.permit()?;
+    let permit = app.follower_place(&scope)?;
     Ok(run_events::followed(app.optimization_follow(&scope, id, seen).await?, permit, ended))
 }
 

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use serde::Serialize;
 
 use crate::app::{
-    App, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable, FollowerPermit,
+    App, CapacityShare, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable,
     StreamItem, StreamedExecution, spawn_named,
 };
 use crate::http::protocol::answer;
@@ -162,7 +162,7 @@ fn json_text(view: &impl Serialize) -> String {
 /// Answers a stream of events. `ended` renders the record of what has ended.
 pub(crate) fn respond<R: Followable + 'static>(
     events: EventStream<R>,
-    permit: Option<FollowerPermit>,
+    permit: Option<CapacityShare>,
     ended: fn(&R) -> (EventKind, String),
 ) -> Response {
     sse::respond(rendered(events, permit, ended))
@@ -171,7 +171,7 @@ pub(crate) fn respond<R: Followable + 'static>(
 /// Answers the events of what is followed; `None` if none are left.
 pub(crate) fn followed<R: Followable + 'static>(
     events: Option<EventStream<R>>,
-    permit: FollowerPermit,
+    permit: CapacityShare,
     ended: fn(&R) -> (EventKind, String),
 ) -> Response {
     events.map_or_else(answer::no_content, |events| respond(events, Some(permit), ended))
@@ -179,7 +179,7 @@ pub(crate) fn followed<R: Followable + 'static>(
 
 fn rendered<R: Followable>(
     events: EventStream<R>,
-    permit: Option<FollowerPermit>,
+    permit: Option<CapacityShare>,
     ended: fn(&R) -> (EventKind, String),
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     stream::unfold((events, permit), move |(mut events, permit)| async move {
@@ -220,7 +220,7 @@ pub(crate) async fn run_events(
 ) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
     let seen = sse::last_event_id(&headers)?;
-    let permit = app.followers.permit()?;
+    let permit = app.follower_place(&scope)?;
     Ok(followed(app.run_follow(&scope, id, seen).await?, permit, run_ended))
 }
 

@@ -110,6 +110,10 @@ pub struct KeyView<'a> {
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub revoked_at: Option<DateTime<Utc>>,
+    /// When it was last used, within about a minute; null: never.
+    #[serde(serialize_with = "timestamp_or_null")]
+    #[schema(required)]
+    pub last_used_at: Option<DateTime<Utc>>,
 }
 
 impl<'a> From<&'a KeyInWorkspace> for KeyView<'a> {
@@ -127,6 +131,7 @@ impl<'a> From<&'a KeyInWorkspace> for KeyView<'a> {
             created_at: row.created_at,
             created_by: &row.created_by,
             revoked_at: row.revoked_at,
+            last_used_at: row.last_used_at,
         }
     }
 }
@@ -145,6 +150,7 @@ impl KeyView<'static> {
             created_at: example::time(0),
             created_by: example::CLIENT,
             revoked_at: None,
+            last_used_at: Some(example::time(0)),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::Scope;
 pub use lease::{Lease, RenewedLease, renew, requeue};
 pub(super) use lease::{begin_results, lock, progress, release, remove};
 pub(super) use queue::{add, add_parked, set_parked};
-pub use queue::{claim, claim_by_id, is_queue_full, requeue_expired};
+pub use queue::{are_too_many_parked, claim, claim_by_id, is_queue_full, requeue_expired};
 pub use row::{JobRow, get, status_of};
 pub(super) use row::{commit_queued, list};
 pub(super) use status::finish_within;

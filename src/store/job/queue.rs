@@ -69,6 +69,15 @@ pub async fn is_queue_full(
     Ok(full.fetch_one(&mut *db.scoped(scope).await?).await?)
 }
 
+/// Whether this many jobs are parked in a workspace, or more.
+pub async fn are_too_many_parked(scope: &Scope, db: &Db, limit: u32) -> Result<bool, StoreError> {
+    let full = sqlx::query_scalar(
+        "select exists (select from jobs where workspace_id = $1 and waiting offset $2)",
+    );
+    let full = full.bind(scope.workspace).bind(i64::from(limit) - 1);
+    Ok(full.fetch_one(&mut *db.scoped(scope).await?).await?)
+}
+
 /// Makes a job claimable again, or parks it, within a transaction that has locked it.
 pub(in crate::store) async fn set_parked(
     connection: &mut PgConnection,

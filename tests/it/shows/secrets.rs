@@ -1,7 +1,10 @@
 //! Secrets that are planted wherever they are allowed appear in no log, answer, event, metric or row.
 
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use dsrs::lm::{DeltaSink, Lm, LmError, LmReply, LmRequest};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -9,18 +12,33 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use super::one_node;
-use crate::support::{Answer, Does, FakeLm, Remote, ServerSetup, sections, test_database};
+use crate::support::{Answer, Api, Does, FakeLm, Remote, ServerSetup, sections, test_database};
 
 const PROVIDER: &str = "sk-planted-provider-4711";
 const TOOL: &str = "planted-tool-secret-4712";
 const MCP: &str = "planted-mcp-secret-4713";
 const CALLER: &str = "planted-caller-key-4714";
 const DATABASE: &str = "planted-database-password-4715";
+const PANICKED: &str = "sk-planted-panic-4717";
+const ECHOED: &str = "sk-planted-echoed-4716";
 
 /// A tool that answers with the header that it received. Returns its URL.
 async fn echoing_tool() -> String {
+    let url = echo("200 OK", |header| json!({"received": header})).await;
+    format!("{url}/ask")
+}
+
+/// A provider that refuses every request with the header that it received. Returns its URL.
+async fn echoing_provider() -> String {
+    let message =
+        |header: &str| json!({"error": {"message": format!("Incorrect API key: {header}")}});
+    format!("{}/v1", echo("401 Unauthorized", message).await)
+}
+
+/// A server that answers with the `Authorization` that it received.
+async fn echo(status: &'static str, body: fn(&str) -> Value) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/ask", listener.local_addr().unwrap());
+    let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((connection, _)) = listener.accept().await {
             let mut lines = BufReader::new(connection).lines();
@@ -32,8 +50,10 @@ async fn echoing_tool() -> String {
                     found = line;
                 }
             }
-            let body = json!({"received": found}).to_string();
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
+            let body = body(&found).to_string();
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n"
+            );
             let answer = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
             let _ = lines.into_inner().into_inner().write_all(answer.as_bytes()).await;
         }
@@ -42,7 +62,7 @@ async fn echoing_tool() -> String {
 }
 
 /// Calls the tool, then ends; refuses every question of the graph `refused`.
-async fn agent_lm() -> std::sync::Arc<FakeLm> {
+async fn agent_lm() -> Arc<FakeLm> {
     FakeLm::by(|_, asked| {
         let text = asked.text();
         if text.contains("refuse-me") {
@@ -149,12 +169,17 @@ fn assert_absent(place: &str, text: &str, secrets: &[&str]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn planted_secrets_are_found_nowhere() {
     let (lm, tool, database) = (agent_lm().await, echoing_tool().await, test_database().await);
+    let provider = echoing_provider().await;
     let with_password = database.replacen("@localhost", &format!(":{DATABASE}@localhost"), 1);
     assert_ne!(with_password, database);
     let setup = ServerSetup::new()
         .database(&with_password)
-        .env("OPENAI_BASE_URL", &lm.url)
-        .env("OPENAI_API_KEY", PROVIDER)
+        .env("DSRS_MODELS__DEFAULT__MODEL", "small")
+        .env("DSRS_MODELS__DEFAULT__BASE_URL", &lm.url)
+        .env("DSRS_MODELS__DEFAULT__API_KEY", PROVIDER)
+        .env("DSRS_MODELS__ECHO__MODEL", "echo")
+        .env("DSRS_MODELS__ECHO__BASE_URL", &provider)
+        .env("DSRS_MODELS__ECHO__API_KEY", ECHOED)
         .env("DSRS_API_KEYS", CALLER)
         .env("DSRS_TOOLS_ALLOW", "127.0.0.1")
         .env("DSRS_SECRETS__TOOL__VALUE", TOOL)
@@ -171,13 +196,16 @@ async fn planted_secrets_are_found_nowhere() {
     let key = json!({"name": "ci", "scopes": ["read", "execute", "write"],
                      "limits": {"requests_per_minute": 100_000}});
     let headers = [("authorization", root.as_str()), ("idempotency-key", "once")];
-    let created = answers.send_with(&headers, Method::POST, "/v1/keys", Some(key)).await;
+    answers.send_with(&headers, Method::POST, "/v1/keys", Some(key.clone())).await.expect(400);
+    let created = answers.send(&root, Method::POST, "/v1/keys", Some(key)).await;
     let created = created.expect(201).json();
     let stored_key = created["key"].as_str().unwrap().to_owned();
     let bearer = format!("Bearer {stored_key}");
 
     let refused = one_node("refused", "question -> answer", json!({"retries": 0}));
-    for graph in [agent(&tool), refused] {
+    let echo = json!({"retries": 0, "lm": {"model": "echo"}});
+    let echo = one_node("echo", "question -> answer", echo);
+    for graph in [agent(&tool), refused, echo] {
         answers.send(&bearer, Method::POST, "/v1/graphs", Some(graph)).await.expect(201);
     }
     let ask = |question: &str| Some(json!({"inputs": {"question": question}, "trace": true}));
@@ -190,6 +218,12 @@ async fn planted_secrets_are_found_nowhere() {
     let failing = "/v1/graphs/refused/execute";
     let failed = answers.send_with(&json_only, Method::POST, failing, ask("refuse-me")).await;
     assert_eq!(failed.status, 502, "{}", failed.text);
+    // The provider repeats its key in an error, as some do.
+    for path in ["/v1/graphs/echo/execute", "/v1/graphs/echo/runs"] {
+        let echoed = answers.send_with(&json_only, Method::POST, path, ask("?")).await;
+        assert!([202, 502].contains(&echoed.status), "{}", echoed.text);
+        assert_eq!(echoed.status == 502, echoed.text.contains("***"), "{}", echoed.text);
+    }
     let queued =
         answers.send_with(&json_only, Method::POST, "/v1/graphs/agent/runs", ask("?")).await;
     let id = queued.expect(202).json()["id"].as_str().unwrap().to_owned();
@@ -223,10 +257,51 @@ async fn planted_secrets_are_found_nowhere() {
     let block = server.block.clone();
     assert!(server.stop().success());
 
-    let secrets = [PROVIDER, TOOL, MCP, CALLER, DATABASE, stored_key.as_str()];
+    let secrets = [PROVIDER, TOOL, MCP, CALLER, DATABASE, ECHOED, stored_key.as_str()];
     assert_absent("the answers", &answers.text, &secrets);
     let log = String::from_utf8_lossy(&std::fs::read(setup.log()).unwrap()).into_owned();
     assert!(log.contains("TRACE"), "the log is not that of `trace`");
     assert_absent("the log", &(block + &log), &secrets);
     assert_absent("the database", &dump(&database).await, &secrets);
+}
+
+/// A provider with a defect: it panics with its key.
+struct PanickingLm;
+
+impl Lm for PanickingLm {
+    fn complete<'a>(
+        &'a self,
+        _: &'a LmRequest,
+        _: DeltaSink<'a>,
+    ) -> Pin<Box<dyn Future<Output = Result<LmReply, LmError>> + Send + 'a>> {
+        Box::pin(async { panic!("cannot use the key {PANICKED}") })
+    }
+}
+
+/// In this process, because no request makes the built program panic.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_of_a_panic_is_in_no_answer_and_no_row() {
+    let database = test_database().await;
+    let settings = [("DSRS_WORKER_ATTEMPTS", "1"), ("DSRS_WORKER_LEASE", "2s")];
+    let api = Api::start(&database, Some(Arc::new(PanickingLm)), &settings).await;
+    let graph = one_node("q", "question -> answer", json!({"retries": 0}));
+    api.post("/v1/graphs", graph).await.expect(201);
+    let mut texts = String::new();
+    let ask = json!({"inputs": {"question": "?"}});
+    let failed = api.post("/v1/graphs/q/execute", &ask).await.expect(500);
+    assert_eq!(failed.code(), "internal");
+    texts.push_str(&failed.text);
+    let body = Some(ask.to_string());
+    let stream = api.stream(Method::POST, "/v1/graphs/q/execute", &[], body).await;
+    for event in stream.rest().await {
+        texts.push_str(&event.data.to_string());
+    }
+    let run = api.post("/v1/graphs/q/runs", &ask).await.expect(202).json();
+    let ended = api.ended(run["id"].as_str().unwrap()).await;
+    assert_eq!(ended["status"], "failed");
+    texts.push_str(&ended.to_string());
+    texts.push_str(&api.get("/metrics").await.expect(200).text);
+    assert_absent("the answers", &texts, &[PANICKED]);
+    assert_absent("the database", &dump(&database).await, &[PANICKED]);
+    api.get("/v1/graphs/q").await.expect(200);
 }

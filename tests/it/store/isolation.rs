@@ -88,7 +88,7 @@ async fn columns(session: &mut PgConnection, table: &str) -> Vec<(String, String
         ("status", _) => "'succeeded'".to_owned(),
         ("kind", _) => "'run'".to_owned(),
         (_, "uuid") => "gen_random_uuid()".to_owned(),
-        (_, "timestamptz") => "now()".to_owned(),
+        (_, "timestamptz" | "date") => "now()".to_owned(),
         (_, "json" | "jsonb") => "'{}'".to_owned(),
         (_, "bool") => "false".to_owned(),
         (_, "bytea") => "sha256('%')".to_owned(),

@@ -108,7 +108,8 @@ async fn workers_requeue_and_finish_jobs_without_losing_any() {
                         }
                         _ => {
                             let done = RunRow { id: lease.job, ..new_run("lasting") };
-                            let outcome = background_run::finish(&db, lease, &done, 0).await;
+                            let outcome =
+                                background_run::finish(&ann(), &db, lease, &done, 0).await;
                             assert_eq!(outcome.unwrap(), FinishOutcome::Done);
                             ended.push(lease.job);
                         }
@@ -163,7 +164,9 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     let first = claim(&db).await.unwrap().lease;
     let begin = |lease| job::begin(&db, background_run::JOB, lease, tick());
     assert!(begin(first).await.unwrap());
-    assert!(background_run::record_node(&db, first, &node("a", "{}"), tick()).await.unwrap());
+    assert!(
+        background_run::record_node(&ann(), &db, first, &node("a", "{}"), tick()).await.unwrap()
+    );
     assert_eq!(job::requeue_expired(&db).await.unwrap(), 0, "it has not expired");
     let renewed = job::renew(&db, &[first.holder], MINUTE).await.unwrap();
     assert_eq!(renewed.len(), 1);
@@ -174,23 +177,26 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     let second = claim(&db).await.unwrap();
     assert_eq!((second.lease.job, second.attempt), (run.id, 2));
     assert!(!begin(first).await.unwrap());
-    assert!(!background_run::record_node(&db, first, &node("b", "{}"), tick()).await.unwrap());
-    assert_eq!(background_run::finish(&db, first, &run, 1).await.unwrap(), FinishOutcome::Lost);
+    assert!(
+        !background_run::record_node(&ann(), &db, first, &node("b", "{}"), tick()).await.unwrap()
+    );
+    assert_eq!(
+        background_run::finish(&ann(), &db, first, &run, 1).await.unwrap(),
+        FinishOutcome::Lost
+    );
     assert!(!job::requeue(&db, first).await.unwrap());
     assert!(job::renew(&db, &[first.holder], MINUTE).await.unwrap().is_empty());
     let stored = background_run::nodes(&ann(), &db, run.id).await.unwrap();
     assert_eq!(stored.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
     let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
-    let finish = |known| background_run::finish(&db, second.lease, &done, known);
+    let ann = ann();
+    let finish = |known| background_run::finish(&ann, &db, second.lease, &done, known);
     assert_eq!(finish(0).await.unwrap(), FinishOutcome::Behind, "a node has ended meanwhile");
     assert_eq!(finish(1).await.unwrap(), FinishOutcome::Done);
     assert_eq!(finish(1).await.unwrap(), FinishOutcome::Lost, "once");
-    assert_eq!(
-        job::get::<RunRow>(&ann(), &db, done.id).await.unwrap().status,
-        RunStatus::Succeeded
-    );
-    assert!(background_run::nodes(&ann(), &db, done.id).await.unwrap().is_empty());
+    assert_eq!(job::get::<RunRow>(&ann, &db, done.id).await.unwrap().status, RunStatus::Succeeded);
+    assert!(background_run::nodes(&ann, &db, done.id).await.unwrap().is_empty());
     assert!(claim(&db).await.is_none());
 }
 

@@ -13,7 +13,9 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     alter table evaluations drop column expired;
     alter table optimizations drop column expired;
     drop table run_cancellations, keys, key_counts, audit;
-    drop index workspaces_newest, jobs_of_actor";
+    drop table key_spending;
+    drop function add_spending, tokens_of, cost_of;
+    drop index workspaces_newest, jobs_of_actor, jobs_parked";
 
 const HOLD: &str = "set application_name = 'a forgotten session';
     begin; lock table evaluations in access share mode";

@@ -9,6 +9,7 @@ mod recorder;
 mod retention;
 mod run_events;
 mod runs;
+mod spending;
 mod states;
 mod upkeep;
 

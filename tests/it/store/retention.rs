@@ -39,7 +39,7 @@ async fn ended(db: &Db) -> Uuid {
     let workspace = ann().workspace;
     let lease = Lease { job: row.id, holder: Uuid::now_v7(), workspace };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
-    let finished = background_run::finish(db, lease, &row, 0).await.unwrap();
+    let finished = background_run::finish(&ann(), db, lease, &row, 0).await.unwrap();
     assert_eq!(finished, background_run::FinishOutcome::Done);
     row.id
 }

@@ -227,3 +227,25 @@ async fn ten_thousand_queued_runs_need_no_task() {
     assert!(tasks < 200, "{tasks} tasks");
     assert!(busy(&front.get("/v1/runs?status=running").await), "no more than it may");
 }
+
+/// No transaction that ends a run well commits: each is in conflict with another one, as it seems.
+const CONFLICT: &str = "create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'in conflict' using errcode = 'serialization_failure'; end $$;
+    create trigger refuse before update on runs for each row when (new.status = 'succeeded')
+    execute function refuse()";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_record_is_refused_again_and_again_ends() {
+    let database = test_database().await;
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    sqlx::raw_sql(CONFLICT).execute(&mut connection).await.unwrap();
+    let settings = [("DSRS_WORKER_LEASE", "3s"), ("DSRS_WORKER_ATTEMPTS", "1")];
+    let api = Api::start(&database, Some(Arc::new(friendly_lm())), &settings).await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let run = api.post(RUNS, ticket()).await.expect(202).json();
+    let run = api.ended(&id(&run)).await;
+    assert_eq!(
+        (&run["status"], &run["error"]["code"]),
+        (&json!("failed"), &json!("run_abandoned"))
+    );
+}

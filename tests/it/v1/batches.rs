@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, one_node, test_database};
+use crate::support::{Answer, Api, Remote, one_node, test_database};
 
 const BATCHES: &str = "/v1/graphs/q/batches";
 const LINES: (&str, &str) = ("content-type", "application/jsonl");
@@ -426,4 +426,25 @@ async fn old_runs_are_removed_in_the_background() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_runs_of_every_workspace_are_removed() {
+    let database = test_database().await;
+    let root = ("DSRS_API_KEYS", "root");
+    let (api, _) = api_on(&database, &[root]).await;
+    let admin = Remote::with_key(&api.url, "root");
+    admin.post("/v1/workspaces", json!({"name": "second"})).await.expect(201);
+    let key = json!({"name": "k", "scopes": ["admin"], "workspace": "second"});
+    let key = admin.post("/v1/keys", key).await.expect(201).json();
+    let key = key["key"].as_str().unwrap();
+    let second = Remote::with_key(&api.url, key);
+    second.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let asked = json!({"inputs": {"question": "?"}});
+    let run = second.post("/v1/graphs/q/execute", asked).await.expect(200).json();
+    let run = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    second.get(&run).await.expect(200);
+    let (forgets, _) = api_on(&database, &[root, ("DSRS_RETENTION_RUNS", "1s")]).await;
+    Remote::with_key(&forgets.url, key).until(&run, |answer| answer.status == 404).await;
+    second.get("/v1/graphs/q").await.expect(200);
 }

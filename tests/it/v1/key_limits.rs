@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::ScriptedLm;
+use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
 
 use crate::support::{Answer, Api, friendly_lm, one_node, test_database};
 
@@ -131,4 +132,111 @@ async fn a_key_whose_tokens_are_spent_reads_but_runs_nothing() {
     // Another server reads it before it admits the first request.
     let other = Api::start(&database, None, &ROOT).await;
     send(&other, &limited, "/v1/graphs/ask/execute", question()).await.expect(402);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_starts_only_so_many_runs_in_a_minute() {
+    let database = test_database().await;
+    let api = Api::start(&database, Some(Arc::new(friendly_lm())), &ROOT).await;
+    with_graph(&api).await;
+    let limited = key(&api, "steady", json!({"runs_per_minute": 2})).await;
+    // A minute may end in between: then more are admitted, but never as many as these.
+    let mut refused = Vec::new();
+    for _ in 0..12 {
+        let answer = send(&api, &limited, "/v1/graphs/ask/execute", question()).await;
+        assert_eq!(answer.header("ratelimit-policy"), "\"runs\";q=2;w=60");
+        if answer.status != 200 {
+            refused.push(answer.expect(429));
+        }
+    }
+    let refused = refused.first().expect("a refusal");
+    assert_eq!(refused.code(), "rate_limited");
+    assert!(refused.text.contains("2 runs in a minute"), "{}", refused.text);
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    // Reading is no run, and neither are the runs of other keys.
+    send(&api, &limited, "/v1/runs", None).await.expect(200);
+    send(&api, "root", "/v1/graphs/ask/execute", question()).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_money_is_spent_runs_nothing_until_the_next_day() {
+    let database = test_database().await;
+    let api = Api::start(&database, Some(Arc::new(friendly_lm())), &ROOT).await;
+    with_graph(&api).await;
+    let limited = key(&api, "thrifty", json!({"cost_per_day": 0.5})).await;
+    send(&api, &limited, "/v1/graphs/ask/execute", question()).await.expect(200);
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    let pay = "update key_spending set cost = 0.5 where actor like 'thrifty-%'";
+    assert_eq!(sqlx::query(pay).execute(&mut connection).await.unwrap().rows_affected(), 1);
+    let refused = refused(&api, &limited).await;
+    assert!(refused.text.contains("0.5 of money in a day"), "{}", refused.text);
+    // What was spent on another day does not count.
+    let yesterday = "update key_spending set day = day - 1";
+    sqlx::query(yesterday).execute(&mut connection).await.unwrap();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while send(&api, &limited, "/v1/graphs/ask/execute", question()).await.status != 200 {
+        assert!(tokio::time::Instant::now() < deadline, "it stays refused");
+    }
+}
+
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// The refusal of an execution, once what was spent is read.
+async fn refused(api: &Api, key: &str) -> Answer {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let answer = send(api, key, "/v1/graphs/ask/execute", question()).await;
+        if answer.status != 200 {
+            return answer.expect(402);
+        }
+        assert!(tokio::time::Instant::now() < deadline, "nothing is refused");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_spends_on_a_later_day_counts_then_and_for_the_key_that_resumes_it() {
+    let database = test_database().await;
+    let calls = std::sync::atomic::AtomicU32::new(0);
+    let lm =
+        ScriptedLm::by(move |_| match calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
+            _ => ScriptedAnswer::from("[[ ## answer ## ]]\nfine"),
+        });
+    let api = Api::start(&database, Some(Arc::new(lm)), &ROOT).await;
+    with_graph(&api).await;
+    let first = key(&api, "first", json!({"tokens_per_day": 1})).await;
+    let second = key(&api, "second", json!({"tokens_per_day": 1})).await;
+    let run = send(&api, &first, "/v1/graphs/ask/runs", question()).await.expect(202).json();
+    let path = format!("/v1/runs/{}", run["id"].as_str().unwrap());
+    until_run(&api, &path, "failed").await;
+    // The run is of a day before yesterday.
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    let ago = "update runs set created_at = created_at - interval '2 days'";
+    sqlx::query(ago).execute(&mut connection).await.unwrap();
+    sqlx::query("update key_spending set day = day - 2").execute(&mut connection).await.unwrap();
+    send(&api, &second, &format!("{path}/resume"), Some(json!({}))).await.expect(202);
+    until_run(&api, &path, "succeeded").await;
+    refused(&api, &second).await;
+    let spent: i64 = sqlx::query_scalar(
+        "select coalesce(sum(tokens), 0)::int8 from key_spending where actor like 'first-%'
+           and day = (clock_timestamp() at time zone 'UTC')::date",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(spent, 0, "the key that started the run pays nothing for the resume");
+}
+
+async fn until_run(api: &Api, path: &str, status: &str) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let run = send(api, "root", path, None).await.expect(200).json();
+        if run["status"] == status {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{run}");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
 }

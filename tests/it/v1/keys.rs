@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, one_node, test_database};
+use crate::support::{Answer, Api, DatabaseProxy, one_node, test_database};
 
 /// Sends a request with a key.
 async fn with_key(api: &Api, key: &str, method: &str, path: &str, body: Option<Value>) -> Answer {
@@ -215,4 +215,86 @@ async fn a_key_acts_in_its_workspace_and_manages_only_that() {
     );
     let path = format!("{path}?workspace=team-a");
     with_key(&api, "root", "delete", &path, None).await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_with_limits_creates_no_keys() {
+    let api = guarded().await;
+    let limits = json!({"tokens_per_day": 1000});
+    let limited = json!({"name": "boss", "scopes": ["admin"], "limits": limits});
+    let limited = create(&api, "root", limited).await;
+    let (limited, id) = (limited["key"].as_str().unwrap(), limited["id"].as_str().unwrap());
+    for body in [
+        json!({"name": "x", "scopes": ["read"]}),
+        json!({"name": "x", "scopes": ["read"], "limits": limits}),
+    ] {
+        let refused = with_key(&api, limited, "post", "/v1/keys", Some(body)).await.expect(403);
+        assert!(refused.text.contains("a key with limits creates no keys"), "{}", refused.text);
+    }
+    assert_eq!(
+        with_key(&api, limited, "get", "/v1/keys", None).await.json()["items"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    with_key(&api, limited, "delete", &format!("/v1/keys/{id}"), None).await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_not_created_with_an_idempotency_key() {
+    let api = guarded().await;
+    let headers = [("authorization", "Bearer root"), ("idempotency-key", "once")];
+    let body = json!({"name": "ci", "scopes": ["read"]}).to_string();
+    let refused = api.send(Method::POST, "/v1/keys", &headers, Some(body)).await.expect(400);
+    assert_eq!(refused.code(), "invalid_parameter");
+    assert!(refused.text.contains("`Idempotency-Key`"), "{}", refused.text);
+    let listed = with_key(&api, "root", "get", "/v1/keys", None).await.json();
+    assert_eq!(listed["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_use_of_a_key_is_written_once_for_many_requests() {
+    let api = guarded().await;
+    let key = create(&api, "root", json!({"name": "ci", "scopes": ["read"]})).await;
+    assert!(key["last_used_at"].is_null(), "{key}");
+    let (text, path) =
+        (key["key"].as_str().unwrap(), format!("/v1/keys/{}", key["id"].as_str().unwrap()));
+    let used = || async {
+        with_key(&api, text, "get", "/v1/graphs", None).await.expect(200);
+        let shown = with_key(&api, "root", "get", &path, None).await.expect(200).json();
+        shown["last_used_at"].clone()
+    };
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let first = loop {
+        let shown = used().await;
+        if shown.is_string() {
+            break shown;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "never written");
+    };
+    for _ in 0..10 {
+        assert_eq!(used().await, first, "uses are written once a minute");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_stops_on_a_server_that_is_not_notified() {
+    let database = test_database().await;
+    let proxy = DatabaseProxy::start(&database).await;
+    let settings = [("DSRS_API_KEYS", "root"), ("DSRS_DATABASE_MAX_STALENESS", "2s")];
+    let one = Api::start(&database, None, &settings).await;
+    let unnotified = Api::start(&proxy.url, None, &settings).await;
+    let key = create(&one, "root", json!({"name": "ci", "scopes": ["read"]})).await;
+    let text = key["key"].as_str().unwrap();
+    until_status(&unnotified, text, 200).await;
+    proxy.drop_notifications();
+    let path = format!("/v1/keys/{}", key["id"].as_str().unwrap());
+    with_key(&one, "root", "delete", &path, None).await.expect(204);
+    // Twice the setting, and what a busy machine adds; without the bound the table lives for 60 s.
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(40);
+    while with_key(&unnotified, text, "get", "/v1/graphs", None).await.status != 401 {
+        assert!(tokio::time::Instant::now() < deadline, "the key is still admitted");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
 }

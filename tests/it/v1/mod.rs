@@ -31,4 +31,5 @@ mod state_versions;
 mod strategies;
 mod streams;
 mod waiting_runs;
+mod workspace_limits;
 mod workspace_walk;

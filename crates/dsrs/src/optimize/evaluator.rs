@@ -217,6 +217,8 @@ impl Evaluator {
                 let why = error.lm_error().map_or(&error.message, |source| &source.message);
                 Err(EarlyStop::NotRecorded(why.as_str().into()))
             }
+            // The computation may have ended for that reason alone.
+            _ if self.cancelled.is_cancelled() => Err(EarlyStop::Cancelled),
             _ => Ok(()),
         }
     }

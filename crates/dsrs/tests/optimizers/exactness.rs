@@ -11,7 +11,7 @@ use dsrs::lm::{
 use dsrs::optimize::{
     CandidateSearch, EarlyStop, Example, Task, TrialId, Workbench, optimize, tunable,
 };
-use dsrs::predict::Demo;
+use dsrs::predict::{Demo, PredictError, PredictErrorKind};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 
@@ -237,4 +237,13 @@ async fn an_expensive_result_is_still_measured_completely() {
         let (_, after) = report.held_out_scores();
         assert_eq!(after.len(), held_out.len(), "{limit}");
     }
+}
+
+#[tokio::test]
+async fn a_failure_of_cancelled_work_is_no_result() {
+    let evaluator = task(QA, knows_as_instructed(), Budget::default()).evaluator;
+    let error = PredictError::new(PredictErrorKind::Op, "the time limit is over");
+    assert_eq!(evaluator.check_stop(&error), Ok(()));
+    evaluator.cancelled.cancel();
+    assert_eq!(evaluator.check_stop(&error), Err(EarlyStop::Cancelled));
 }

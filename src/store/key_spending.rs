@@ -1,0 +1,44 @@
+//! What keys with a budget spend: added in the transactions that record usage. May not know what a budget is.
+
+use std::time::Duration;
+
+use sqlx::PgConnection;
+
+use super::{Db, Scope, StoreError};
+
+/// Sums that are older than this are of no day that counts.
+const OLD: Duration = Duration::from_secs(7 * 86_400);
+
+/// Adds usage, as JSON text, to what the actor of the scope has spent today.
+pub(super) async fn add(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    usage: &str,
+) -> Result<(), StoreError> {
+    let added = sqlx::query("select add_spending($1, $2, tokens_of($3::json), cost_of($3::json))");
+    added.bind(scope.workspace).bind(&*scope.actor).bind(usage).execute(connection).await?;
+    Ok(())
+}
+
+/// Adds a sum to what the actor of the scope has spent today.
+pub(super) async fn add_sum(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    tokens: i64,
+    cost: f64,
+) -> Result<(), StoreError> {
+    let added = sqlx::query("select add_spending($1, $2, $3, $4)");
+    let added = added.bind(scope.workspace).bind(&*scope.actor).bind(tokens).bind(cost);
+    added.execute(connection).await?;
+    Ok(())
+}
+
+/// Removes the sums of days that are over. For all workspaces, as upkeep is.
+pub async fn purge(db: &Db) -> Result<u64, StoreError> {
+    let purged = sqlx::query(
+        "delete from key_spending
+         where day < ((clock_timestamp() - $1 * interval '1 second') at time zone 'UTC')::date",
+    );
+    let purged = purged.bind(OLD.as_secs_f64());
+    Ok(purged.execute(&mut *db.all_workspaces().await?).await?.rows_affected())
+}
