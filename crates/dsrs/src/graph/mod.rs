@@ -15,6 +15,7 @@ mod edits;
 mod execution;
 mod module;
 mod node;
+mod node_checks;
 mod order;
 mod plan;
 mod program;

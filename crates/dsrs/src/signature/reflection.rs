@@ -13,6 +13,7 @@ use super::{Augmentation, Data, FieldFormat, FieldPath, FieldSchema, Signature, 
 use crate::attrs::{self, Attr};
 use crate::problem::{At, Problems};
 use crate::reflect::{FlatField, ReflectError, ShapeTypes, flat_fields};
+use crate::types::report_broken;
 use crate::value::Payload;
 
 /// The schemas by signature type. A `static` in a generic function would be shared by all types.
@@ -137,6 +138,11 @@ fn set_default(
 ) -> Result<(), ReflectError> {
     let default = default.map_err(|error| error.below(name))?;
     if let Some(field) = inputs.iter_mut().find(|field| &*field.name == name) {
+        let mut problems = Problems::new();
+        report_broken(&field.constraints, "default", &default, &At::Root, &mut problems);
+        if let Some(problem) = problems.iter().next() {
+            return Err(ReflectError::new(problem.detail.clone()).below(name));
+        }
         field.default = Some(default);
     }
     Ok(())
