@@ -119,6 +119,16 @@ impl<'a> At<'a> {
         At::Index(self, index)
     }
 
+    /// The name of the nearest member on the way to this place.
+    #[must_use]
+    pub const fn name(&self) -> Option<&'a str> {
+        match self {
+            At::Root => None,
+            At::Key(_, name) => Some(name),
+            At::Index(parent, _) => parent.name(),
+        }
+    }
+
     /// This place as a JSON Pointer (RFC 6901).
     #[must_use]
     pub fn pointer(&self) -> String {

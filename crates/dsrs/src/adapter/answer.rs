@@ -103,7 +103,7 @@ fn judge(
     let (mut outcomes, mut problems) = (Vec::new(), Vec::new());
     for (index, output) in outputs.iter().enumerate() {
         let value = fields.get(&output.name).unwrap_or(&Payload::Null);
-        let verdicts = checks.judge(index, &output.ty.ir, &output.ty.defs, value);
+        let verdicts = checks.judge(index, value);
         let (asserts, checks): (Vec<_>, Vec<_>) =
             verdicts.into_iter().partition(|verdict| verdict.kind == ConstraintKind::Assert);
         outcomes.extend(checks.into_iter().map(|verdict| CheckOutcome {

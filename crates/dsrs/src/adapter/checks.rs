@@ -1,18 +1,19 @@
-//! The constraints of a schema, compiled once, and their outcomes for an answer. Does not know
-//! texts.
+//! The constraints of a schema's fields, and their outcomes for values. Does not know texts.
 
 use std::sync::Arc;
 
 use crate::coerce::Path;
-use crate::expr::Condition;
-use crate::signature::SignatureSchema;
-use crate::types::{Class, Constraint, ConstraintKind, Type, TypeDef, TypeDefs, TypeIR};
-use crate::value::Payload;
+use crate::problem::At;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::{
+    Constraint, ConstraintKind, MemberConstraints, Type, TypeDefs, TypeIR, has_member_constraints,
+};
+use crate::value::{Fields, Payload};
 
 /// The outcome of a constraint of kind check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOutcome {
-    /// The output field.
+    /// The field, an input or an output.
     pub field: Arc<str>,
     /// The label, or the expression.
     pub label: Arc<str>,
@@ -30,188 +31,140 @@ pub(super) struct Verdict {
     pub(super) reason: Option<String>,
 }
 
-/// The constraints of every output field, in order, and those of the classes they use.
+impl Verdict {
+    fn of(constraint: &Constraint, value: &Payload, at: &At<'_>) -> Self {
+        let judged = constraint.judge(value);
+        let passed = judged.is_ok();
+        let path = if passed { String::new() } else { path_text(at) };
+        let reason = judged.err().and_then(|breach| breach.reason);
+        Self { kind: constraint.kind, label: constraint.name().clone(), passed, path, reason }
+    }
+}
+
+/// An assert that an input breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenInput {
+    /// The input field.
+    pub field: Arc<str>,
+    /// Names the assert, the place in the value and the reason.
+    pub message: String,
+}
+
+/// The constraints of some fields, and of the classes in their types.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Checks {
-    fields: Vec<Vec<CompiledConstraint>>,
-    /// The compiled constraints of class members.
-    members: Vec<CompiledConstraint>,
+pub(crate) struct Checks {
+    fields: Vec<FieldChecks>,
+    defs: Arc<TypeDefs>,
 }
 
 #[derive(Clone, Debug)]
-struct CompiledConstraint {
-    kind: ConstraintKind,
-    label: Arc<str>,
-    expression: Arc<str>,
-    /// An expression that does not compile always fails, with this reason.
-    condition: Result<Condition, String>,
+struct FieldChecks {
+    name: Arc<str>,
+    ty: TypeIR,
+    constraints: Vec<Constraint>,
+    /// Whether a class in its type has constraints.
+    has_members: bool,
 }
 
 impl Checks {
-    pub(super) fn compile(schema: &SignatureSchema) -> Self {
-        let rules = |constraints: &[Constraint]| {
-            constraints.iter().map(CompiledConstraint::compile).collect()
+    pub(super) fn of_outputs(schema: &SignatureSchema) -> Self {
+        Self::of(&schema.outputs, &schema.defs)
+    }
+
+    /// The constraints of fields.
+    pub(crate) fn of(fields: &[FieldSchema], defs: &Arc<TypeDefs>) -> Self {
+        let checks = |field: &FieldSchema| FieldChecks {
+            name: field.name.clone(),
+            ty: field.ty.clone(),
+            constraints: field.constraints.clone(),
+            has_members: has_member_constraints(&field.ty, defs),
         };
-        let fields = schema.outputs.iter().map(|field| rules(&field.constraints)).collect();
-        let mut found: Vec<&Constraint> = Vec::new();
-        in_defs(&schema.defs, &mut found);
-        schema.outputs.iter().for_each(|field| in_type(&field.ty, &mut found));
-        Self { fields, members: found.into_iter().map(CompiledConstraint::compile).collect() }
+        Self { fields: fields.iter().map(checks).collect(), defs: defs.clone() }
     }
 
     /// The constraints inside of a single type.
     pub(super) fn inside(ty: &Type) -> Self {
-        let mut found: Vec<&Constraint> = Vec::new();
-        in_defs(&ty.defs, &mut found);
-        in_type(&ty.ir, &mut found);
-        Self {
-            fields: Vec::new(),
-            members: found.into_iter().map(CompiledConstraint::compile).collect(),
-        }
+        let has_members = has_member_constraints(&ty.ir, &ty.defs);
+        let (name, constraints) = (Arc::default(), Vec::new());
+        let field = FieldChecks { name, ty: ty.ir.clone(), constraints, has_members };
+        Self { fields: vec![field], defs: ty.defs.clone() }
     }
 
-    /// The verdicts on one output field's value.
-    pub(super) fn judge(
-        &self,
-        index: usize,
-        ty: &TypeIR,
-        defs: &TypeDefs,
-        value: &Payload,
-    ) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
-        for rule in self.fields.get(index).into_iter().flatten() {
-            verdicts.push(rule.judge(value, &Path::Root));
-        }
-        if !self.members.is_empty() {
-            self.descend(ty, defs, value, &Path::Root, &mut verdicts);
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.iter().all(|field| field.constraints.is_empty() && !field.has_members)
+    }
+
+    /// The verdicts on the value of one field.
+    pub(super) fn judge(&self, index: usize, value: &Payload) -> Vec<Verdict> {
+        let Some(field) = self.fields.get(index) else { return Vec::new() };
+        let own = field.constraints.iter().map(|one| Verdict::of(one, value, &At::Root));
+        let mut verdicts: Vec<Verdict> = own.collect();
+        if field.has_members {
+            let mut members = MemberConstraints::new(&self.defs);
+            members.visit(value, &field.ty, &At::Root, &mut |constraint, value, at| {
+                verdicts.push(Verdict::of(constraint, value, at));
+            });
         }
         verdicts
     }
 
-    fn descend(
-        &self,
-        ty: &TypeIR,
-        defs: &TypeDefs,
-        value: &Payload,
-        path: &Path<'_>,
-        out: &mut Vec<Verdict>,
-    ) {
-        let Some(ty) = followed(ty, defs) else { return };
-        match (ty, value) {
-            (TypeIR::Named(name), _) => {
-                if let Some(TypeDef::Class(class)) = defs.get(name) {
-                    self.descend_class(class, defs, value, path, out);
+    /// The outcomes of the checks of inputs, and the first assert that does not hold. Null passes: it
+    /// means that an optional input is absent.
+    pub(crate) fn judge_inputs(&self, inputs: &Fields) -> Result<Vec<CheckOutcome>, BrokenInput> {
+        let mut outcomes = Vec::new();
+        for (index, field) in self.fields.iter().enumerate() {
+            let value = inputs.get(&field.name).filter(|value| !value.is_null());
+            for verdict in value.map_or_else(Vec::new, |value| self.judge(index, value)) {
+                match verdict.kind {
+                    ConstraintKind::Assert if verdict.passed => {}
+                    ConstraintKind::Assert => return Err(broken_input(&field.name, &verdict)),
+                    ConstraintKind::Check => outcomes.push(CheckOutcome {
+                        field: field.name.clone(),
+                        label: verdict.label,
+                        passed: verdict.passed,
+                    }),
                 }
             }
-            (TypeIR::Class(class), _) => self.descend_class(class, defs, value, path, out),
-            (TypeIR::List(element), Payload::List(found)) => {
-                for (index, one) in found.iter().enumerate() {
-                    self.descend(element, defs, one, &path.element(index), out);
-                }
-            }
-            (TypeIR::Tuple(members), Payload::List(found)) => {
-                for (index, (member, one)) in members.iter().zip(found.iter()).enumerate() {
-                    self.descend(member, defs, one, &path.element(index), out);
-                }
-            }
-            (TypeIR::Dict(member), Payload::Map(found)) => {
-                for (name, one) in found.iter() {
-                    self.descend(member, defs, one, &path.member(name), out);
-                }
-            }
-            // The matching member of a wider union is not recorded; `T?` is unambiguous.
-            (TypeIR::Union(members), _) if !value.is_null() => {
-                if let [single, TypeIR::Null] = members.as_ref() {
-                    self.descend(single, defs, value, path, out);
-                }
-            }
-            _ => {}
         }
+        Ok(outcomes)
     }
 
-    fn descend_class(
-        &self,
-        class: &Class,
-        defs: &TypeDefs,
-        value: &Payload,
-        path: &Path<'_>,
-        out: &mut Vec<Verdict>,
-    ) {
-        let Payload::Map(found) = value else { return };
-        for (name, field) in &class.fields {
-            let Some(member) = found.get(name) else { continue };
-            let here = path.member(name);
-            for constraint in &field.constraints {
-                let rule = self.members.iter().find(|rule| rule.is(constraint));
-                out.extend(rule.map(|rule| rule.judge(member, &here)));
-            }
-            self.descend(&field.ty, defs, member, &here, out);
-        }
+    /// The first assert that outputs break: its field, its name and the message.
+    pub(crate) fn broken_output(&self, outputs: &Fields) -> Option<(Arc<str>, Arc<str>, String)> {
+        self.fields.iter().enumerate().find_map(|(index, field)| {
+            let verdicts = self.judge(index, outputs.get(&field.name)?);
+            let is_broken =
+                |verdict: &Verdict| verdict.kind == ConstraintKind::Assert && !verdict.passed;
+            let broken = verdicts.into_iter().find(is_broken)?;
+            let message = message("output", &field.name, &broken);
+            Some((field.name.clone(), broken.label, message))
+        })
     }
 }
 
-impl CompiledConstraint {
-    fn compile(constraint: &Constraint) -> Self {
-        let condition = Condition::compile(&constraint.expression).map_err(|error| error.reason);
-        let label = constraint.label.as_ref().unwrap_or(&constraint.expression).clone();
-        Self { kind: constraint.kind, label, expression: constraint.expression.clone(), condition }
-    }
-
-    fn is(&self, constraint: &Constraint) -> bool {
-        self.expression == constraint.expression
-            && self.kind == constraint.kind
-            && constraint.label.as_ref().unwrap_or(&constraint.expression) == &self.label
-    }
-
-    fn judge(&self, value: &Payload, path: &Path<'_>) -> Verdict {
-        let outcome = match &self.condition {
-            Ok(condition) => condition.holds(value).map_err(|error| error.reason),
-            Err(reason) => Err(reason.clone()),
-        };
-        let passed = outcome == Ok(true);
-        let path = if passed { String::new() } else { path.to_string() };
-        Verdict { kind: self.kind, label: self.label.clone(), path, passed, reason: outcome.err() }
-    }
+fn broken_input(field: &Arc<str>, verdict: &Verdict) -> BrokenInput {
+    BrokenInput { field: field.clone(), message: message("input", field, verdict) }
 }
 
-/// The type behind aliases. `None` if they form a cycle.
-fn followed<'t>(mut ty: &'t TypeIR, defs: &'t TypeDefs) -> Option<&'t TypeIR> {
-    for _ in 0..=defs.0.len() {
-        match ty {
-            TypeIR::Named(name) => match defs.get(name) {
-                Some(TypeDef::Alias(aliased)) => ty = aliased,
-                _ => return Some(ty),
-            },
-            other => return Some(other),
+fn message(side: &str, field: &str, verdict: &Verdict) -> String {
+    let inside = match verdict.path.as_str() {
+        "" => String::new(),
+        path if path.starts_with('[') => path.to_owned(),
+        path => format!(".{path}"),
+    };
+    let reason = verdict.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("the {side} `{field}{inside}` breaks the assert `{}`{reason}", verdict.label)
+}
+
+/// A place in a value as text, like those of the parser.
+fn path_text(at: &At<'_>) -> String {
+    match at {
+        At::Root => String::new(),
+        At::Key(parent, name) => {
+            let (before, name) = (path_text(parent), Path::Root.member(name).to_string());
+            if before.is_empty() { name } else { format!("{before}.{name}") }
         }
-    }
-    None
-}
-
-fn in_defs<'t>(defs: &'t TypeDefs, found: &mut Vec<&'t Constraint>) {
-    for definition in defs.0.values() {
-        match definition {
-            TypeDef::Class(class) => in_class(class, found),
-            TypeDef::Alias(ty) => in_type(ty, found),
-            TypeDef::Enum(_) => {}
-        }
-    }
-}
-
-fn in_class<'t>(class: &'t Class, found: &mut Vec<&'t Constraint>) {
-    for field in class.fields.values() {
-        found.extend(&field.constraints);
-        in_type(&field.ty, found);
-    }
-}
-
-fn in_type<'t>(ty: &'t TypeIR, found: &mut Vec<&'t Constraint>) {
-    match ty {
-        TypeIR::List(inner) | TypeIR::Dict(inner) => in_type(inner, found),
-        TypeIR::Tuple(members) | TypeIR::Union(members) => {
-            members.iter().for_each(|member| in_type(member, found));
-        }
-        TypeIR::Class(class) => in_class(class, found),
-        _ => {}
+        At::Index(parent, index) => format!("{}[{index}]", path_text(parent)),
     }
 }

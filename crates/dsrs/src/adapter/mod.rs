@@ -43,7 +43,8 @@ use crate::value::Fields;
 use outputs::Outputs;
 
 pub use answer::{ParsedOutput, ParsedValue};
-pub use checks::CheckOutcome;
+pub(crate) use checks::Checks;
+pub use checks::{BrokenInput, CheckOutcome};
 pub use partial::{AnswerEvent, PartialAnswer};
 pub use plan::ChatPlan;
 pub use problem::{OutputProblem, OutputProblemKind, ParseError};
@@ -143,7 +144,7 @@ impl ChatAdapter {
         text: &str,
         allowed: Leniencies,
     ) -> Result<ParsedOutput, ParseError> {
-        let (outputs, checks) = (Outputs::of(schema), checks::Checks::compile(schema));
+        let (outputs, checks) = (Outputs::of(schema), checks::Checks::of_outputs(schema));
         answer::parse(&outputs, &checks, text, allowed)
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::answer::{self, ParsedOutput};
-use super::checks::Checks;
+use super::checks::{BrokenInput, CheckOutcome, Checks};
 use super::constrain::Constraints;
 use super::outputs::Outputs;
 use super::problem::{OutputProblem, OutputProblemKind, ParseError};
@@ -22,6 +22,8 @@ pub struct ChatPlan {
     schema: Arc<SignatureSchema>,
     closing: Arc<str>,
     pub(super) checks: Arc<Checks>,
+    /// The constraints of the inputs; `None` if they have none.
+    input_checks: Option<Arc<Checks>>,
     pub(super) outputs: Arc<Outputs>,
     /// The types of partial values while an answer arrives.
     pub(super) unfinished: Arc<[Option<Type>]>,
@@ -33,11 +35,14 @@ impl ChatPlan {
     #[must_use]
     pub fn new(schema: Arc<SignatureSchema>) -> Self {
         let closing = turn::closing(&schema).into();
-        let checks = Arc::new(Checks::compile(&schema));
+        let checks = Arc::new(Checks::of_outputs(&schema));
+        let inputs = Checks::of(&schema.inputs, &schema.defs);
+        let input_checks = (!inputs.is_empty()).then(|| Arc::new(inputs));
         let outputs = Arc::new(Outputs::of(&schema));
         let unfinished = outputs.iter().map(|output| partial_value::unfinished(&output.ty));
         let unfinished = unfinished.collect();
-        Self { schema, closing, checks, outputs, unfinished, constraints: Arc::default() }
+        let constraints = Arc::default();
+        Self { schema, closing, checks, input_checks, outputs, unfinished, constraints }
     }
 
     /// The schema.
@@ -95,6 +100,14 @@ impl ChatPlan {
         max_tokens: Option<u32>,
     ) -> Option<DecodingConstraint> {
         self.constraints.get(&self.schema, form, max_tokens)
+    }
+
+    /// The outcomes of the checks of inputs.
+    ///
+    /// # Errors
+    /// The first assert that an input breaks.
+    pub fn judge_inputs(&self, inputs: &Fields) -> Result<Vec<CheckOutcome>, BrokenInput> {
+        self.input_checks.as_ref().map_or_else(|| Ok(Vec::new()), |one| one.judge_inputs(inputs))
     }
 
     /// The error for outputs that fit the schema and not the type of the caller.

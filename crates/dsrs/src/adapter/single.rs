@@ -21,7 +21,7 @@ pub(super) fn parse(ty: &Type, text: &str, allowed: Leniencies) -> Result<Parsed
             return Err(ParseError { problems: vec![problem], report });
         }
     };
-    let verdicts = Checks::inside(ty).judge(0, &ty.ir, &ty.defs, &value);
+    let verdicts = Checks::inside(ty).judge(0, &value);
     let asserts = verdicts.into_iter().filter(|verdict| verdict.kind == ConstraintKind::Assert);
     let problems = failed_asserts(None, asserts.collect());
     if problems.is_empty() {

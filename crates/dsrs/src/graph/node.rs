@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::graph::node_checks::NodeChecks;
 use crate::predict::{DynPredictor, LmOverrides};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
@@ -49,6 +50,7 @@ pub struct Node {
     pub(super) settings: NodeSettings,
     pub(super) module: Box<dyn DynModule>,
     outputs: Type,
+    checks: NodeChecks,
 }
 
 impl Node {
@@ -70,7 +72,8 @@ impl Node {
         match registry::create(env, strategy, &base, Some(&config), at) {
             Ok(module) if problems.is_empty() => {
                 let outputs = class_of(&module.schema().outputs, &module.schema().defs);
-                Ok(Self { strategy: Arc::from(strategy), base, config, settings, module, outputs })
+                let (strategy, checks) = (Arc::from(strategy), NodeChecks::of(module.schema()));
+                Ok(Self { strategy, base, config, settings, module, outputs, checks })
             }
             Ok(_) => Err(problems),
             Err(found) => {
@@ -90,7 +93,8 @@ impl Node {
     ) -> Self {
         let outputs = class_of(&base.outputs, &base.defs);
         let module = op.module(base.clone());
-        Self { strategy, base, config, settings, module, outputs }
+        let checks = NodeChecks::of(module.schema());
+        Self { strategy, base, config, settings, module, outputs, checks }
     }
 
     /// Makes a node of a module that no registry knows, under the name of its type.
@@ -102,7 +106,8 @@ impl Node {
         let base = module.schema().clone();
         let outputs = class_of(&base.outputs, &base.defs);
         let config = Payload::map(Map::new());
-        Self { strategy: name, base, config, settings, module, outputs }
+        let checks = NodeChecks::of(&base);
+        Self { strategy: name, base, config, settings, module, outputs, checks }
     }
 
     /// Checks the readable parts of a broken node, so that all its problems are reported at once.
@@ -169,6 +174,11 @@ impl Node {
         &self.outputs
     }
 
+    /// The asserts on its inputs and outputs.
+    pub(super) const fn checks(&self) -> &NodeChecks {
+        &self.checks
+    }
+
     /// Its predictors, by path within the graph.
     pub(super) fn predictors<'n>(
         &'n self,
@@ -187,7 +197,11 @@ pub(crate) fn predictor_path(node: &str, within: &str) -> String {
 
 /// Fields as one inline class.
 pub(super) fn class_of(fields: &[FieldSchema], defs: &Arc<TypeDefs>) -> Type {
-    let members = fields.iter().map(|f| (f.name.clone(), ClassField::of(f.ty.clone())));
+    let member = |field: &FieldSchema| {
+        let constraints = field.constraints.clone();
+        (field.name.clone(), ClassField { constraints, ..ClassField::of(field.ty.clone()) })
+    };
+    let members = fields.iter().map(member);
     let class = Class { description: None, fields: members.collect() };
     Type::new(TypeIR::Class(Arc::new(class)), defs.clone())
 }

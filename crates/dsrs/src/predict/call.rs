@@ -11,7 +11,7 @@ use super::predictor_core::PredictorCore;
 use super::predictor_tools::{PredictorTools, ROUNDS};
 use super::trace::{SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind, RejectedAnswer};
-use crate::adapter::{ParseError, ParsedOutput};
+use crate::adapter::{CheckOutcome, ParseError, ParsedOutput};
 use crate::lm::{
     Chat, DecodingConstraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model,
     Models, Prefix, ToolSet,
@@ -45,11 +45,16 @@ pub(super) async fn predict<T>(
     let hints = ctx.hints.as_ref().map_or_else(Vec::new, |hints| hints.of(&predictor.path));
     let question = predictor.plan.user_message_with_hints(&input, &hints);
     let compared = predictor.pool.as_ref().map(|_| input.clone());
+    let judged = predictor.plan.judge_inputs(&input);
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
         span.predictor = Some(predictor.path.clone());
         span.inputs = Some(input);
     });
-    let outcome = match model(predictor, ctx) {
+    let (input_checks, refused) = match judged {
+        Ok(checks) => (checks, None),
+        Err(broken) => (Vec::new(), Some(PredictError::broken_input(broken))),
+    };
+    let outcome = match refused.map_or_else(|| model(predictor, ctx), Err) {
         Ok(model) if predictor.tools.is_some() && !model.tools => Err(no_tools(model)),
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
@@ -61,7 +66,7 @@ pub(super) async fn predict<T>(
         }
         Err(error) => Err(error),
     };
-    close(predictor, ctx, span, outcome)
+    close(predictor, ctx, span, input_checks, outcome)
 }
 
 /// The first messages of the conversation: fixed, or with the demos nearest to these inputs.
@@ -312,6 +317,7 @@ fn close<T>(
     predictor: &PredictorCore,
     ctx: &Ctx,
     span: SpanId,
+    mut checked: Vec<CheckOutcome>,
     outcome: Result<(ParsedOutput, T), PredictError>,
 ) -> Result<(Fields, T), PredictError> {
     match outcome {
@@ -322,7 +328,8 @@ fn close<T>(
             ctx.trace().close(span, SpanStatus::Succeeded, |span| {
                 span.outputs = Some(fields.clone());
                 span.parse_report = (!report.is_empty()).then(|| report.to_payload());
-                span.checks = checks;
+                checked.extend(checks);
+                span.checks = checked;
             });
             Ok((fields, accepted))
         }

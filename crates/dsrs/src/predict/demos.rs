@@ -65,7 +65,11 @@ fn side(
     let mut admitted = Fields::with_capacity(given.len());
     for field in fields {
         let Some(value) = given.get(&field.name) else { continue };
-        let value = types::admit(value, &schema.type_of(field), &at.key(&field.name), problems);
+        let here = at.key(&field.name);
+        let value = types::admit(value, &schema.type_of(field), &here, problems);
+        if let Some(value) = &value {
+            types::report_broken(&field.constraints, &field.name, value, &here, problems);
+        }
         admitted.extend(value.map(|value| (field.name.clone(), value)));
     }
     admitted

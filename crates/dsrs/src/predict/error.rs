@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::adapter::BrokenInput;
 use crate::coerce::ParseReport;
 use crate::lm::{LmError, LmErrorKind};
 
@@ -89,7 +90,8 @@ pub enum PredictErrorKind {
     },
     /// No attempt of a strategy could be rewarded.
     Reward,
-    /// An input does not fit its type, for example a whole number beyond ±2^53 for a float.
+    /// An input does not fit its type, for example a whole number beyond ±2^53 for a float, or breaks
+    /// an assert.
     InvalidValue {
         /// The input field.
         field: Arc<str>,
@@ -188,6 +190,11 @@ impl PredictError {
     #[must_use]
     pub fn lm_error(&self) -> Option<&LmError> {
         self.source.as_deref()?.downcast_ref()
+    }
+
+    /// The error of an input that breaks an assert. Nothing was sent.
+    pub(crate) fn broken_input(broken: BrokenInput) -> Self {
+        Self::new(PredictErrorKind::InvalidValue { field: broken.field }, broken.message)
     }
 
     /// Whether the conversation exceeds the context window of the model.

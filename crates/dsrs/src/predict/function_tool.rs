@@ -11,9 +11,10 @@ use serde_json::value::RawValue;
 
 use super::{Ctx, Tool, ToolError};
 use crate::lm::ToolSpec;
+use crate::problem::{At, Problems};
 use crate::reflect::{ReflectError, ShapeTypes, flat_fields, from_payload, to_payload};
 use crate::signature::Data;
-use crate::types::{Class, ClassField, Type, TypeIR, to_json_schema};
+use crate::types::{Class, ClassField, Type, TypeIR, report_broken_members, to_json_schema};
 use crate::value::{Fields, Payload};
 
 /// The result of a tool function: any Rust type of plain data, or data itself.
@@ -67,12 +68,13 @@ where
     Running: Future<Output = Result<R, E>> + Send + 'static,
 {
     let (name, description) = (name.into(), description.into());
-    let parameters = parameters::<A>().map_err(|error| error.below(&name))?;
+    let found = arguments::<A>().map_err(|error| error.below(&name))?;
+    let parameters = parameters(&found).map_err(|error| error.below(&name))?;
     let spec = ToolSpec { name, description, parameters };
-    let call = move |args: Fields| match from_payload::<A>(&Payload::map(args)) {
+    let call = move |args: Fields| match read_arguments::<A>(&found.ty, args) {
         Ok(args) => ended(function(args)).boxed(),
-        Err(error) => {
-            let message = format!("the arguments do not fit: {error}");
+        Err(why) => {
+            let message = format!("the arguments do not fit: {why}");
             async move { Err(ToolError::reported(message)) }.boxed()
         }
     };
@@ -110,20 +112,41 @@ async fn ended<R: ToolOutput, E: Display>(
         .map_err(|error| ToolError::reported(format!("the result is not data: {error}")))
 }
 
-/// The JSON Schema of a struct as arguments. Fields that a call may leave out are not required.
-fn parameters<A: Data>() -> Result<Arc<RawValue>, ReflectError> {
+/// The arguments of a function: the members of its struct.
+struct ArgumentTypes {
+    ty: Type,
+    /// The members that a call may leave out.
+    spared: Vec<Arc<str>>,
+}
+
+fn arguments<A: Data>() -> Result<ArgumentTypes, ReflectError> {
     let (mut types, mut class) = (ShapeTypes::default(), Class::default());
     let flat = flat_fields(<A as Facet<'static>>::SHAPE)?;
     for found in &flat {
         let member = types.class_field(found.field).map_err(|error| error.below(found.name()))?;
-        let field = ClassField { description: member.description, ..ClassField::of(member.ty) };
+        let (description, constraints) = (member.description, member.constraints);
+        let field = ClassField { description, constraints, ..ClassField::of(member.ty) };
         class.fields.insert(found.name().into(), field);
     }
     let ty = Type::new(TypeIR::Class(class.into()), types.finish().into());
-    let mut schema = to_json_schema(&ty);
-    let spared = |name: &Payload| {
-        flat.iter().any(|found| Some(found.name()) == name.as_str() && found.field.has_default())
-    };
+    let spared = flat.iter().filter(|found| found.field.has_default());
+    Ok(ArgumentTypes { ty, spared: spared.map(|found| found.name().into()).collect() })
+}
+
+/// The arguments as the struct, if they fit and hold its asserts.
+fn read_arguments<A: Data>(ty: &Type, args: Fields) -> Result<A, String> {
+    let args = Payload::map(args);
+    let found = from_payload::<A>(&args).map_err(|error| error.to_string())?;
+    let mut broken = Problems::new();
+    report_broken_members(&args, ty, &At::Root, &mut broken);
+    broken.or(found).map_err(|problems| problems.to_string())
+}
+
+/// The JSON Schema of the arguments. Members that a call may leave out are not required.
+fn parameters(arguments: &ArgumentTypes) -> Result<Arc<RawValue>, ReflectError> {
+    let mut schema = to_json_schema(&arguments.ty);
+    let spared =
+        |name: &Payload| arguments.spared.iter().any(|known| Some(&**known) == name.as_str());
     if let Payload::Map(members) = &mut schema
         && let Some(Payload::List(required)) = Arc::make_mut(members).get_mut("required")
     {

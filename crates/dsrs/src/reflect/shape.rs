@@ -12,6 +12,7 @@ use facet::{
 
 use super::ReflectError;
 use crate::attrs::{self, Attr, ConstraintAttr};
+use crate::types::explain_expression;
 use crate::types::{
     Class, ClassField, Constraint, ConstraintKind, Enum, EnumMember, Literal, TypeDef, TypeDefs,
     TypeIR,
@@ -197,10 +198,10 @@ impl ShapeTypes {
             match attribute {
                 Attr::Alias(name) => found.alias = Some(name.into()),
                 Attr::Check(condition) => {
-                    found.constraints.push(constraint(ConstraintKind::Check, condition));
+                    found.constraints.push(constraint(ConstraintKind::Check, condition)?);
                 }
                 Attr::Assert(condition) => {
-                    found.constraints.push(constraint(ConstraintKind::Assert, condition));
+                    found.constraints.push(constraint(ConstraintKind::Assert, condition)?);
                 }
                 Attr::Strict => found.strict = true,
                 _ => {}
@@ -280,9 +281,12 @@ fn unsupported(shape: &'static Shape) -> ReflectError {
     ReflectError::new(format!("`{shape}` cannot appear in a prompt; use a type of plain data"))
 }
 
-fn constraint(kind: ConstraintKind, condition: ConstraintAttr) -> Constraint {
+fn constraint(kind: ConstraintKind, condition: ConstraintAttr) -> Result<Constraint, ReflectError> {
+    if let Some(reason) = explain_expression(condition.expression) {
+        return Err(ReflectError::new(reason));
+    }
     let label = condition.label.map(Arc::from);
-    Constraint { kind, expression: condition.expression.into(), label }
+    Ok(Constraint { kind, expression: condition.expression.into(), label })
 }
 
 /// The name of a type and its parameters as one identifier.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::FieldSchema;
 use crate::problem::{At, Code, Problems};
 use crate::read::{nearest, wrong_type};
-use crate::types::{Type, TypeDefs, absent_value, admit};
+use crate::types::{Type, TypeDefs, absent_value, admit, report_broken};
 use crate::value::{Fields, Payload};
 
 /// Checks an object of field values and completes it. Returns `None` if there is any problem.
@@ -27,7 +27,10 @@ pub fn admit_inputs<'f>(
         let place = at.key(&field.name);
         let found = match values.get(&field.name) {
             Some(value) => {
-                admit(value, &Type::new(field.ty.clone(), defs.clone()), &place, problems)
+                let ty = Type::new(field.ty.clone(), defs.clone());
+                admit(value, &ty, &place, problems).inspect(|value| {
+                    report_broken(&field.constraints, &field.name, value, &place, problems);
+                })
             }
             None => absent_value(&field.ty, defs, field.default.as_ref()).or_else(|| {
                 let detail = format!("`{}` is missing; its type is `{}`", field.name, field.ty);

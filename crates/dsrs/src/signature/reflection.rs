@@ -12,6 +12,8 @@ use super::{Augmentation, Data, FieldFormat, FieldPath, FieldSchema, Signature, 
 use crate::attrs::{self, Attr};
 use crate::problem::{At, Problems};
 use crate::reflect::{FlatField, ReflectError, ShapeTypes, defaults, flat_fields};
+use crate::types::report_broken;
+use crate::value::Payload;
 
 /// The schemas by signature type. A `static` in a generic function would be shared by all types.
 type SchemaCache = RwLock<HashMap<TypeId, Result<Arc<SignatureSchema>, ReflectError>>>;
@@ -75,7 +77,7 @@ pub(crate) fn from_types<I: Data, O: Data>(
     let outputs = fields(<O as Facet<'static>>::SHAPE, &mut types)?;
     let mut defaults = defaults::<I>()?;
     for input in &mut inputs {
-        input.default = defaults.shift_remove(&input.name);
+        input.default = checked_default(input, defaults.shift_remove(&input.name))?;
     }
     check_names(inputs.iter().chain(&outputs))?;
     let instructions = match instructions.trim() {
@@ -127,6 +129,21 @@ fn field(flat: FlatField, types: &mut ShapeTypes) -> Result<FieldSchema, Reflect
         strict: found.strict,
         path: FieldPath(flat.path),
     })
+}
+
+/// The default of an input, which holds the asserts of the input.
+fn checked_default(
+    field: &FieldSchema,
+    default: Option<Payload>,
+) -> Result<Option<Payload>, ReflectError> {
+    let mut problems = Problems::new();
+    if let Some(default) = &default {
+        report_broken(&field.constraints, "default", default, &At::Root, &mut problems);
+    }
+    match problems.iter().next() {
+        None => Ok(default),
+        Some(problem) => Err(ReflectError::new(problem.detail.clone()).below(&field.name)),
+    }
 }
 
 /// Checks names by the same rules as for signatures in documents.

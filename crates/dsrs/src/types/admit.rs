@@ -8,6 +8,7 @@ use super::brief::{brief, brief_value};
 use super::instance::{
     InstanceChecker, InstanceMode, VALUE_DEPTH, bytes_of, float_of, is_kind_of_literal, is_literal,
 };
+use super::judge::report_broken;
 use super::resolve::{ResolvedType, TypeShape, resolve};
 use super::{Class, Enum, Type, TypeDefs, TypeIR, absent_value};
 use crate::problem::{At, Code, Problems};
@@ -145,7 +146,9 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
         let mut admitted = Map::with_capacity(class.fields.len());
         for (name, field) in &class.fields {
             let value = match map.get(name) {
-                Some(value) => self.admit(value, &field.ty, &at.key(name)),
+                Some(value) => self.admit(value, &field.ty, &at.key(name)).inspect(|value| {
+                    report_broken(&field.constraints, name, value, &at.key(name), self.problems);
+                }),
                 None => {
                     let default = if self.mode == InstanceMode::Boundary {
                         field.default.as_ref()

@@ -34,7 +34,7 @@ fn read_constraint(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
     }
     object.close();
     let kind = if has_assert { ConstraintKind::Assert } else { ConstraintKind::Check };
-    Some(Constraint { kind, expression: asserted.or(checked)?, label })
+    Some(Constraint { kind, expression: asserted.or(checked)?.into(), label })
 }
 
 fn read_expression(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
@@ -49,7 +49,7 @@ fn read_expression(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> O
 }
 
 /// The problem of a constraint's expression, if it has one.
-pub(super) fn explain_expression(text: &str) -> Option<String> {
+pub(crate) fn explain_expression(text: &str) -> Option<String> {
     match Expression::compile(text) {
         Ok(expression) => {
             let unknown = expression.names().into_iter().find(|name| &**name != "this")?;
@@ -72,7 +72,7 @@ fn constraint_to_payload(constraint: &Constraint) -> Payload {
         ConstraintKind::Check => "check",
     };
     let mut members = Map::new();
-    members.insert(kind.into(), Payload::Str(constraint.expression.clone()));
+    members.insert(kind.into(), Payload::Str(constraint.expression.text().clone()));
     if let Some(label) = &constraint.label {
         members.insert("label".into(), Payload::Str(label.clone()));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::alias_index::AliasIndex;
+use super::condition_text::ConditionText;
 use crate::value::Payload;
 
 /// The type of a value. Named classes, enums and aliases are looked up in [`TypeDefs`], which makes
@@ -102,7 +103,7 @@ pub struct Constraint {
     /// The consequence of a failure.
     pub kind: ConstraintKind,
     /// The expression.
-    pub expression: Arc<str>,
+    pub expression: ConditionText,
     /// The name under which it is reported.
     pub label: Option<Arc<str>>,
 }

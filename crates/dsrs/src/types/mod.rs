@@ -12,6 +12,7 @@ mod admit_union;
 mod alias_index;
 mod assign;
 mod brief;
+mod condition_text;
 mod constraint;
 mod convert;
 mod defs;
@@ -21,6 +22,7 @@ mod field;
 mod finite;
 mod instance;
 mod ir;
+mod judge;
 mod lm_names;
 mod names;
 mod parse_expr;
@@ -39,6 +41,7 @@ pub use absent::absent_value;
 pub use admit::{admit, admit_default};
 pub use alias_index::AliasIndex;
 pub use assign::{CompareBudget, Mismatch};
+pub use condition_text::ConditionText;
 pub use convert::{Conversion, ConvertError};
 pub use defs::defs_to_payload;
 pub use describe::{describe_definitions, describe_type};
@@ -53,7 +56,11 @@ pub use scope::{DEFINITION_LIMIT, TypeScope};
 pub use select::SelectError;
 
 pub(crate) use brief::brief;
+pub(crate) use constraint::explain_expression;
 pub(crate) use field::{FieldOutline, write_attributes};
+pub(crate) use judge::{
+    MemberConstraints, has_member_constraints, report_broken, report_broken_members,
+};
 pub(crate) use names::{check_name, definition_name};
 pub(crate) use parse_expr::{NameUse, TypeParser};
 pub(crate) use read_field::{FieldContext, read_members, read_outline};

@@ -3,6 +3,7 @@
 
 use super::constraint::read_constraints;
 use super::field::FieldOutline;
+use super::judge::report_broken;
 use super::schema::looks_like_schema;
 use super::scope::DefaultOwner;
 use super::{TypeIR, TypeScope};
@@ -72,7 +73,11 @@ pub(crate) fn read_members(
     if let Some(default) = default {
         let at = object.at().key("default");
         let owner = if expect.format { DefaultOwner::Field } else { DefaultOwner::Definition };
-        field.default = scope.fit_default(&default, &field.ty, owner, &at, object.problems());
+        let default = scope.fit_default(&default, &field.ty, owner, &at, object.problems());
+        if let Some(default) = &default {
+            report_broken(&field.constraints, "default", default, &at, object.problems());
+        }
+        field.default = default;
     }
     Some(outline)
 }

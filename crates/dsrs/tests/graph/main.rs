@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod constraints;
 mod dspy;
 mod edit_lists;
 mod edits;

@@ -8,12 +8,11 @@ use futures_util::future::BoxFuture;
 
 use super::outcome::{NodeOutcome, NodeStatus};
 use super::restore::restore;
-use crate::expr::Condition;
 use crate::graph::node::Node;
 use crate::graph::program::Program;
 use crate::predict::Span;
-use crate::problem::{At, Code, Problems};
-use crate::types::{Constraint, ConstraintKind, admit};
+use crate::problem::{At, Problems};
+use crate::types::admit;
 use crate::value::{Failure, Map, Payload};
 
 /// A completed node that a later attempt can reuse.
@@ -47,26 +46,6 @@ impl Program {
     /// for a node with one output. Returns `None` and adds problems if the value does not fit or breaks
     /// an assert.
     pub fn admit_signal(
-        &self,
-        node: &Node,
-        value: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Payload> {
-        let outputs = self.admit_outputs(node, value, at, problems)?;
-        for field in &node.schema().outputs {
-            let given = outputs.as_map().and_then(|outputs| outputs.get(&field.name));
-            let asserts =
-                field.constraints.iter().filter(|known| known.kind == ConstraintKind::Assert);
-            for broken in asserts.filter(|known| !given.is_some_and(|given| holds(known, given))) {
-                let detail = format!("`{}` breaks the assert `{}`", field.name, broken.expression);
-                problems.add(at, Code::InvalidValue, detail);
-            }
-        }
-        Some(outputs)
-    }
-
-    fn admit_outputs(
         &self,
         node: &Node,
         value: &Payload,
@@ -115,10 +94,4 @@ impl Program {
         let status = NodeStatus::Failed;
         Some(NodeOutcome { status, outputs: Some(failure), ..NodeOutcome::pending() })
     }
-}
-
-fn holds(constraint: &Constraint, value: &Payload) -> bool {
-    Condition::compile(&constraint.expression)
-        .and_then(|condition| condition.holds(value))
-        .unwrap_or(false)
 }

@@ -31,6 +31,7 @@ impl NodeCall<'_> {
         let own = Instant::now() + timeout;
         let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
         let ctx = self.ctx(own.min(bound));
+        self.node.checks().admit_inputs(&inputs)?;
         let called = match self.shared {
             None => self.node.module.forward(&ctx, inputs),
             Some(shared) => self.share(shared, &ctx, inputs).boxed(),
@@ -46,7 +47,10 @@ impl NodeCall<'_> {
             Ok(Err(error)) if is_computed(&error) && Instant::now() >= ctx.node.deadline => {
                 Err(late())
             }
-            Ok(result) => result,
+            Ok(result) => result.and_then(|outputs| {
+                self.node.checks().admit_outputs(&outputs)?;
+                Ok(outputs)
+            }),
             Err(_) => Err(late()),
         }
     }

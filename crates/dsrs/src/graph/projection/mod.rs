@@ -12,10 +12,10 @@ use std::sync::Arc;
 use facet::Facet;
 
 use self::observe::observe;
+use crate::graph::GraphState;
 use crate::graph::edge::{Edge, INPUT, Source};
 use crate::graph::node::{Node, NodeSettings};
 use crate::graph::program_graph::ProgramGraph;
-use crate::graph::GraphState;
 use crate::module::{Module, named_predictors_mut};
 use crate::predict::DynPredictor;
 use crate::problem::{At, Problems};

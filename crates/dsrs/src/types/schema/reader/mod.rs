@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use self::shape_type::{class_fields, union};
 use self::source::source;
 use self::values::{JsonKind, read_kinds};
+use super::super::judge::report_broken;
 use super::keywords::{KeywordGroup, check_keywords};
 use super::notes::SchemaNotes;
 use super::parts::ValuePart;
@@ -89,12 +90,17 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
         problems: &mut Problems,
     ) -> FieldOutline {
         let owner = if self.depth == 0 { DefaultOwner::Field } else { DefaultOwner::Definition };
-        let default = notes.default.as_ref().and_then(|default| {
-            self.scope.fit_default(default, &ty, owner, &at.key("default"), problems)
-        });
+        let (constraints, place) = (notes.constraints_on(&ty), at.key("default"));
+        let default = notes
+            .default
+            .as_ref()
+            .and_then(|default| self.scope.fit_default(default, &ty, owner, &place, problems));
+        if let Some(default) = &default {
+            report_broken(&constraints, "default", default, &place, problems);
+        }
         let field = ClassField {
             description: notes.description_text(),
-            constraints: notes.constraints_on(&ty),
+            constraints,
             alias: notes.alias,
             default,
             strict: notes.strict.unwrap_or_default(),

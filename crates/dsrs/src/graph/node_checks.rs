@@ -1,0 +1,45 @@
+//! The asserts on what enters and leaves a node: values along edges, and outputs that no LM wrote. Knows
+//! nothing of how the node computes.
+
+use std::sync::Arc;
+
+use crate::adapter::Checks;
+use crate::predict::{PredictError, PredictErrorKind, RejectedAnswer};
+use crate::signature::SignatureSchema;
+use crate::value::Fields;
+
+/// The constraints of a node's signature. Most nodes have none.
+#[derive(Debug, Default)]
+pub(super) struct NodeChecks {
+    inputs: Option<Checks>,
+    outputs: Option<Checks>,
+}
+
+impl NodeChecks {
+    pub(super) fn of(schema: &SignatureSchema) -> Self {
+        let checks = |fields| Some(Checks::of(fields, &schema.defs)).filter(|one| !one.is_empty());
+        Self { inputs: checks(&schema.inputs), outputs: checks(&schema.outputs) }
+    }
+
+    /// Checks the values of the inputs.
+    ///
+    /// # Errors
+    /// The first assert that does not hold.
+    pub(super) fn admit_inputs(&self, inputs: &Fields) -> Result<(), PredictError> {
+        let Some(checks) = &self.inputs else { return Ok(()) };
+        checks.judge_inputs(inputs).map(drop).map_err(PredictError::broken_input)
+    }
+
+    /// Checks the outputs.
+    ///
+    /// # Errors
+    /// The first assert that does not hold.
+    pub(super) fn admit_outputs(&self, outputs: &Fields) -> Result<(), PredictError> {
+        let broken = self.outputs.as_ref().and_then(|checks| checks.broken_output(outputs));
+        let Some((field, constraint, message)) = broken else { return Ok(()) };
+        let reason = Arc::from(message.as_str());
+        let failure = Box::new(RejectedAnswer { reason, ..RejectedAnswer::default() });
+        let kind = PredictErrorKind::Constraint { field, constraint, failure };
+        Err(PredictError::new(kind, message))
+    }
+}

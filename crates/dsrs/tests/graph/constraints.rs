@@ -1,0 +1,338 @@
+//! Constraints hold wherever a value passes: every place in a type, every kind of constraint, every way
+//! in.
+
+use std::sync::Arc;
+
+use dsrs::adapter::ChatAdapter;
+use dsrs::coerce::Leniencies;
+use dsrs::graph::{GraphState, Program};
+use dsrs::lm::ScriptedLm;
+use dsrs::problem::{At, Problems};
+use dsrs::types::{Type, TypeScope};
+use dsrs::value::Payload;
+
+use crate::support::{self, Env, fields, run_on};
+
+/// Classes whose members have constraints.
+const TYPES: &str = r#"{
+    "Circle": {"class": {"radius": {"type": "float", "constraints": [{"assert": "this > 0", "label": "positive"}]}}},
+    "Square": {"class": {"side": "float"}},
+    "Shape": {"alias": "Circle | Square"},
+    "Frame": {"class": {"shape": "Shape", "inner": "Circle?"}},
+    "Tree": {"class": {"size": {"type": "int", "constraints": [{"assert": "this >= 0"}]}, "children": "list[Tree]"}}
+}"#;
+
+/// A type, a value that holds all constraints, one that does not, and the place of the failure.
+const PLACES: [[&str; 4]; 12] = [
+    ["Circle", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
+    ["Circle?", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
+    ["list[Circle]", r#"[{"radius": 1.0}]"#, r#"[{"radius": 1.0}, {"radius": 0.0}]"#, "/1/radius"],
+    ["dict[str, Circle]", r#"{"a": {"radius": 1.0}}"#, r#"{"a": {"radius": -1.0}}"#, "/a/radius"],
+    ["tuple[int, Circle]", r#"[1, {"radius": 1.0}]"#, r#"[1, {"radius": -1.0}]"#, "/1/radius"],
+    ["Circle | Square", r#"{"side": -1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
+    ["Square | Circle | str", r#""none""#, r#"{"radius": -1.0}"#, "/radius"],
+    ["Shape", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
+    ["list[Shape]", r#"[{"side": -1.0}]"#, r#"[{"side": 1.0}, {"radius": -1.0}]"#, "/1/radius"],
+    [
+        "Frame",
+        r#"{"shape": {"side": 1.0}, "inner": null}"#,
+        r#"{"shape": {"radius": -1.0}, "inner": null}"#,
+        "/shape/radius",
+    ],
+    [
+        "Frame",
+        r#"{"shape": {"side": 1.0}, "inner": null}"#,
+        r#"{"shape": {"side": 1.0}, "inner": {"radius": -1.0}}"#,
+        "/inner/radius",
+    ],
+    [
+        "Tree",
+        r#"{"size": 0, "children": []}"#,
+        r#"{"size": 1, "children": [{"size": -1, "children": []}]}"#,
+        "/children/0/size",
+    ],
+];
+
+/// A type of a field with its own constraints, a value that holds them and one that does not.
+const KINDS: [[&str; 3]; 10] = [
+    [r#"{"type": "int", "constraints": [{"assert": "this > 0", "label": "positive"}]}"#, "1", "-1"],
+    [
+        r#"{"type": "str", "constraints": [{"assert": "this is matching('^[a-z]+$')"}]}"#,
+        r#""a""#,
+        r#""A""#,
+    ],
+    [r#"{"type": "list[int]", "constraints": [{"assert": "this|length < 2"}]}"#, "[1]", "[1, 2]"],
+    [
+        r#"{"type": "dict[str, int]", "constraints": [{"assert": "this.a < 2"}]}"#,
+        r#"{"a": 1}"#,
+        r#"{"a": 2}"#,
+    ],
+    [r#"{"schema": {"type": "integer", "minimum": 1, "maximum": 3}}"#, "3", "4"],
+    [r#"{"schema": {"type": "integer", "multipleOf": 5}}"#, "10", "11"],
+    [r#"{"schema": {"type": "string", "maxLength": 2}}"#, r#""ab""#, r#""abc""#],
+    [r#"{"schema": {"type": "string", "pattern": "^a"}}"#, r#""ab""#, r#""ba""#],
+    [
+        r#"{"schema": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}}"#,
+        "[1, 2]",
+        "[1, 1]",
+    ],
+    [
+        r#"{"schema": {"type": "array", "items": {"type": "string", "maxLength": 1}}}"#,
+        r#"["a"]"#,
+        r#"["ab"]"#,
+    ],
+];
+
+fn json(text: &str) -> Payload {
+    Payload::from_json(text).unwrap()
+}
+
+fn build(document: &str) -> Program {
+    support::build(document).unwrap_or_else(|problems| panic!("{document}\n{problems}"))
+}
+
+/// A field of a signature: `ty` is a type expression, a field object, or a JSON Schema in `schema`.
+fn field(name: &str, ty: &str) -> String {
+    match ty.strip_prefix(r#"{"schema": "#) {
+        Some(schema) => format!(r#""{name}": {}"#, schema.strip_suffix('}').unwrap()),
+        None if ty.starts_with('{') => format!(r#""{name}": {ty}"#),
+        None => format!(r#""{name}": {{"type": "{ty}"}}"#),
+    }
+}
+
+/// A graph whose input is the field `x`, and whose only node writes `y` from it.
+fn graph_of_input(ty: &str) -> Program {
+    let input = field("x", ty);
+    build(&format!(
+        r#"{{"name": "g", "types": {TYPES}, "inputs": {{{input}}}, "nodes": {{
+            "n": {{"strategy": "predict", "signature": {{"inputs": {{{input}}}, "outputs": {{"y": "str"}}}}}}}},
+          "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
+    ))
+}
+
+/// All rows of both tables: a type, a good value, a bad value, the place of the failure.
+fn rows() -> Vec<[&'static str; 4]> {
+    let kinds = KINDS.iter().map(|[ty, good, bad]| [*ty, *good, *bad, ""]);
+    PLACES.into_iter().chain(kinds).collect()
+}
+
+fn admitted(program: &Program, value: &str) -> Problems {
+    let mut problems = Problems::new();
+    let inputs = json(&format!(r#"{{"x": {value}}}"#));
+    let found = program.admit_inputs(&inputs, &At::Root.key("inputs"), &mut problems);
+    assert_eq!(found.is_some(), problems.is_empty(), "{problems}");
+    problems
+}
+
+#[test]
+fn inputs_of_a_run_hold_every_constraint_at_every_place() {
+    for [ty, good, bad, place] in rows() {
+        let program = graph_of_input(ty);
+        assert_eq!(admitted(&program, good).to_string(), "", "{ty} {good}");
+        let problems = admitted(&program, bad);
+        let found: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+        assert_eq!(found, [format!("/inputs/x{place}")], "{ty} {bad}: {problems}");
+        assert!(problems.to_string().contains("breaks the assert `"), "{problems}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_value_the_condition_and_its_label() {
+    let program = graph_of_input("list[Circle]");
+    assert_eq!(
+        admitted(&program, r#"[{"radius": -1.0}, {"radius": 0.0}]"#).to_string(),
+        "/inputs/x/0/radius: `radius` breaks the assert `this > 0` (positive) (invalid_value); \
+         /inputs/x/1/radius: `radius` breaks the assert `this > 0` (positive) (invalid_value)"
+    );
+}
+
+#[test]
+fn answers_hold_every_constraint_at_every_place() {
+    for [ty, good, bad, _] in rows() {
+        let output = field("y", ty);
+        let mut problems = Problems::new();
+        let mut scope = TypeScope::read(&json(TYPES), &At::Root, &mut problems);
+        let signature = format!(r#"{{"inputs": {{"q": "str"}}, "outputs": {{{output}}}}}"#);
+        let read = &json(&signature);
+        let draft = dsrs::signature::read_signature(read, &mut scope, &At::Root, &mut problems);
+        assert!(problems.is_empty(), "{problems}");
+        let schema = draft.unwrap().finish(scope.finish());
+        let text = |value: &str| format!("[[ ## y ## ]]\n{}", value.trim_matches('"'));
+        let parsed = ChatAdapter::parse_output(&schema, &text(good));
+        assert!(parsed.is_ok(), "{ty} {good}: {parsed:?}");
+        let refused = ChatAdapter::parse_output(&schema, &text(bad)).unwrap_err();
+        assert!(refused.to_string().contains("must hold"), "{ty} {bad}: {refused}");
+    }
+}
+
+#[test]
+fn texts_read_as_one_value_hold_the_constraints_of_members() {
+    for [ty, good, bad, _] in PLACES {
+        let mut problems = Problems::new();
+        let mut scope = TypeScope::read(&json(TYPES), &At::Root, &mut problems);
+        let ir = scope.read_type(&Payload::str(ty), &At::Root, &mut problems).unwrap();
+        let ty = Type::new(ir, scope.finish());
+        let parsed = ChatAdapter::parse_value(&ty, good, Leniencies::ALL);
+        assert!(parsed.is_ok(), "{ty:?} {good}: {parsed:?}");
+        assert!(ChatAdapter::parse_value(&ty, bad, Leniencies::ALL).is_err(), "{ty:?} {bad}");
+    }
+}
+
+#[test]
+fn signals_hold_every_constraint_at_every_place() {
+    for [ty, good, bad, place] in rows() {
+        let output = field("y", ty);
+        let program = build(&format!(
+            r#"{{"name": "g", "types": {TYPES}, "inputs": {{"x": "str"}}, "nodes": {{
+                "n": {{"strategy": "await", "signature": {{"inputs": {{"x": "str"}}, "outputs": {{{output}}}}}}}}},
+              "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
+        ));
+        let node = program.graph().node("n").unwrap();
+        for (wrap, prefix) in [(false, ""), (true, "/y")] {
+            let signal = |value: &str| {
+                let value = if wrap { format!(r#"{{"y": {value}}}"#) } else { value.to_owned() };
+                let mut problems = Problems::new();
+                let found = program.admit_signal(
+                    node,
+                    &json(&value),
+                    &At::Root.key("value"),
+                    &mut problems,
+                );
+                assert_eq!(found.is_some(), problems.is_empty(), "{ty}: {problems}");
+                problems.iter().map(|problem| problem.pointer.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(signal(good), Vec::<String>::new(), "{ty} {good}");
+            assert_eq!(signal(bad), [format!("/value{prefix}{place}")], "{ty} {bad}");
+        }
+    }
+}
+
+/// Runs a graph and returns how its node `n` ended: its error, or "".
+async fn error_of(program: &Program, inputs: &str, lm: &Arc<ScriptedLm>) -> String {
+    let run = run_on(lm.clone());
+    let outcome = program.execute(&run, fields(inputs)).await;
+    match outcome.outputs {
+        Ok(_) => String::new(),
+        Err(error) => format!("{}: {}", error.error.kind.code(), error.error.message),
+    }
+}
+
+#[tokio::test]
+async fn values_along_an_edge_hold_the_constraints_of_the_input_before_anything_is_paid_for() {
+    for [ty, good, bad, _] in rows() {
+        let (plain, input) = (ty_without_constraints(ty), field("x", ty));
+        let Some(plain) = plain else { continue };
+        let program = build(&format!(
+            r#"{{"name": "g", "types": {TYPES}, "inputs": {{"x": "{plain}"}}, "nodes": {{
+                "n": {{"strategy": "predict", "signature": {{"inputs": {{{input}}}, "outputs": {{"y": "str"}}}}}}}},
+              "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
+        ));
+        let lm = Arc::new(ScriptedLm::sections([("y", "fine")]));
+        let run = |value: &str| format!(r#"{{"x": {value}}}"#);
+        assert_eq!(error_of(&program, &run(good), &lm).await, "", "{ty} {good}");
+        let asked = lm.requests().len();
+        let error = error_of(&program, &run(bad), &lm).await;
+        assert!(
+            error.starts_with("invalid_value: ") && error.contains("`x` breaks"),
+            "{ty}: {error}"
+        );
+        assert_eq!(lm.requests().len(), asked, "{ty}");
+    }
+}
+
+/// The type of a value without the constraints of its field; `None` if they are inside of the type.
+fn ty_without_constraints(ty: &str) -> Option<&str> {
+    let ty = ty.strip_prefix(r#"{"type": ""#)?;
+    ty.split_once('"').map(|(ty, _)| ty)
+}
+
+#[tokio::test]
+async fn outputs_that_no_lm_wrote_hold_the_constraints_of_the_node() {
+    let program = build(&format!(
+        r#"{{"name": "g", "types": {TYPES}, "inputs": {{"items": "list[float]"}}, "nodes": {{
+            "n": {{"strategy": "map", "config": {{"over": "item", "module": {{
+                "inputs": {{"item": "float"}},
+                "nodes": {{"made": {{"strategy": "predict", "signature": "item: float -> shape: Circle"}}}},
+                "edges": [{{"from": "input.item", "to": "made.item"}}],
+                "outputs": {{"shape": "made.shape"}}}}}}}}}},
+          "edges": [{{"from": "input.items", "to": "n.item"}}]}}"#
+    ));
+    let lm = Arc::new(ScriptedLm::sections([("shape", r#"{"radius": -1}"#)]));
+    let error = error_of(&program, r#"{"items": [1.0]}"#, &lm).await;
+    assert!(error.starts_with("constraint_failed: "), "{error}");
+}
+
+#[test]
+fn defaults_hold_the_constraints_of_their_field() {
+    for [ty, good, bad] in KINDS {
+        let with_default = |value: &str| {
+            let open = ty.strip_suffix('}').unwrap();
+            let open = open
+                .strip_prefix(r#"{"schema": "#)
+                .map_or(open.to_owned(), |schema| schema.strip_suffix('}').unwrap().to_owned());
+            support::build(&format!(
+                r#"{{"name": "g", "inputs": {{"x": {open}, "default": {value}}}}}, "nodes": {{
+                    "n": {{"strategy": "predict", "signature": "q -> y"}}}}}}"#
+            ))
+        };
+        let problems = with_default(bad).err().unwrap().to_string();
+        assert!(problems.contains("/inputs/x/default: `default` breaks the assert"), "{problems}");
+        let problems = with_default(good).err().map_or_else(String::new, |found| found.to_string());
+        assert!(!problems.contains("breaks the assert"), "{problems}");
+    }
+}
+
+#[test]
+fn a_check_is_reported_and_refuses_nothing() {
+    let program = graph_of_input(
+        r#"{"type": "int", "constraints": [{"check": "this > 0", "label": "positive"}]}"#,
+    );
+    assert_eq!(admitted(&program, "-1").to_string(), "");
+}
+
+#[tokio::test]
+async fn the_checks_of_inputs_are_in_the_trace_beside_those_of_outputs() {
+    let program = graph_of_input(
+        r#"{"type": "int", "constraints": [{"check": "this > 0", "label": "positive"}]}"#,
+    );
+    let lm = Arc::new(ScriptedLm::sections([("y", "fine")]));
+    let run = run_on(lm);
+    program.execute(&run, fields(r#"{"x": -1}"#)).await.outputs.unwrap();
+    let spans = run.trace.spans();
+    let checks: Vec<_> = spans.iter().flat_map(|span| &span.checks).collect();
+    let [check] = checks.as_slice() else { panic!("{checks:?}") };
+    assert_eq!((&*check.field, &*check.label, check.passed), ("x", "positive", false));
+}
+
+#[test]
+fn null_means_that_an_optional_input_is_absent() {
+    let ty = r#"{"type": "int?", "constraints": [{"assert": "this > 0"}]}"#;
+    assert_eq!(admitted(&graph_of_input(ty), "null").to_string(), "");
+}
+
+#[test]
+fn demos_hold_every_constraint_on_both_sides() {
+    for [ty, good, bad, place] in rows() {
+        let (input, output) = (field("x", ty), field("y", ty));
+        let program = build(&format!(
+            r#"{{"name": "g", "types": {TYPES}, "inputs": {{{input}}}, "nodes": {{
+                "n": {{"strategy": "predict", "signature": {{"inputs": {{{input}}}, "outputs": {{{output}}}}}}}}},
+              "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
+        ));
+        let load = |x: &str, y: &str| {
+            let state = format!(
+                r#"{{"n": {{"demos": [{{"input": {{"x": {x}}}, "output": {{"y": {y}}}}}]}}}}"#
+            );
+            let mut problems = Problems::new();
+            let state = GraphState::read(&json(&state), &At::Root, &mut problems).unwrap();
+            assert!(problems.is_empty(), "{problems}");
+            match program.with_state(&Env, &state, &At::Root) {
+                Ok(_) => Vec::new(),
+                Err(problems) => problems.iter().map(|problem| problem.pointer.clone()).collect(),
+            }
+        };
+        assert_eq!(load(good, good), Vec::<String>::new(), "{ty}");
+        assert_eq!(load(bad, good), [format!("/n/demos/0/input/x{place}")], "{ty}");
+        assert_eq!(load(good, bad), [format!("/n/demos/0/output/y{place}")], "{ty}");
+    }
+}
