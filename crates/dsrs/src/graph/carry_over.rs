@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::GraphState;
 use super::check::{absent_input, same_type};
 use super::program::Program;
-use crate::predict::DynPredictor;
+use crate::predict::{DynPredictor, PredictState, SignatureChecks};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, brief};
 
@@ -43,7 +43,9 @@ pub fn carry_over(
         let verdict = match (find(&before, was), find(&after, path)) {
             (_, None) => Err("the new version has no such predictor".to_owned()),
             (None, Some(_)) => Ok(()),
-            (Some(old), Some(new)) => fits(&old, &new, &mut budget),
+            (Some(old), Some(new)) => {
+                fits(&old, &new, &mut budget).and_then(|()| demos_fit(tuned, &new))
+            }
         };
         match verdict {
             Ok(()) => {
@@ -67,6 +69,18 @@ fn follow(path: &Arc<str>, renamed: &[(Arc<str>, Arc<str>)]) -> Arc<str> {
             None => path,
         }
     })
+}
+
+/// Whether the demos hold the asserts of the new version.
+fn demos_fit(state: &PredictState, new: &SignatureSchema) -> Result<(), String> {
+    let checks = SignatureChecks::of(new);
+    for (index, demo) in state.demos.iter().enumerate() {
+        let inputs = checks.admit_inputs(&demo.input);
+        inputs
+            .and_then(|()| checks.admit_outputs(&demo.output))
+            .map_err(|error| format!("demo {index}: {error}"))?;
+    }
+    Ok(())
 }
 
 fn fits(

@@ -16,7 +16,6 @@ mod execution;
 mod lone_module;
 mod module;
 mod node;
-mod node_checks;
 mod order;
 mod plan;
 mod program;

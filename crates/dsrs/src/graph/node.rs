@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::graph::node_checks::NodeChecks;
-use crate::predict::{DynPredictor, LmOverrides};
+use crate::predict::{DynPredictor, LmOverrides, SignatureChecks};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::{BuildEnv, DynModule, Op, pinned, registry};
@@ -50,7 +49,7 @@ pub struct Node {
     pub(super) settings: NodeSettings,
     pub(super) module: Box<dyn DynModule>,
     outputs: Type,
-    checks: NodeChecks,
+    checks: SignatureChecks,
 }
 
 impl Node {
@@ -72,7 +71,8 @@ impl Node {
         match registry::create(env, strategy, &base, Some(&config), at) {
             Ok(module) if problems.is_empty() => {
                 let outputs = class_of(&module.schema().outputs, &module.schema().defs);
-                let (strategy, checks) = (Arc::from(strategy), NodeChecks::of(module.schema()));
+                let (strategy, checks) =
+                    (Arc::from(strategy), SignatureChecks::of(module.schema()));
                 Ok(Self { strategy, base, config, settings, module, outputs, checks })
             }
             Ok(_) => Err(problems),
@@ -93,7 +93,7 @@ impl Node {
     ) -> Self {
         let outputs = class_of(&base.outputs, &base.defs);
         let module = op.module(base.clone());
-        let checks = NodeChecks::of(module.schema());
+        let checks = SignatureChecks::of(module.schema());
         Self { strategy, base, config, settings, module, outputs, checks }
     }
 
@@ -106,7 +106,7 @@ impl Node {
         let base = module.schema().clone();
         let outputs = class_of(&base.outputs, &base.defs);
         let config = Payload::map(Map::new());
-        let checks = NodeChecks::of(&base);
+        let checks = SignatureChecks::of(&base);
         Self { strategy: name, base, config, settings, module, outputs, checks }
     }
 
@@ -175,7 +175,7 @@ impl Node {
     }
 
     /// The asserts on its inputs and outputs.
-    pub(super) const fn checks(&self) -> &NodeChecks {
+    pub(super) const fn checks(&self) -> &SignatureChecks {
         &self.checks
     }
 

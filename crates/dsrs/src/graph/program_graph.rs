@@ -100,6 +100,13 @@ impl ProgramGraph {
         self.outputs.iter()
     }
 
+    /// The output field of a node that is an output of the graph as a whole.
+    pub(crate) fn output_field(&self, name: &str) -> Option<&FieldSchema> {
+        let source = &self.outputs.get(name)?.source;
+        let (field, within) = source.selection.split_first()?;
+        self.node(&source.node)?.schema().output(field).filter(|_| within.is_empty())
+    }
+
     /// All predictors by path, in order of nodes.
     #[must_use]
     pub fn predictors(&self) -> Vec<(String, &dyn DynPredictor)> {

@@ -111,7 +111,7 @@ pub trait Module: Send + Sync {
     /// # use dsrs::{Ctx, Module, Predict, Signature};
     /// # #[derive(Signature)]
     /// # struct QA { #[input] question: String, #[output] answer: String }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # dsrs::block_on(async {
     /// # let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n4", "[[ ## answer ## ]]\n6"]));
     /// # let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
     /// let questions = ["2 + 2?", "3 + 3?"].map(|text| QAInput { question: text.into() });

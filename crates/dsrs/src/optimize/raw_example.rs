@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Example;
 use crate::graph::Program;
 use crate::problem::{At, Problems};
-use crate::types::{Type, admit};
+use crate::types::{Type, admit, fits, report_broken};
 use crate::value::{Fields, Map, Payload};
 
 /// An unchecked example.
@@ -54,6 +54,9 @@ impl RawExample<'_> {
                 Some(ty) => admit(value, &ty, &at.key(name), problems),
                 None => Some(value.clone()),
             };
+            if let Some((field, value)) = program.graph().output_field(name).zip(fitting.as_ref()) {
+                report_broken(&field.constraints, name, value, &at.key(name), problems);
+            }
             expected.extend(fitting.map(|value| (name.clone(), value)));
         }
         (problems.len() == before).then_some(expected)
@@ -88,7 +91,7 @@ fn read_cells(cells: &Map, type_of: impl Fn(&str) -> Option<Type>) -> Map {
 /// The value of a cell for a type: the text itself if it fits, nothing if it is empty, else its JSON
 /// value (`TRUE` and `False` included). Any other text is returned as it is, so that it is refused.
 fn read_cell(text: &str, ty: &Type) -> Option<Payload> {
-    let fits = |value: &Payload| admit(value, ty, &At::Root, &mut Problems::new()).is_some();
+    let fits = |value: &Payload| fits(value, ty);
     let as_text = Payload::from(text);
     if fits(&as_text) {
         return Some(as_text);

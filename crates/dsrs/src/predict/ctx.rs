@@ -188,7 +188,7 @@ impl Ctx {
     ///     answer: String,
     /// }
     ///
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// # dsrs::block_on(async {
     /// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\nfour"]));
     /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
     /// let ctx = ctx.listen(|event| {

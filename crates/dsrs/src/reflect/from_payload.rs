@@ -10,7 +10,6 @@ use facet_reflect::{Partial, ReflectError as FacetError};
 
 use super::shape::{FlatField, ShapeTypes, flat_fields};
 use super::{ReflectError, abbreviate};
-use crate::problem::{At, Problems};
 use crate::types::{self, Type};
 use crate::value::{Map, Payload};
 
@@ -175,7 +174,7 @@ fn fits(variant: &'static Variant, data: &Payload) -> bool {
     let mut types = ShapeTypes::default();
     let Ok(ir) = types.variant(variant) else { return false };
     let ty = Type::new(ir, types.finish().into());
-    types::admit(data, &ty, &At::Root, &mut Problems::new()).is_some()
+    types::fits(data, &ty)
 }
 
 fn members(

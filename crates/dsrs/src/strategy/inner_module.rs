@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::{count, member};
 use super::{BuildEnv, DynModule, RecordedCall, Sources, registry};
-use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::predict::{Ctx, DynPredictor, PredictError, SignatureChecks};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload, Selection};
@@ -20,6 +20,7 @@ const ATTEMPT_LIMIT: usize = 1_000;
 /// A module inside another one.
 pub(super) struct InnerModule {
     module: Box<dyn DynModule>,
+    checks: SignatureChecks,
     paths: Vec<String>,
 }
 
@@ -32,7 +33,8 @@ impl InnerModule {
             predictor.set_path(path.as_str().into());
             paths.push(path);
         }
-        Self { module, paths }
+        let checks = SignatureChecks::of(module.schema());
+        Self { module, checks, paths }
     }
 
     /// The module that a config names, or `default` if it names none; `at` is the node's place.
@@ -82,8 +84,12 @@ impl InnerModule {
         self.module.sources(call, part)
     }
 
+    /// Runs it once; its inputs and outputs are checked.
     pub(super) async fn forward(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
-        self.module.forward(ctx, input).await
+        self.checks.admit_inputs(&input)?;
+        let outputs = self.module.forward(ctx, input).await?;
+        self.checks.admit_outputs(&outputs)?;
+        Ok(outputs)
     }
 }
 

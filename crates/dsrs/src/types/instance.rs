@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 
 use super::resolve::{ResolvedType, TypeShape, resolve};
-use super::{Class, Literal, TypeDefs, TypeIR};
+use super::{Class, Literal, Type, TypeDefs, TypeIR};
 use crate::value::{DEPTH_LIMIT, Map, Payload};
 
 /// All integers up to this one have an exact float.
@@ -25,6 +25,11 @@ pub(crate) enum InstanceMode {
     Boundary,
     /// As at the boundary, but members with a default must be present: defaults are complete.
     Complete,
+}
+
+/// Whether the boundary would convert a value to a type, whatever its constraints.
+pub(crate) fn fits(value: &Payload, ty: &Type) -> bool {
+    InstanceChecker::new(&ty.defs, InstanceMode::Boundary).fits(value, &ty.ir)
 }
 
 /// Checks values against types over one set of definitions. Caches the decisions about unions by

@@ -58,6 +58,7 @@ pub use select::SelectError;
 pub(crate) use brief::brief;
 pub(crate) use constraint::explain_expression;
 pub(crate) use field::{FieldOutline, write_attributes};
+pub(crate) use instance::fits;
 pub(crate) use judge::{
     MemberConstraints, has_member_constraints, report_broken, report_broken_members,
 };

@@ -251,6 +251,8 @@ impl<'p> Execution<'p> {
             }
         };
         let node = &program.graph().nodes[index];
+        let gathered =
+            gathered.and_then(|inputs| node.checks().admit_inputs(&inputs).map(|()| inputs));
         match (gathered, node.module.compute()) {
             (Ok(inputs), Some(compute)) => self.compute(index, compute, inputs),
             (Ok(inputs), None) => {
@@ -265,6 +267,8 @@ impl<'p> Execution<'p> {
                 Ok(())
             }
             (Err(error), _) => {
+                // A condition may have ended because the run has to.
+                self.check_the_run()?;
                 self.open(index, None);
                 self.settle(index, Err(error))
             }
@@ -296,7 +300,9 @@ impl<'p> Execution<'p> {
         let trace = &self.run.trace;
         self.emit(|| RunEvent::NodeStarted { node: &planned.name });
         let started = trace.elapsed();
-        let result = compute(&inputs);
+        let checks = self.program.graph().nodes[index].checks();
+        let result =
+            compute(&inputs).and_then(|outputs| checks.admit_outputs(&outputs).map(|()| outputs));
         let duration = trace.elapsed().saturating_sub(started);
         if result.is_err() {
             // It may have ended because the run has to.

@@ -31,7 +31,6 @@ impl NodeCall<'_> {
         let own = Instant::now() + timeout;
         let bound = self.within.map_or(self.run.deadline, |ctx| ctx.node.deadline);
         let ctx = self.ctx(own.min(bound));
-        self.node.checks().admit_inputs(&inputs)?;
         let called = match self.shared {
             None => self.node.module.forward(&ctx, inputs),
             Some(shared) => self.share(shared, &ctx, inputs).boxed(),

@@ -52,7 +52,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// // Answers in digits once it has seen demos.
 /// let lm = ScriptedLm::by(|request| {
 ///     let answer = if request.chat.messages().count() > 2 { "4" } else { "four" };

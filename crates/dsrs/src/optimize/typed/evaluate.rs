@@ -35,7 +35,7 @@ const SEED: u64 = 0;
 ///     answer: String,
 /// }
 ///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// # dsrs::block_on(async {
 /// let lm = Arc::new(ScriptedLm::answering(["[[ ## answer ## ]]\n4", "[[ ## answer ## ]]\n5"]));
 /// let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
 /// let devset = [("2 + 2?", "4"), ("3 + 3?", "6")].map(|(question, answer)| {

@@ -1,22 +1,22 @@
-//! The asserts on what enters and leaves a node: values along edges, and outputs that no LM wrote. Knows
-//! nothing of how the node computes.
+//! The asserts on what enters and leaves a module: values along edges, and outputs that no LM wrote. Knows
+//! nothing of how the module computes.
 
 use std::sync::Arc;
 
+use super::{PredictError, PredictErrorKind, RejectedAnswer};
 use crate::adapter::Checks;
-use crate::predict::{PredictError, PredictErrorKind, RejectedAnswer};
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
-/// The constraints of a node's signature. Most nodes have none.
+/// The constraints of a module's signature. Most modules have none.
 #[derive(Debug, Default)]
-pub(super) struct NodeChecks {
+pub(crate) struct SignatureChecks {
     inputs: Option<Checks>,
     outputs: Option<Checks>,
 }
 
-impl NodeChecks {
-    pub(super) fn of(schema: &SignatureSchema) -> Self {
+impl SignatureChecks {
+    pub(crate) fn of(schema: &SignatureSchema) -> Self {
         let checks = |fields| Some(Checks::of(fields, &schema.defs)).filter(|one| !one.is_empty());
         Self { inputs: checks(&schema.inputs), outputs: checks(&schema.outputs) }
     }
@@ -25,7 +25,7 @@ impl NodeChecks {
     ///
     /// # Errors
     /// The first assert that does not hold.
-    pub(super) fn admit_inputs(&self, inputs: &Fields) -> Result<(), PredictError> {
+    pub(crate) fn admit_inputs(&self, inputs: &Fields) -> Result<(), PredictError> {
         let Some(checks) = &self.inputs else { return Ok(()) };
         checks.judge_inputs(inputs).map(drop).map_err(PredictError::broken_input)
     }
@@ -34,7 +34,7 @@ impl NodeChecks {
     ///
     /// # Errors
     /// The first assert that does not hold.
-    pub(super) fn admit_outputs(&self, outputs: &Fields) -> Result<(), PredictError> {
+    pub(crate) fn admit_outputs(&self, outputs: &Fields) -> Result<(), PredictError> {
         let broken = self.outputs.as_ref().and_then(|checks| checks.broken_output(outputs));
         let Some((field, constraint, message)) = broken else { return Ok(()) };
         let reason = Arc::from(message.as_str());

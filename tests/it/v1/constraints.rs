@@ -1,0 +1,110 @@
+//! Constraints hold on every way in over HTTP: each place in a type, and each request that carries a
+//! value. Nothing is paid for and nothing is stored.
+
+use std::sync::Arc;
+
+use dsrs::lm::ScriptedLm;
+use serde_json::{Value, json};
+
+use crate::support::{Api, test_database};
+
+/// A graph whose input and whose signals have the type `ty`, which may name a circle.
+fn graph(ty: &str) -> Value {
+    json!({
+        "name": "shapes",
+        "types": {
+            "Circle": {"class": {"radius": {"type": "float", "constraints": [{"assert": "this > 0", "label": "positive"}]}}},
+            "Square": {"class": {"side": "float"}},
+            "Tree": {"class": {"circle": "Circle", "children": "list[Tree]"}}
+        },
+        "inputs": {"x": ty},
+        "nodes": {
+            "read": {"strategy": "predict", "signature": {
+                "inputs": {"x": ty}, "outputs": {"y": ty, "short": "str"}}},
+            "approve": {"strategy": "await", "signature": {"inputs": {"short": "str"}, "outputs": {"z": ty}}}
+        },
+        "edges": [{"from": "input.x", "to": "read.x"}, {"from": "read.short", "to": "approve.short"}]
+    })
+}
+
+/// A type, a value that breaks the assert, and the place of the failure in it.
+fn places() -> Vec<(&'static str, Value, &'static str)> {
+    let circle = json!({"radius": -1.0});
+    vec![
+        ("Circle", circle.clone(), "/radius"),
+        ("Circle?", circle.clone(), "/radius"),
+        ("Circle | Square", circle.clone(), "/radius"),
+        ("list[Circle | Square]", json!([{"side": -1.0}, circle]), "/1/radius"),
+        ("dict[str, Circle]", json!({"a": circle}), "/a/radius"),
+        (
+            "Tree",
+            json!({"circle": {"radius": 1.0}, "children": [{"circle": circle, "children": []}]}),
+            "/children/0/circle/radius",
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_that_carries_a_value_is_held_to_the_asserts_of_its_type() {
+    for (ty, value, place) in places() {
+        let lm = Arc::new(ScriptedLm::sections([("short", "s")]));
+        let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+        api.post("/v1/graphs", graph(ty)).await.expect(201);
+        let inputs = json!({"inputs": {"x": value}});
+        let demo = json!({"input": {"x": value}, "output": {"short": "s"}});
+        let wrong = json!({"input": {"x": value}, "output": {"y": value}});
+        let examples = json!({"name": "shapes", "examples": [inputs]});
+        api.post("/v1/datasets", examples).await.expect(201);
+        let graph = "/v1/graphs/shapes";
+        let requests = [
+            (api.post(&format!("{graph}/execute"), inputs.clone()).await, vec!["/inputs/x"]),
+            (api.post(&format!("{graph}/runs"), inputs.clone()).await, vec!["/inputs/x"]),
+            (
+                api.post(&format!("{graph}/batches"), json!({"items": [inputs]})).await,
+                vec!["/items/0/inputs/x"],
+            ),
+            (
+                api.post("/v1/datasets/shapes/check", json!({"graph": "shapes"})).await,
+                vec!["/examples/0/inputs/x"],
+            ),
+            (
+                api.put(
+                    &format!("{graph}/state"),
+                    json!({"predictors": {"read": {"demos": [demo, wrong]}}}),
+                )
+                .await,
+                vec![
+                    "/predictors/read/demos/0/input/x",
+                    "/predictors/read/demos/1/input/x",
+                    "/predictors/read/demos/1/output/y",
+                ],
+            ),
+        ];
+        for (answer, places) in requests {
+            let answer = answer.expect(422);
+            let expected: Vec<String> =
+                places.iter().map(|before| format!("{before}{place} invalid_value")).collect();
+            assert_eq!(answer.errors(), expected, "{ty}");
+        }
+        assert_eq!(lm.requests().len(), 0, "{ty}");
+        assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]), "{ty}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_is_held_to_the_asserts_and_the_run_still_waits() {
+    for (ty, value, place) in places() {
+        let lm = Arc::new(ScriptedLm::sections([("short", "s")]));
+        let api = Api::start(&test_database().await, Some(lm), &[]).await;
+        let mut graph = graph("str");
+        graph["nodes"]["read"]["signature"]["outputs"] = json!({"short": "str"});
+        graph["nodes"]["approve"]["signature"]["outputs"] = json!({"z": ty});
+        api.post("/v1/graphs", graph).await.expect(201);
+        let run = api.post("/v1/graphs/shapes/execute", json!({"inputs": {"x": "a"}})).await;
+        let run = format!("/v1/runs/{}", run.expect(202).json()["id"].as_str().unwrap());
+        let signal = json!({"node": "approve", "value": {"z": value}});
+        let refused = api.post(&format!("{run}/signal"), signal).await.expect(422);
+        assert_eq!(refused.errors(), [format!("/value/z{place} invalid_value")], "{ty}");
+        assert_eq!(api.get(&run).await.json()["status"], "waiting", "{ty}");
+    }
+}
