@@ -13,7 +13,7 @@ use crate::problem::{At, Code, Problem, Problems};
 use crate::read::nearest;
 use crate::signature::FieldSchema;
 use crate::types::{Type, TypeDefs};
-use crate::value::is_identifier;
+use crate::value::{SelectionStep, is_identifier};
 
 /// An output of a graph.
 #[derive(Clone, Debug)]
@@ -103,7 +103,9 @@ impl ProgramGraph {
     /// The output field of a node that is an output of the graph as a whole.
     pub(crate) fn output_field(&self, name: &str) -> Option<&FieldSchema> {
         let source = &self.outputs.get(name)?.source;
-        let (field, within) = source.selection.split_first()?;
+        let (SelectionStep::Field(field), within) = source.selection.split_first()? else {
+            return None;
+        };
         self.node(&source.node)?.schema().output(field).filter(|_| within.is_empty())
     }
 
