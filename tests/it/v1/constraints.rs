@@ -20,8 +20,8 @@ fn graph(ty: &str) -> Value {
         "inputs": {"x": ty},
         "nodes": {
             "read": {"strategy": "predict", "signature": {
-                "inputs": {"x": ty}, "outputs": {"y": ty, "short": "str"}}},
-            "approve": {"strategy": "await", "signature": {"inputs": {"short": "str"}, "outputs": {"z": ty}}}
+                "inputs": [{"name": "x", "type": ty}], "outputs": [{"name": "y", "type": ty}, {"name": "short"}]}},
+            "approve": {"strategy": "await", "signature": {"inputs": [{"name": "short"}], "outputs": [{"name": "z", "type": ty}]}}
         },
         "edges": [{"from": "input.x", "to": "read.x"}, {"from": "read.short", "to": "approve.short"}]
     })
@@ -97,8 +97,8 @@ async fn a_signal_is_held_to_the_asserts_and_the_run_still_waits() {
         let lm = Arc::new(ScriptedLm::sections([("short", "s")]));
         let api = Api::start(&test_database().await, Some(lm), &[]).await;
         let mut graph = graph("str");
-        graph["nodes"]["read"]["signature"]["outputs"] = json!({"short": "str"});
-        graph["nodes"]["approve"]["signature"]["outputs"] = json!({"z": ty});
+        graph["nodes"]["read"]["signature"]["outputs"] = json!([{"name": "short"}]);
+        graph["nodes"]["approve"]["signature"]["outputs"] = json!([{"name": "z", "type": ty}]);
         api.post("/v1/graphs", graph).await.expect(201);
         let run = api.post("/v1/graphs/shapes/execute", json!({"inputs": {"x": "a"}})).await;
         let run = format!("/v1/runs/{}", run.expect(202).json()["id"].as_str().unwrap());

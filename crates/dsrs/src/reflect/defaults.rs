@@ -14,9 +14,10 @@ use crate::value::{Map, Payload};
 /// their fields.
 ///
 /// ```
-/// use dsrs::{facet::{self, Facet}, reflect::defaults};
+/// use dsrs::{facet::Facet, reflect::defaults};
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct Query {
 ///     text: String,
 ///     #[facet(default = 3)]

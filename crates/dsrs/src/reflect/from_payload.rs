@@ -38,9 +38,10 @@ pub fn from_payload<T: Facet<'static>>(data: &Payload) -> Result<T, ReflectError
 /// needed, and no value of the struct is made. Returns the members that do not fit.
 ///
 /// ```
-/// use dsrs::{facet::{self, Facet}, reflect::misfits, value::Payload};
+/// use dsrs::{facet::Facet, reflect::misfits, value::Payload};
 ///
 /// #[derive(Facet)]
+/// #[facet(crate = dsrs::facet)]
 /// struct Person {
 ///     name: String,
 ///     age: u8,

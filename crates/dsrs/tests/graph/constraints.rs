@@ -17,8 +17,7 @@ use crate::support::{self, Env, fields, run_on};
 const TYPES: &str = r#"{
     "Circle": {"class": {"radius": {"type": "float", "constraints": [{"assert": "this > 0", "label": "positive"}]}}},
     "Square": {"class": {"side": "float"}},
-    "Shape": {"alias": "Circle | Square"},
-    "Frame": {"class": {"shape": "Shape", "inner": "Circle?"}},
+    "Frame": {"class": {"shape": "Circle | Square", "inner": "Circle?"}},
     "Tree": {"class": {"size": {"type": "int", "constraints": [{"assert": "this >= 0"}]}, "children": "list[Tree]"}}
 }"#;
 
@@ -31,8 +30,13 @@ const PLACES: [[&str; 4]; 12] = [
     ["tuple[int, Circle]", r#"[1, {"radius": 1.0}]"#, r#"[1, {"radius": -1.0}]"#, "/1/radius"],
     ["Circle | Square", r#"{"side": -1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
     ["Square | Circle | str", r#""none""#, r#"{"radius": -1.0}"#, "/radius"],
-    ["Shape", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
-    ["list[Shape]", r#"[{"side": -1.0}]"#, r#"[{"side": 1.0}, {"radius": -1.0}]"#, "/1/radius"],
+    ["Square | Circle", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
+    [
+        "list[Circle | Square]",
+        r#"[{"side": -1.0}]"#,
+        r#"[{"side": 1.0}, {"radius": -1.0}]"#,
+        "/1/radius",
+    ],
     [
         "Frame",
         r#"{"shape": {"side": 1.0}, "inner": null}"#,
@@ -91,21 +95,31 @@ fn build(document: &str) -> Program {
     support::build(document).unwrap_or_else(|problems| panic!("{document}\n{problems}"))
 }
 
-/// A field of a signature: `ty` is a type expression, a field object, or a JSON Schema in `schema`.
-fn field(name: &str, ty: &str) -> String {
+/// A field object of a type expression, a field object or a JSON Schema in `schema`, without its name.
+fn members(ty: &str) -> String {
     match ty.strip_prefix(r#"{"schema": "#) {
-        Some(schema) => format!(r#""{name}": {}"#, schema.strip_suffix('}').unwrap()),
-        None if ty.starts_with('{') => format!(r#""{name}": {ty}"#),
-        None => format!(r#""{name}": {{"type": "{ty}"}}"#),
+        Some(schema) => format!(r#""type": {}"#, schema.strip_suffix('}').unwrap()),
+        None if ty.starts_with('{') => ty[1..ty.len() - 1].to_owned(),
+        None => format!(r#""type": "{ty}""#),
     }
+}
+
+/// An input of a graph.
+fn input(name: &str, ty: &str) -> String {
+    format!(r#""{name}": {{{}}}"#, members(ty))
+}
+
+/// A field of a signature.
+fn field(name: &str, ty: &str) -> String {
+    format!(r#"{{"name": "{name}", {}}}"#, members(ty))
 }
 
 /// A graph whose input is the field `x`, and whose only node writes `y` from it.
 fn graph_of_input(ty: &str) -> Program {
-    let input = field("x", ty);
+    let (given, read) = (input("x", ty), field("x", ty));
     build(&format!(
-        r#"{{"name": "g", "types": {TYPES}, "inputs": {{{input}}}, "nodes": {{
-            "n": {{"strategy": "predict", "signature": {{"inputs": {{{input}}}, "outputs": {{"y": "str"}}}}}}}},
+        r#"{{"name": "g", "types": {TYPES}, "inputs": {{{given}}}, "nodes": {{
+            "n": {{"strategy": "predict", "signature": {{"inputs": [{read}], "outputs": [{{"name": "y"}}]}}}}}},
           "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
     ))
 }
@@ -152,7 +166,7 @@ fn answers_hold_every_constraint_at_every_place() {
         let output = field("y", ty);
         let mut problems = Problems::new();
         let mut scope = TypeScope::read(&json(TYPES), &At::Root, &mut problems);
-        let signature = format!(r#"{{"inputs": {{"q": "str"}}, "outputs": {{{output}}}}}"#);
+        let signature = format!(r#"{{"inputs": [{{"name": "q"}}], "outputs": [{output}]}}"#);
         let read = &json(&signature);
         let draft = dsrs::signature::read_signature(read, &mut scope, &At::Root, &mut problems);
         assert!(problems.is_empty(), "{problems}");
@@ -184,7 +198,7 @@ fn signals_hold_every_constraint_at_every_place() {
         let output = field("y", ty);
         let program = build(&format!(
             r#"{{"name": "g", "types": {TYPES}, "inputs": {{"x": "str"}}, "nodes": {{
-                "n": {{"strategy": "await", "signature": {{"inputs": {{"x": "str"}}, "outputs": {{{output}}}}}}}}},
+                "n": {{"strategy": "await", "signature": {{"inputs": [{{"name": "x"}}], "outputs": [{output}]}}}}}},
               "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
         ));
         let node = program.graph().node("n").unwrap();
@@ -224,7 +238,7 @@ async fn values_along_an_edge_hold_the_constraints_of_the_input_before_anything_
         let Some(plain) = plain else { continue };
         let program = build(&format!(
             r#"{{"name": "g", "types": {TYPES}, "inputs": {{"x": "{plain}"}}, "nodes": {{
-                "n": {{"strategy": "predict", "signature": {{"inputs": {{{input}}}, "outputs": {{"y": "str"}}}}}}}},
+                "n": {{"strategy": "predict", "signature": {{"inputs": [{input}], "outputs": [{{"name": "y"}}]}}}}}},
               "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
         ));
         let lm = Arc::new(ScriptedLm::sections([("y", "fine")]));
@@ -247,36 +261,44 @@ fn ty_without_constraints(ty: &str) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn outputs_that_no_lm_wrote_hold_the_constraints_of_the_node() {
-    let program = build(&format!(
-        r#"{{"name": "g", "types": {TYPES}, "inputs": {{"items": "list[float]"}}, "nodes": {{
-            "n": {{"strategy": "map", "config": {{"over": "item", "module": {{
-                "inputs": {{"item": "float"}},
-                "nodes": {{"made": {{"strategy": "predict", "signature": "item: float -> shape: Circle"}}}},
-                "edges": [{{"from": "input.item", "to": "made.item"}}],
-                "outputs": {{"shape": "made.shape"}}}}}}}}}},
-          "edges": [{{"from": "input.items", "to": "n.item"}}]}}"#
-    ));
-    let lm = Arc::new(ScriptedLm::sections([("shape", r#"{"radius": -1}"#)]));
-    let error = error_of(&program, r#"{"items": [1.0]}"#, &lm).await;
-    assert!(error.starts_with("constraint_failed: "), "{error}");
+async fn values_that_no_lm_wrote_hold_the_constraints_of_their_type() {
+    let coerce = r#""strategy": "coerce", "config": {"type": "Circle"}"#;
+    let map = format!(r#""strategy": "map", "config": {{"module": {{{coerce}}}}}"#);
+    for (node, x, good, bad) in [
+        (coerce, "any", r#"{"radius": 1}"#, r#"{"radius": -1}"#),
+        (&*map, "list[any]", r#"[{"radius": 1}]"#, r#"[{"radius": 1}, {"radius": -1}]"#),
+    ] {
+        let program = build(&format!(
+            r#"{{"name": "g", "types": {TYPES}, "inputs": {{"x": "{x}"}}, "nodes": {{"n": {{{node}}}}},
+              "edges": [{{"from": "input.x", "to": "n.value"}}]}}"#
+        ));
+        let lm = Arc::new(ScriptedLm::sections([("y", "fine")]));
+        let run = |value: &str| format!(r#"{{"x": {value}}}"#);
+        assert_eq!(error_of(&program, &run(good), &lm).await, "", "{node}");
+        let error = error_of(&program, &run(bad), &lm).await;
+        assert!(error.contains("positive"), "{node}: {error}");
+    }
 }
 
 #[test]
 fn defaults_hold_the_constraints_of_their_field() {
     for [ty, good, bad] in KINDS {
+        // A JSON Schema has its default inside.
+        let given = match ty.strip_suffix("}}") {
+            Some(schema) if ty.starts_with(r#"{"schema""#) => {
+                format!("{schema}, \"default\": @}}}}")
+            }
+            _ => format!("{}, \"default\": @}}", ty.strip_suffix('}').unwrap()),
+        };
         let with_default = |value: &str| {
-            let open = ty.strip_suffix('}').unwrap();
-            let open = open
-                .strip_prefix(r#"{"schema": "#)
-                .map_or(open.to_owned(), |schema| schema.strip_suffix('}').unwrap().to_owned());
+            let given = input("x", &given.replace('@', value));
             support::build(&format!(
-                r#"{{"name": "g", "inputs": {{"x": {open}, "default": {value}}}}}, "nodes": {{
+                r#"{{"name": "g", "inputs": {{{given}}}, "nodes": {{
                     "n": {{"strategy": "predict", "signature": "q -> y"}}}}}}"#
             ))
         };
         let problems = with_default(bad).err().unwrap().to_string();
-        assert!(problems.contains("/inputs/x/default: `default` breaks the assert"), "{problems}");
+        assert!(problems.contains("/default: `default` breaks the assert"), "{problems}");
         let problems = with_default(good).err().map_or_else(String::new, |found| found.to_string());
         assert!(!problems.contains("breaks the assert"), "{problems}");
     }
@@ -297,9 +319,8 @@ async fn the_checks_of_inputs_are_in_the_trace_beside_those_of_outputs() {
     );
     let lm = Arc::new(ScriptedLm::sections([("y", "fine")]));
     let run = run_on(lm);
-    program.execute(&run, fields(r#"{"x": -1}"#)).await.outputs.unwrap();
-    let spans = run.trace.spans();
-    let checks: Vec<_> = spans.iter().flat_map(|span| &span.checks).collect();
+    let outcome = program.execute(&run, fields(r#"{"x": -1}"#)).await;
+    let checks: Vec<_> = outcome.spans.iter().flat_map(|span| &span.checks).collect();
     let [check] = checks.as_slice() else { panic!("{checks:?}") };
     assert_eq!((&*check.field, &*check.label, check.passed), ("x", "positive", false));
 }
@@ -313,10 +334,10 @@ fn null_means_that_an_optional_input_is_absent() {
 #[test]
 fn demos_hold_every_constraint_on_both_sides() {
     for [ty, good, bad, place] in rows() {
-        let (input, output) = (field("x", ty), field("y", ty));
+        let (given, read, output) = (input("x", ty), field("x", ty), field("y", ty));
         let program = build(&format!(
-            r#"{{"name": "g", "types": {TYPES}, "inputs": {{{input}}}, "nodes": {{
-                "n": {{"strategy": "predict", "signature": {{"inputs": {{{input}}}, "outputs": {{{output}}}}}}}}},
+            r#"{{"name": "g", "types": {TYPES}, "inputs": {{{given}}}, "nodes": {{
+                "n": {{"strategy": "predict", "signature": {{"inputs": [{read}], "outputs": [{output}]}}}}}},
               "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
         ));
         let load = |x: &str, y: &str| {
