@@ -60,8 +60,8 @@ async fn every_request_that_carries_a_value_is_held_to_the_asserts_of_its_type()
             (api.post(&format!("{graph}/execute"), inputs.clone()).await, vec!["/inputs/x"]),
             (api.post(&format!("{graph}/runs"), inputs.clone()).await, vec!["/inputs/x"]),
             (
-                api.post(&format!("{graph}/batches"), json!({"items": [inputs]})).await,
-                vec!["/items/0/inputs/x"],
+                api.post(&format!("{graph}/batches"), json!({"items": [{"x": value}]})).await,
+                vec!["/items/0/x"],
             ),
             (
                 api.post("/v1/datasets/shapes/check", json!({"graph": "shapes"})).await,
@@ -84,7 +84,10 @@ async fn every_request_that_carries_a_value_is_held_to_the_asserts_of_its_type()
             let answer = answer.expect(422);
             let expected: Vec<String> =
                 places.iter().map(|before| format!("{before}{place} invalid_value")).collect();
-            assert_eq!(answer.errors(), expected, "{ty}");
+            // A batch of a graph that waits is refused as a whole, too.
+            let found: Vec<_> =
+                answer.errors().into_iter().filter(|problem| problem.starts_with('/')).collect();
+            assert_eq!(found, expected, "{ty}");
         }
         assert_eq!(lm.requests().len(), 0, "{ty}");
         assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]), "{ty}");

@@ -46,7 +46,7 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 ///     summary: String,
 /// }
 ///
-/// /// Where notes are kept.
+/// /// Where notes are stored.
 /// struct Store;
 ///
 /// #[derive(Module)]

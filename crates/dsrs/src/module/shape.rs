@@ -23,7 +23,7 @@ pub trait Searchable: for<'a> Facet<'a> {}
 #[diagnostic::do_not_recommend]
 impl<T: for<'a> Facet<'a>> Searchable for T {}
 
-/// Tells what is known of a type: the inherent constants hold if their bounds do, else those of
+/// What is known of a type: the inherent constants hold if their bounds do, else those of
 /// [`Unknown`].
 pub struct Probe<T: ?Sized>(PhantomData<T>);
 
@@ -42,7 +42,7 @@ impl<T: Unpin> Probe<T> {
     pub const IS_UNPIN: bool = true;
 }
 
-/// What [`Probe`] tells of other types.
+/// What [`Probe`] knows of other types.
 pub trait Unknown {
     /// No shape.
     const SHAPE: Option<fn() -> &'static Shape> = None;

@@ -13,7 +13,7 @@ use crate::lm::{LmError, LmErrorKind};
 /// A prediction that failed.
 ///
 /// In a module, `?` converts texts and the common errors of an author's own code, and
-/// [`OrFail`](super::OrFail) any other; the error is kept as the source:
+/// [`OrFail`](super::OrFail) any other; the error is stored as the source:
 ///
 /// ```
 /// use std::error::Error;
