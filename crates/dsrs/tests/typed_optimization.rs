@@ -335,10 +335,10 @@ async fn few_held_out_examples_cannot_show_a_gain() {
 
 #[tokio::test]
 async fn a_search_repeats_for_a_seed_and_reports_progress() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let phases = Arc::new(Mutex::new(Vec::new()));
     let mut boards = Vec::new();
     for seed in [3, 3, 4] {
-        let events = heard.clone();
+        let events = phases.clone();
         let optimizer = Optimizer::bootstrap_few_shot().seed(seed).on_progress(move |progress| {
             if let ProgressEvent::Phase(phase) = progress {
                 events.lock().unwrap().push(phase.to_owned());
@@ -351,9 +351,9 @@ async fn a_search_repeats_for_a_seed_and_reports_progress() {
     }
     assert_eq!(boards[0], boards[1]);
     assert_ne!(boards[0], boards[2]);
-    let heard = heard.lock().unwrap();
-    assert_eq!(heard[0], "measuring the original program");
-    assert!(heard.iter().any(|phase| phase == "measuring the best candidate"), "{heard:?}");
+    let phases = phases.lock().unwrap();
+    assert_eq!(phases[0], "measuring the original program");
+    assert!(phases.iter().any(|phase| phase == "measuring the best candidate"), "{phases:?}");
 }
 
 #[tokio::test]
@@ -405,7 +405,7 @@ struct Part {
 }
 
 #[tokio::test]
-async fn an_example_may_expect_a_part_of_the_outputs_and_tell_the_metric_more() {
+async fn an_example_may_expect_a_part_of_the_outputs_and_give_the_metric_more() {
     let lm = Arc::new(ScriptedLm::by(|request| {
         let said: String = request.chat.messages().map(|message| &*message.content).collect();
         let asks = said.contains("assistant with");

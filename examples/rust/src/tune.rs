@@ -10,14 +10,15 @@ use crate::handbook::{AnswerOutput, Handbook, SearchInput};
 /// A question with the answer that is as short as it can be.
 pub type Example = TypedExample<SearchInput, AnswerOutput>;
 
-/// Questions about refunds, each asked a little differently.
+/// Questions about refunds, each in other words.
 #[must_use]
 pub fn examples() -> Vec<Example> {
-    let who = ["I", "my sister", "a customer", "someone"];
-    let what = ["a book", "a lamp", "two chairs", "a gift card", "a coat", "a clock", "a pen"];
-    let asked =
-        |(who, what)| format!("How many days does the refund take, if {who} return {what}?");
-    let pairs = who.into_iter().flat_map(|who| what.map(|what| (who, what)));
+    let person = ["I", "my sister", "a customer", "someone"];
+    let thing = ["a book", "a lamp", "two chairs", "a gift card", "a coat", "a clock", "a pen"];
+    let asked = |(person, thing)| {
+        format!("How many days does the refund take, if {person} return {thing}?")
+    };
+    let pairs = person.into_iter().flat_map(|person| thing.map(|thing| (person, thing)));
     let example = |question| {
         TypedExample::new(SearchInput { question }, AnswerOutput { answer: "five".to_owned() })
     };
