@@ -157,7 +157,7 @@ fn some(
 ) -> Fields {
     let mut given = Fields::new();
     for (index, field) in fields.iter().enumerate() {
-        let chosen = index < least || bytes.next().unwrap_or(0) % 3 > 0;
+        let chosen = index < least || !bytes.next().unwrap_or(0).is_multiple_of(3);
         let value = value_of(&field.ty, &schema.defs, bytes, 0).filter(|_| chosen);
         given.extend(value.map(|value| (field.name.clone(), value)));
     }
