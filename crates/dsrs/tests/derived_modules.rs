@@ -112,6 +112,7 @@ struct Everything {
     static_text: &'static str,
     r#type: Option<Predict<Qa>>,
     rag: Rag,
+    #[expect(clippy::vec_box, reason = "the walker also goes through a box in a list")]
     steps: Vec<Box<Rag>>,
     by_name: BTreeMap<String, [Predict<Qa>; 2]>,
     #[module(skip)]
