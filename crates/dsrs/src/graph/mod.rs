@@ -17,6 +17,7 @@ mod lone_module;
 mod module;
 mod node;
 mod order;
+mod passed_inputs;
 mod plan;
 mod program;
 mod program_graph;

@@ -152,14 +152,21 @@ impl Program {
         }
     }
 
-    /// Checks and completes the inputs of a run: exact types, defaults filled in, in order.
+    /// Checks and completes the inputs of a run: exact types, defaults filled in, in order. The asserts
+    /// of the inputs must hold, and those of the nodes that receive them as they are.
     pub fn admit_inputs(
         &self,
         inputs: &Payload,
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<Fields> {
-        admit_inputs(self.graph.inputs.values(), &self.graph.defs, inputs, at, problems)
+        let before = problems.len();
+        let fields = self.graph.inputs.values();
+        let admitted = admit_inputs(fields, &self.graph.defs, inputs, at, problems)?;
+        for passed in &self.plan.passed_inputs {
+            passed.report_broken(&admitted, at, problems);
+        }
+        (problems.len() == before).then_some(admitted)
     }
 
     /// The exact messages that each predictor of a node would send for these inputs of the node.

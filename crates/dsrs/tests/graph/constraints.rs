@@ -245,6 +245,8 @@ async fn values_along_an_edge_hold_the_constraints_of_the_input_before_anything_
         let run = |value: &str| format!(r#"{{"x": {value}}}"#);
         assert_eq!(error_of(&program, &run(good), &lm).await, "", "{ty} {good}");
         let asked = lm.requests().len();
+        let problems = admitted(&program, bad);
+        assert!(problems.to_string().contains("/inputs/x: `x` breaks the assert"), "{problems}");
         let error = error_of(&program, &run(bad), &lm).await;
         assert!(
             error.starts_with("invalid_value: ") && error.contains("`x` breaks"),
