@@ -208,12 +208,12 @@ async fn a_trace_can_be_read_again_and_again() {
 async fn a_closure_listens_to_the_calls_of_its_context() {
     let lm = answers(&["one", "two", "six"]);
     let ctx = ctx(&lm);
-    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let received: Arc<Mutex<Vec<String>>> = Arc::default();
     let ear = |name: &'static str| {
-        let heard = heard.clone();
+        let received = received.clone();
         move |event: RunEvent<'_>| {
             if let RunEvent::NodeDelta { field, text, .. } = event {
-                heard.lock().unwrap().push(format!("{name} {field} {text}"));
+                received.lock().unwrap().push(format!("{name} {field} {text}"));
             }
         }
     };
@@ -223,9 +223,9 @@ async fn a_closure_listens_to_the_calls_of_its_context() {
     qa.call(&inner, ask("?")).await.unwrap();
     qa.call(&outer, ask("?")).await.unwrap();
     qa.call(&ctx, ask("?")).await.unwrap();
-    let heard = heard.lock().unwrap();
+    let received = received.lock().unwrap();
     let text_of = |name: &str| {
-        let own = heard.iter().filter_map(|line| line.strip_prefix(name));
+        let own = received.iter().filter_map(|line| line.strip_prefix(name));
         own.map(|line| line.trim_start_matches(" answer ")).collect::<String>()
     };
     assert_eq!((text_of("inner"), text_of("outer")), ("one".to_owned(), "onetwo".to_owned()));
