@@ -28,7 +28,7 @@ fn untuned() -> Desk {
     Desk::over(index()).unwrap()
 }
 
-/// The desk after an optimization, with a demo of an author's own.
+/// The desk after an optimization, with a demo and an instruction of an author's own.
 async fn tuned() -> Desk {
     let mut desk = untuned();
     let report = tune::tune_desk(&mut desk, &model::on(Arc::new(model::script()))).await.unwrap();
@@ -36,6 +36,7 @@ async fn tuned() -> Desk {
     let input = PolishInput { question: "When do you open?".into(), draft: "At nine.".into() };
     let demo = TypedDemo { input, output: PolishOutput { answer: "nine".into() } };
     desk.reply.polish.add_demo(&demo).unwrap();
+    desk.find.agent.extract.predict.set_instruction("Copy the sentences that answer it.");
     desk
 }
 
@@ -117,7 +118,8 @@ async fn the_graph_of_the_desk_has_its_nodes_its_edges_and_its_state() {
     assert_eq!(document["outputs"], json!({"answer": "polish.answer"}));
     let polish = &found.state.0["polish"];
     assert_eq!((polish.instruction.is_some(), polish.demos.len()), (true, 1));
-    assert!(found.state.0.contains_key("find.agent.action"));
+    let extract = &found.state.0["find.agent.extract.predict"];
+    assert_eq!(extract.instruction.as_deref(), Some("Copy the sentences that answer it."));
 }
 
 #[tokio::test]
@@ -125,6 +127,7 @@ async fn a_server_executes_the_pushed_desk_with_the_same_prompts_to_the_byte() {
     let desk = saved_and_loaded(&tuned().await);
     let (answer, sent) = in_process(&desk).await;
     assert_eq!((answer.as_str(), sent.len()), ("five", 5));
+    assert!(sent[2].contains("Copy the sentences") && sent[4].contains("When do you open?"));
 
     register();
     let (lm, graph) = (StandIn::start().await, graph::project(&desk).await.unwrap());
