@@ -56,7 +56,8 @@ impl Module for Handbook {
 // A server that this crate is linked into knows the strategy `handbook`.
 dsrs::register_module!(Handbook as "handbook", "Answers a question from the handbook.");
 
-const PASSAGES: [&str; 4] = [
+/// The whole handbook.
+pub(crate) const PASSAGES: [&str; 4] = [
     "Parcels that do not arrive within ten days are sent again without charge.",
     "Refunds go to the card that paid, within five working days.",
     "The shop is open from nine to six, on Saturdays until noon.",

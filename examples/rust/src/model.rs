@@ -1,5 +1,5 @@
-//! The LM of the examples: the endpoint that the environment names, else a script that answers the
-//! one question of the examples.
+//! The LM of the examples: the endpoint that the environment names, else a script that answers
+//! questions about refunds.
 
 use std::env;
 use std::error::Error;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::Ctx;
+use dsrs::lm::sections::layout;
 use dsrs::lm::{Lm, Models, OpenAi, OpenAiConfig, ScriptedLm};
 
 /// A context on the LM of the environment.
@@ -41,18 +42,31 @@ pub fn on(lm: Arc<dyn Lm>) -> Ctx {
 #[must_use]
 pub fn script() -> ScriptedLm {
     ScriptedLm::by(|request| {
-        let said: String = request.chat.messages().map(|message| &*message.content).collect();
-        if said.contains("`new_instruction`") {
-            let proposed = "Answer in as few words as you can.";
-            return format!("[[ ## new_instruction ## ]]\n{proposed}\n\n[[ ## completed ## ]]");
-        }
-        if said.contains("`words`") {
-            return "[[ ## words ## ]]\n[\"refunds\"]\n\n[[ ## completed ## ]]".to_owned();
-        }
-        let answer = if said.contains("as few words") { "five" } else { "It takes some days." };
-        format!(
-            "[[ ## reasoning ## ]]\nThe passage says it.\n\n[[ ## answer ## ]]\n{answer}\n\n\
-             [[ ## completed ## ]]"
-        )
+        let messages = request.chat.messages();
+        reply(&messages.map(|message| &*message.content).collect::<String>())
     })
+}
+
+/// The answer of the script to a conversation: every output that its layout asks for.
+#[must_use]
+pub fn reply(conversation: &str) -> String {
+    let is_asked = |name: &str| conversation.contains(&format!("{{{name}}}"));
+    let answer = if conversation.contains("as few words") { "five" } else { "It takes some days." };
+    let [tool, args] = if conversation.contains("result: ") {
+        ["finish", "{}"]
+    } else {
+        ["lookup", r#"{"word": "refund"}"#]
+    };
+    let outputs = [
+        ("new_instruction", "Answer in as few words as you can."),
+        ("words", r#"["refunds"]"#),
+        ("next_thought", "The handbook may say more about refunds."),
+        ("next_tool_name", tool),
+        ("next_tool_args", args),
+        ("reasoning", "The passage says it."),
+        ("facts", r#"["Refunds go to the card that paid, within five working days."]"#),
+        ("draft", "A refund goes to the card that paid, within five working days."),
+        ("answer", answer),
+    ];
+    layout(outputs.into_iter().filter(|(name, _)| is_asked(name)))
 }

@@ -1,39 +1,55 @@
-//! Optimizing the handbook in process: typed examples, a closure that says how good an answer is and
+//! Optimizing the programs in process: typed examples, a closure that says how good an answer is and
 //! what to do better, and an optimizer that writes instructions.
 
 use dsrs::lm::Budget;
 use dsrs::optimize::{CompileError, CompileReport, Optimizer, TypedExample, compile};
 use dsrs::{Ctx, WithReasoning};
 
+use crate::desk::{Desk, PolishOutput, Question};
 use crate::handbook::{AnswerOutput, Handbook, SearchInput};
 
 /// A question with the answer that is as short as it can be.
 pub type Example = TypedExample<SearchInput, AnswerOutput>;
 
+/// The same for the desk.
+pub type DeskExample = TypedExample<Question, PolishOutput>;
+
+/// The answer to all questions.
+const ANSWER: &str = "five";
+
 /// Questions about refunds, each in other words.
-#[must_use]
-pub fn examples() -> Vec<Example> {
+fn questions() -> impl Iterator<Item = String> {
     let person = ["I", "my sister", "a customer", "someone"];
     let thing = ["a book", "a lamp", "two chairs", "a gift card", "a coat", "a clock", "a pen"];
-    let asked = |(person, thing)| {
+    let pairs = person.into_iter().flat_map(move |person| thing.map(|thing| (person, thing)));
+    pairs.map(|(person, thing)| {
         format!("How many days does the refund take, if {person} return {thing}?")
-    };
-    let pairs = person.into_iter().flat_map(|person| thing.map(|thing| (person, thing)));
-    let example = |question| {
-        TypedExample::new(SearchInput { question }, AnswerOutput { answer: "five".to_owned() })
-    };
-    pairs.map(asked).map(example).collect()
+    })
+}
+
+/// Examples for the handbook.
+#[must_use]
+pub fn examples() -> Vec<Example> {
+    let expected = || AnswerOutput { answer: ANSWER.to_owned() };
+    let example = |question| TypedExample::new(SearchInput { question }, expected());
+    questions().map(example).collect()
+}
+
+/// Examples for the desk.
+#[must_use]
+pub fn desk_examples() -> Vec<DeskExample> {
+    let expected = || PolishOutput { answer: ANSWER.to_owned() };
+    let example = |question| TypedExample::new(Question { question }, expected());
+    questions().map(example).collect()
 }
 
 /// A brief right answer is right, a long one half right.
 #[must_use]
-pub fn judge(example: &Example, output: &WithReasoning<AnswerOutput>) -> (f64, &'static str) {
-    let (found, wanted) = (output.answer.to_lowercase(), &example.expected.answer);
+pub fn judge(found: &str, wanted: &str) -> (f64, &'static str) {
+    let found = found.to_lowercase();
     match () {
-        () if found == *wanted => (1.0, "right"),
-        () if found.contains(wanted.as_str()) => {
-            (0.5, "right, but far too long: one word is enough")
-        }
+        () if found == wanted => (1.0, "right"),
+        () if found.contains(wanted) => (0.5, "right, but far too long: one word is enough"),
         () => (0.0, "the handbook says five, and one word is enough"),
     }
 }
@@ -43,10 +59,26 @@ pub fn judge(example: &Example, output: &WithReasoning<AnswerOutput>) -> (f64, &
 /// # Errors
 /// When the optimization cannot begin or go on.
 pub async fn tune(handbook: &mut Handbook, ctx: &Ctx) -> Result<CompileReport, CompileError> {
-    let optimizer = Optimizer::copro()
-        .breadth(3)
-        .depth(1)
-        .seed(1)
-        .budget(Budget { lm_calls: Some(500), ..Budget::default() });
-    compile(ctx, handbook, examples(), judge, optimizer).await
+    let metric = |example: &Example, output: &WithReasoning<AnswerOutput>| {
+        judge(&output.answer, &example.expected.answer)
+    };
+    let optimizer = Optimizer::copro().breadth(3).depth(1).seed(1).budget(requests(500));
+    compile(ctx, handbook, examples(), metric, optimizer).await
+}
+
+/// The same for the desk: the agent and the nested modules are optimized with it.
+///
+/// # Errors
+/// When the optimization cannot begin or go on.
+pub async fn tune_desk(desk: &mut Desk, ctx: &Ctx) -> Result<CompileReport, CompileError> {
+    let metric = |example: &DeskExample, output: &PolishOutput| {
+        judge(&output.answer, &example.expected.answer)
+    };
+    let optimizer = Optimizer::copro().breadth(3).depth(1).seed(1).budget(requests(2_000));
+    compile(ctx, desk, desk_examples(), metric, optimizer).await
+}
+
+/// A budget of this many requests to the LM.
+fn requests(most: u64) -> Budget {
+    Budget { lm_calls: Some(most), ..Budget::default() }
 }
