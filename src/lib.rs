@@ -1,5 +1,5 @@
 //! The server around the `dsrs` engine: settings, database, HTTP. Rooms use only rooms before
-//! them: config, tool, pg, store, app, http; then `serve` assembles them for `cli`. `shutdown` is
+//! them: config, tool, pg, store, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
 //! below all of them.
 
 pub mod cli;
@@ -13,3 +13,5 @@ pub mod tool;
 pub mod app;
 
 pub mod http;
+
+mod page;

@@ -30,9 +30,16 @@ use routes::{
     optimizer, parse, predictor, run, run_events, state, strategy, workspace,
 };
 
+pub(crate) use protocol::accept::names_html;
 pub use protocol::caller::Caller;
+pub(crate) use protocol::form_body::form_fields;
+pub(crate) use protocol::html_route::{HtmlAccess, HtmlRoutes};
 pub use protocol::malformed::explained;
+pub(crate) use protocol::page::PageRequest;
+pub(crate) use protocol::problem::AnsweredProblem;
 pub use protocol::problem::ApiProblem;
+pub(crate) use protocol::query::Query;
+pub(crate) use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
 
 /// Every route on one page.
@@ -106,8 +113,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(health::metrics))
 }
 
-/// The whole service over HTTP.
-pub fn router(app: Arc<App>, config: &Config) -> Router {
+/// The whole service over HTTP, with the routes of the page.
+pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
     let (router, document) = routes().split_for_parts();
     let front = Arc::new(Front {
         admission: Admission::new(app.access.clone(), Some(app.quotas.clone())),
@@ -115,7 +122,8 @@ pub fn router(app: Arc<App>, config: &Config) -> Router {
         cors: Cors::new(&config.http.allowed_origins),
         compression: Compression::new(config.http.compress),
         metrics: app.metrics.clone(),
-        routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default()),
+        routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default())
+            .with_html(html.declared),
         compute: app.compute().clone(),
         request_time: config.limits.run_timeout,
     });
@@ -123,7 +131,8 @@ pub fn router(app: Arc<App>, config: &Config) -> Router {
         "/openapi.json",
         openapi::complete(&document, views::complete_requests),
     );
-    router
+    Router::from(router)
+        .merge(html.router)
         .with_state(app)
         .merge(docs)
         .fallback(fallback::no_route)

@@ -24,6 +24,7 @@ use crate::app::{
 };
 use crate::config::{Config, WorkerConfig};
 use crate::http;
+use crate::page;
 use crate::pg::PgError;
 use crate::shutdown::Shutdown;
 use crate::store::{Db, StoreError, key};
@@ -87,6 +88,11 @@ pub enum ServeError {
     /// The OpenAPI document cannot be written as JSON.
     #[error("cannot write the OpenAPI document: {0}")]
     OpenApi(#[from] serde_json::Error),
+}
+
+/// The whole service over HTTP: the API and the page.
+pub fn router(app: Arc<App>, config: &Config) -> Router {
+    page::with_problem_pages(http::router(app, config, page::routes()))
 }
 
 /// Serves until a signal arrives.
@@ -205,7 +211,7 @@ async fn serve_on(
     print(&banner::start_up_block(config, address, &database.place, has_keys));
     let (app, background) = start(config, database, shutdown)?;
     tokio::join!(app.tools_tried(), app.walls_found());
-    let router = http::router(app, config);
+    let router = router(app, config);
     let threads = Threads::start()?;
     let limits = ConnectionLimits {
         count: usize::try_from(config.limits.connections).unwrap_or(usize::MAX),

@@ -21,6 +21,7 @@ pub mod error;
 pub mod evaluation;
 pub mod evaluation_work;
 pub mod graph;
+pub mod graph_activity;
 pub mod graph_edit;
 mod graph_ref;
 pub mod graph_version;

@@ -21,6 +21,7 @@ use crate::app::program::read_state;
 use crate::app::state::StateText;
 use crate::app::{App, AppError, Invalid};
 use crate::store::graph::{self, GraphRef, GraphRow, GraphSummaryRow, NewGraph, VersionSelection};
+use crate::store::graph_activity::{self, GraphActivity};
 use crate::store::graph_edit::{self, ExpectedVersion, LockedGraph};
 use crate::store::graph_version::{self, GraphVersionRow, NewGraphVersion};
 use crate::store::state::NewState;
@@ -121,6 +122,19 @@ impl App {
         list: ListQuery,
     ) -> Result<Page<GraphSummaryRow>, AppError> {
         Ok(graph::list(scope, &self.db, list).await?)
+    }
+
+    /// What graphs of a list did in the last day, in their order.
+    pub(crate) async fn graph_activity(
+        &self,
+        scope: &Scope,
+        graphs: &[GraphSummaryRow],
+    ) -> Result<Vec<GraphActivity>, AppError> {
+        let graphs: Vec<_> = graphs
+            .iter()
+            .map(|graph| (graph.id, graph.name.as_str(), graph.state_version))
+            .collect();
+        Ok(graph_activity::activity(scope, &self.db, &graphs).await?)
     }
 
     /// The id of a graph.

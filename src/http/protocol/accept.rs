@@ -22,6 +22,12 @@ pub(crate) fn prefers_events(headers: &HeaderMap) -> bool {
     prefers(headers, "text", "event-stream")
 }
 
+/// Whether the client names HTML, as browsers do when they open a page.
+#[must_use]
+pub(crate) fn names_html(headers: &HeaderMap) -> bool {
+    weight(headers, "text", "html").is_some_and(|(rank, weight)| rank == NAMED && weight > 0.0)
+}
+
 /// Whether the client accepts JSON lines.
 #[must_use]
 pub(crate) fn accepts_lines(headers: &HeaderMap) -> bool {

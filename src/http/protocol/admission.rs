@@ -10,6 +10,8 @@ use crate::app::{Access, AppError, Identity, KeyQuota, QuotaRefusal, Quotas, Run
 use crate::http::protocol::caller::require;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::route::RouteInfo;
+use crate::http::protocol::same_site::admit_session;
+use crate::http::protocol::session::session_key;
 use crate::http::protocol::status::ProblemCode;
 
 /// The metrics, which need a key besides the API.
@@ -31,17 +33,32 @@ pub(crate) struct Admission {
 /// What a request shows of its caller.
 pub(crate) struct Presented {
     is_guarded: bool,
-    authorization: Option<HeaderValue>,
+    key: PresentedKey,
+}
+
+/// A key, and how it was presented.
+enum PresentedKey {
+    Missing,
+    Header(HeaderValue),
+    /// The key of a session, or why this request may not use it.
+    Session(Result<String, Box<ApiProblem>>),
 }
 
 impl Presented {
     /// Reads a request.
-    pub(crate) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request, info: Option<RouteInfo>) -> Self {
         let path = request.uri().path();
-        Self {
-            is_guarded: is_api(path) || path == METRICS,
-            authorization: request.headers().get(header::AUTHORIZATION).cloned(),
-        }
+        let headers = request.headers();
+        let is_html = info.is_some_and(|info| info.is_guarded_html(headers));
+        let authorization = headers.get(header::AUTHORIZATION).cloned();
+        let key = match (authorization, session_key(headers)) {
+            (Some(value), _) => PresentedKey::Header(value),
+            (None, Some(key)) => {
+                PresentedKey::Session(admit_session(request).map(|()| key).map_err(Box::new))
+            }
+            (None, None) => PresentedKey::Missing,
+        };
+        Self { is_guarded: is_api(path) || path == METRICS || is_html, key }
     }
 }
 
@@ -65,25 +82,29 @@ impl Admission {
         match requires_key {
             _ if !presented.is_guarded => Ok(self.access.anonymous()),
             Ok(false) => Ok(self.access.anonymous()),
-            Ok(true) => self.caller_with(presented.authorization).await,
+            Ok(true) => self.caller_with(presented.key).await,
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn caller_with(&self, header: Option<HeaderValue>) -> Result<Arc<Identity>, ApiProblem> {
-        let presented = header.as_ref().and_then(|value| value.to_str().ok()).and_then(bearer);
-        let known = match presented {
-            Some(key) => self.access.identify(key).await?,
+    async fn caller_with(&self, presented: PresentedKey) -> Result<Arc<Identity>, ApiProblem> {
+        let (key, detail) = match presented {
+            PresentedKey::Missing => (None, "send `Authorization: Bearer <key>`"),
+            PresentedKey::Header(value) => (
+                value.to_str().ok().and_then(bearer).map(str::to_owned),
+                "the key in `Authorization: Bearer <key>` is not one of this server's, was revoked, or has \
+                 expired",
+            ),
+            PresentedKey::Session(key) => (
+                Some(key.map_err(|problem| *problem)?),
+                "the key of this session was revoked or has expired; sign in with another",
+            ),
+        };
+        let known = match key {
+            Some(key) => self.access.identify(&key).await?,
             None => None,
         };
         known.ok_or_else(|| {
-            let detail = match header {
-                None => "send `Authorization: Bearer <key>`",
-                Some(_) => {
-                    "the key in `Authorization: Bearer <key>` is not one of this server's, was revoked, \
-                     or has expired"
-                }
-            };
             ApiProblem::new(ProblemCode::Unauthenticated, detail)
                 .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
         })
@@ -139,7 +160,8 @@ pub(crate) fn admit(
 ) -> Result<(), ApiProblem> {
     let path = request.uri().path();
     let is_metrics = path == METRICS;
-    if !is_api(path) && !is_metrics {
+    let is_html = info.is_some_and(|info| info.is_guarded_html(request.headers()));
+    if !is_api(path) && !is_metrics && !is_html {
         return Ok(());
     }
     if let Some(scope) = info.and_then(RouteInfo::scope) {
@@ -149,7 +171,7 @@ pub(crate) fn admit(
         let detail = "the metrics are of the whole server; use a key of the workspace `default`";
         return Err(ApiProblem::new(ProblemCode::Forbidden, detail));
     }
-    if let Some(info) = info.filter(|info| !is_metrics && !info.is_acceptable(request.headers())) {
+    if let Some(info) = info.filter(|info| is_api(path) && !info.is_acceptable(request.headers())) {
         let detail = format!("this route answers {}; allow it in `Accept`", info.media_type());
         return Err(ApiProblem::new(ProblemCode::NotAcceptable, detail));
     }

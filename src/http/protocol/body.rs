@@ -102,10 +102,9 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiProblem> {
         let declared = declared_json(request.headers());
-        let BodyLimit { bytes: limit, memory } = BodyLimit::from_ref(state);
-        let arriving = receive(request, limit, &memory);
-        let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
-        let (bytes, permit) = arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))?;
+        let body_limit = BodyLimit::from_ref(state);
+        let limit = body_limit.bytes;
+        let (bytes, permit) = receive_within(request, &body_limit).await?;
         let document = match declared {
             Ok(()) if bytes.len() > limit => Err(too_large(limit, "limits.body_bytes")),
             Ok(()) => parse(&bytes),
@@ -149,6 +148,17 @@ pub(crate) fn declared<T>(
 pub(crate) fn is_json(essence: &[u8]) -> bool {
     essence == b"application/json"
         || (essence.starts_with(b"application/") && essence.ends_with(b"+json"))
+}
+
+/// Receives a body within [`LONGEST_ARRIVAL`]. Of one over the limit, the beginning is returned, which is over the
+/// limit, too.
+pub(crate) async fn receive_within(
+    request: Request,
+    limit: &BodyLimit,
+) -> Result<(Bytes, CapacityShare), ApiProblem> {
+    let arriving = receive(request, limit.bytes, &limit.memory);
+    let arrived = tokio::time::timeout(LONGEST_ARRIVAL, arriving).await;
+    arrived.unwrap_or_else(|_| Err(too_slow(LONGEST_ARRIVAL)))
 }
 
 /// Receives a body into the memory for bodies. One that does not fit is discarded as it arrives,

@@ -20,7 +20,7 @@ use crate::http::protocol::admission::{Admission, Presented, admit};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
 use crate::http::protocol::cors::Cors;
-use crate::http::protocol::problem::{ApiProblem, PROBLEM_JSON, PendingProblem};
+use crate::http::protocol::problem::{AnsweredProblem, ApiProblem, PROBLEM_JSON, PendingProblem};
 use crate::http::protocol::route::{RouteInfo, RouteTable, RunsOn};
 use crate::http::protocol::same_site::{SiteGuard, is_probe};
 use crate::http::protocol::status::ProblemCode;
@@ -102,7 +102,7 @@ impl Front {
     ) -> Response {
         let route = request.extensions().get::<MatchedPath>();
         let info = route.map(|route| self.routes.find(route.as_str(), request.method()));
-        let identified = self.admission.identify(Presented::of(&request), requires_key).await;
+        let identified = self.admission.identify(Presented::of(&request, info), requires_key).await;
         let admitted = identified.and_then(|identity| {
             admit(&request, &identity, info)?;
             Ok(identity)
@@ -154,7 +154,7 @@ impl Front {
 /// The answer to a request that reaches no route.
 fn refuse(problem: &ApiProblem, id: &str) -> Response {
     tracing::debug!(id, detail = problem.detail(), "refused");
-    problem.render(id)
+    AnsweredProblem(Arc::new(problem.clone())).render(id)
 }
 
 /// Runs the route. A panic becomes an `internal` problem without details.
@@ -182,12 +182,13 @@ fn finish(mut answer: Response, id: &str) -> Response {
         return answer;
     }
     if let Some(PendingProblem(problem)) = answer.extensions_mut().remove::<PendingProblem>() {
-        return carry_headers(&answer, problem.render(id));
+        return carry_headers(&answer, AnsweredProblem(problem).render(id));
     }
     if answer.headers().get(header::CONTENT_TYPE) == Some(&PROBLEM_JSON) {
         return answer;
     }
-    carry_headers(&answer, framework_problem(answer.status()).render(id))
+    let problem = Arc::new(framework_problem(answer.status()));
+    carry_headers(&answer, AnsweredProblem(problem).render(id))
 }
 
 /// Copies the headers that other layers set, such as `Allow`.

@@ -166,6 +166,11 @@ impl PageRequest {
         PageView { items: items.into_iter().collect(), next_cursor: self.next(last) }
     }
 
+    /// The cursor behind a page of rows, if more follow.
+    pub(crate) fn next_of<R, C: PageKey>(&self, found: &store::Page<R, C>) -> Option<String> {
+        self.next(found.next.as_ref().map(PageKey::page_key))
+    }
+
     /// The cursor behind the item with this key, if more follow.
     pub(crate) fn next(&self, last: Option<impl ToString>) -> Option<String> {
         last.map(|key| seal(&self.list, &key.to_string()))

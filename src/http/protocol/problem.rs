@@ -95,6 +95,11 @@ impl ApiProblem {
         &self.0.view.detail
     }
 
+    /// The problems found in the body.
+    pub(crate) fn items(&self) -> &[ProblemItemView<'static>] {
+        &self.0.view.errors
+    }
+
     /// The document that the client receives.
     #[must_use]
     pub fn to_json(&self, request_id: &str) -> String {
@@ -127,6 +132,19 @@ fn item_view(problem: &Problem) -> ProblemItemView<'static> {
 /// A problem that the front has yet to render.
 #[derive(Clone)]
 pub(crate) struct PendingProblem(pub(crate) Arc<ApiProblem>);
+
+/// The problem that an answer renders, for the page, which shows it as HTML.
+#[derive(Clone)]
+pub(crate) struct AnsweredProblem(pub(crate) Arc<ApiProblem>);
+
+impl AnsweredProblem {
+    /// The answer to a request, which carries its problem.
+    pub(crate) fn render(self, request_id: &str) -> Response {
+        let mut response = self.0.render(request_id);
+        response.extensions_mut().insert(self);
+        response
+    }
+}
 
 impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {

@@ -27,7 +27,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
-    fn parse(raw: &str) -> Self {
+    /// Reads the parameters of a text.
+    pub(crate) fn parse(raw: &str) -> Self {
         let mut query = Self { raw: raw.to_owned(), ..Self::default() };
         for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -97,6 +98,17 @@ impl Query {
     pub(crate) fn number(&mut self, name: &str) -> Option<i32> {
         let positive = |text: &str| plain_number(text).filter(|number| *number > 0);
         self.read(name, "a whole number of 1 or more", positive)
+    }
+
+    /// All parameters, in their order.
+    ///
+    /// # Errors
+    /// `invalid_parameter`, naming each that cannot be read.
+    pub(crate) fn into_fields(self) -> Result<Vec<(String, String)>, ApiProblem> {
+        match self.wrong.is_empty() {
+            true => Ok(self.given),
+            false => Err(ApiProblem::parameter(self.wrong.join("; "))),
+        }
     }
 
     /// Checks that every parameter was read and valid.

@@ -1,6 +1,6 @@
 //! What the front needs to know of a route before it runs: the media types of its answers, on which
-//! threads it runs, and which scope it requires. Read from the route's own declaration, `utoipa::path`:
-//! its responses, and the extensions `x-runs-on` and `x-scope`. Knows no route.
+//! threads it runs, and which scope it requires. Read from the route's own declaration: of the API, `utoipa::path`
+//! with its responses and the extensions `x-runs-on` and `x-scope`; of the page, [`HtmlRoute`]. Knows no route.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, Method, header};
 use serde_json::Value;
 
 use crate::app::Start;
-use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines};
+use crate::http::protocol::accept::{accepts_events, accepts_json, accepts_lines, names_html};
+use crate::http::protocol::html_route::{HtmlAccess, HtmlRoute};
 use crate::http::protocol::idempotency;
 use crate::store::key_scope::KeyScope;
 
@@ -42,6 +43,7 @@ pub(crate) struct RouteInfo {
     json: bool,
     events: bool,
     lines: bool,
+    html: Option<HtmlAccess>,
     runs_on: RunsOn,
     scope: Option<KeyScope>,
     starts: Option<Start>,
@@ -53,6 +55,7 @@ impl RouteInfo {
         json: true,
         events: false,
         lines: false,
+        html: None,
         runs_on: RunsOn::Compute,
         scope: None,
         starts: None,
@@ -72,6 +75,7 @@ impl RouteInfo {
             json: has("application/json") || !(events || lines),
             events,
             lines,
+            html: None,
             runs_on: match operation.get(RUNS_ON).and_then(Value::as_str) {
                 Some("connection") => RunsOn::Connection,
                 Some("service") => RunsOn::Service,
@@ -83,6 +87,25 @@ impl RouteInfo {
                 Some(_) => Some(Start::Job),
                 None => None,
             },
+        }
+    }
+
+    /// A route of the page.
+    fn of_html(access: HtmlAccess) -> Self {
+        let scope = match access {
+            HtmlAccess::Open => None,
+            HtmlAccess::Index => Some(KeyScope::Read),
+            HtmlAccess::Needs(scope) => Some(scope),
+        };
+        Self { html: Some(access), scope, ..Self::PLAIN }
+    }
+
+    /// Whether this is a route of the page that needs a key, if the server has any.
+    pub(crate) fn is_guarded_html(self, headers: &HeaderMap) -> bool {
+        match self.html {
+            None | Some(HtmlAccess::Open) => false,
+            Some(HtmlAccess::Index) => names_html(headers),
+            Some(HtmlAccess::Needs(_)) => true,
         }
     }
 
@@ -136,6 +159,15 @@ impl RouteTable {
             (path.clone(), infos.collect())
         });
         Self(routes.collect())
+    }
+
+    /// Adds the routes of the page.
+    pub(crate) fn with_html(mut self, routes: Vec<HtmlRoute>) -> Self {
+        for HtmlRoute { pattern, method, access } in routes {
+            let infos = self.0.entry(pattern.to_owned()).or_default();
+            infos.push((method, RouteInfo::of_html(access)));
+        }
+        self
     }
 
     /// What the route with this pattern declares.

@@ -179,6 +179,36 @@ fn is_origin(url: &Url) -> bool {
         && url.password().is_none()
 }
 
+/// Refuses a request that carries the session of a user but may not come from the page: a form or a script of
+/// another site, also of another port of this host, which `SameSite` does not tell apart.
+pub(crate) fn admit_session(request: &Request) -> Result<(), ApiProblem> {
+    if is_followed_link(request) {
+        return Ok(());
+    }
+    let headers = request.headers();
+    if let Some(site) = headers.get(FETCH_SITE) {
+        let is_own = matches!(site.as_bytes(), b"same-origin" | b"none");
+        let shown = shown(&String::from_utf8_lossy(site.as_bytes()));
+        return if is_own {
+            Ok(())
+        } else {
+            Err(foreign_session(&format!("`Sec-Fetch-Site: {shown}`")))
+        };
+    }
+    // Browsers name the origin of every request that changes something.
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        let missing = "a change without `Origin`";
+        return if is_read(request) { Ok(()) } else { Err(foreign_session(missing)) };
+    };
+    let text = String::from_utf8_lossy(origin.as_bytes());
+    let host = headers.get(header::HOST).and_then(|host| Authority::read(host.to_str().ok()?));
+    let url = Url::parse(&text).ok().filter(is_origin);
+    match host.zip(url).is_some_and(|(host, url)| host.is_host_of(&url)) {
+        true => Ok(()),
+        false => Err(foreign_session(&format!("`Origin: {}`", shown(&text)))),
+    }
+}
+
 /// Whether a request is a health probe.
 pub(crate) fn is_probe(request: &Request) -> bool {
     is_read(request) && matches!(request.uri().path(), "/healthz" | "/readyz")
@@ -216,6 +246,14 @@ fn foreign_host(text: &str) -> ApiProblem {
 
 fn foreign_origin(text: &str) -> ApiProblem {
     refused_origin(&format!("`{}` is the origin of one", shown(text)))
+}
+
+fn foreign_session(mark: &str) -> ApiProblem {
+    let detail = format!(
+        "the session of the page serves only requests of the page itself, and this one has {mark}; send the key as \
+         `Authorization: Bearer <key>` instead"
+    );
+    ApiProblem::new(ProblemCode::ForbiddenOrigin, detail)
 }
 
 fn refused_origin(mark: &str) -> ApiProblem {

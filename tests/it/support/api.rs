@@ -8,7 +8,7 @@ use dsrs::lm::{Lm, Model, Models, ScriptedLm};
 use dsrs_server::app::metrics::Metrics;
 use dsrs_server::app::{App, BackgroundTasks};
 use dsrs_server::config::{Config, Environment, Flags};
-use dsrs_server::http;
+use dsrs_server::serve;
 use dsrs_server::shutdown::Shutdown;
 use dsrs_server::store::{Db, PoolSettings};
 use reqwest::header;
@@ -106,7 +106,7 @@ impl Api {
         let (metrics, shutdown) = (Arc::new(Metrics::new().unwrap()), Shutdown::new());
         let (app, background) = App::start(&config, db, models, metrics, shutdown.clone()).unwrap();
         app.tools_tried().await;
-        let router = http::router(app.clone(), &config);
+        let router = serve::router(app.clone(), &config);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });

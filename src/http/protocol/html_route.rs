@@ -1,0 +1,64 @@
+//! The routes of the page: each declares beside its handler who may open it. Knows no view.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{get, post};
+
+use crate::app::App;
+use crate::store::key_scope::KeyScope;
+
+/// Who may open a route of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HtmlAccess {
+    /// Everybody: the sign-in and the assets.
+    Open,
+    /// Everybody who does not ask for HTML; a browser needs a key with the scope `read`.
+    Index,
+    /// A key with this scope.
+    Needs(KeyScope),
+}
+
+/// What a route of the page declares.
+#[derive(Clone, Debug)]
+pub(crate) struct HtmlRoute {
+    pub(crate) pattern: &'static str,
+    pub(crate) method: Method,
+    pub(crate) access: HtmlAccess,
+}
+
+/// The routes of the page, with their declarations.
+#[derive(Default)]
+pub(crate) struct HtmlRoutes {
+    pub(crate) router: Router<Arc<App>>,
+    pub(crate) declared: Vec<HtmlRoute>,
+}
+
+impl HtmlRoutes {
+    /// Adds a view.
+    pub(crate) fn get<H, T>(self, pattern: &'static str, access: HtmlAccess, handler: H) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: 'static,
+    {
+        let Self { router, declared } = self.declare(pattern, Method::GET, access);
+        Self { router: router.route(pattern, get(handler)), declared }
+    }
+
+    /// Adds the target of a form.
+    pub(crate) fn post<H, T>(self, pattern: &'static str, access: HtmlAccess, handler: H) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: 'static,
+    {
+        let Self { router, declared } = self.declare(pattern, Method::POST, access);
+        Self { router: router.route(pattern, post(handler)), declared }
+    }
+
+    fn declare(mut self, pattern: &'static str, method: Method, access: HtmlAccess) -> Self {
+        self.declared.push(HtmlRoute { pattern, method, access });
+        self
+    }
+}

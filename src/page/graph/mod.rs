@@ -1,0 +1,3 @@
+//! Graphs: the list, one graph, its editor.
+
+pub(super) mod list;

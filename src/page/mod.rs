@@ -1,0 +1,39 @@
+//! The page: what a person sees who opens the server in a browser. Views read through `app` as the routes of the
+//! API do, and render HTML; scripts call the API itself. May not know SQL.
+
+mod asset;
+mod form;
+mod graph;
+mod parts;
+mod problem;
+mod shell;
+mod sign_in;
+mod visitor;
+
+use axum::{Router, middleware};
+
+use crate::http::{HtmlAccess, HtmlRoutes};
+use crate::store::key_scope::KeyScope;
+
+/// A view needs a key that may read.
+const READ: HtmlAccess = HtmlAccess::Needs(KeyScope::Read);
+
+/// A view that changes something.
+const WRITE: HtmlAccess = HtmlAccess::Needs(KeyScope::Write);
+
+/// Every view on one page.
+pub(crate) fn routes() -> HtmlRoutes {
+    HtmlRoutes::default()
+        .get("/assets/{hash}/{name}", HtmlAccess::Open, asset::asset)
+        .get("/sign-in", HtmlAccess::Open, sign_in::form)
+        .post("/sign-in", HtmlAccess::Open, sign_in::start)
+        .post("/sign-out", HtmlAccess::Open, sign_in::end)
+        .get("/", HtmlAccess::Index, graph::list::graphs)
+        .post("/graphs/example", WRITE, graph::list::post_example)
+        .get("/graphs", READ, graph::list::moved)
+}
+
+/// Shows a problem as a page to those who opened a page.
+pub(crate) fn with_problem_pages(router: Router) -> Router {
+    router.layer(middleware::from_fn(problem::show))
+}

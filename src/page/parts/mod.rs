@@ -1,0 +1,11 @@
+//! The small parts that views share. Each knows its own look and no view.
+
+pub(super) mod badge;
+pub(super) mod empty;
+pub(super) mod figure;
+pub(super) mod head;
+pub(super) mod json;
+pub(super) mod pager;
+pub(super) mod same_request;
+pub(super) mod sparkline;
+pub(super) mod time;

@@ -1,0 +1,71 @@
+//! Who looks at the page: the service in the scope of the key, and what the key may do. Knows no view.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, PreEscaped};
+
+use crate::app::App;
+use crate::http::{ApiProblem, Caller, ProblemCode, session_key};
+use crate::page::shell::{self, View};
+use crate::store::Scope;
+use crate::store::key_scope::{KeyScope, KeyScopes};
+
+/// A person who looks at the page.
+pub(super) struct Visitor {
+    pub(super) app: Arc<App>,
+    /// The scope of the key.
+    pub(super) scope: Scope,
+    scopes: KeyScopes,
+    /// Whether the browser has a session, which can end.
+    pub(super) has_session: bool,
+    /// The path and query of this view.
+    pub(super) address: String,
+}
+
+impl Visitor {
+    /// Whether the key may do this.
+    pub(super) fn may(&self, scope: KeyScope) -> bool {
+        self.scopes.allow(scope)
+    }
+
+    /// Refuses a view that the key may not use.
+    pub(super) fn require(&self, scope: KeyScope) -> Result<(), ApiProblem> {
+        let detail = || format!("this needs a key with the scope `{scope}`");
+        self.may(scope)
+            .then_some(())
+            .ok_or_else(|| ApiProblem::new(ProblemCode::Forbidden, detail()))
+    }
+
+    /// A whole view, in the frame of the page.
+    pub(super) fn show(&self, view: &View, body: Markup) -> Response {
+        shell::page(view, Some(self), body).into_response()
+    }
+
+    /// A part of a view, for a script that puts it into place.
+    pub(super) fn part(&self, body: Markup) -> Response {
+        let PreEscaped(html) = body;
+        shell::html(html)
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Visitor {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        app: &Arc<App>,
+    ) -> Result<Self, Self::Rejection> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        let address = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        Ok(Self {
+            app: app.clone(),
+            scope: caller.scope(),
+            scopes: caller.identity.scopes,
+            has_session: session_key(&parts.headers).is_some(),
+            address: address.to_owned(),
+        })
+    }
+}
