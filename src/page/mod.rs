@@ -4,6 +4,7 @@
 mod asset;
 mod form;
 mod graph;
+mod parse;
 mod parts;
 mod problem;
 mod shell;
@@ -31,6 +32,8 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/", HtmlAccess::Index, graph::list::graphs)
         .post("/graphs/example", WRITE, graph::list::post_example)
         .get("/graphs", READ, graph::list::moved)
+        .get("/parse", READ, parse::form)
+        .post("/parse", READ, parse::read)
 }
 
 /// Shows a problem as a page to those who opened a page.
