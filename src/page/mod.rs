@@ -7,6 +7,7 @@ mod graph;
 mod parse;
 mod parts;
 mod problem;
+mod search;
 mod shell;
 mod sign_in;
 mod visitor;
@@ -32,6 +33,7 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/", HtmlAccess::Index, graph::list::graphs)
         .post("/graphs/example", WRITE, graph::list::post_example)
         .get("/graphs", READ, graph::list::moved)
+        .get("/search", READ, search::search)
         .get("/parse", READ, parse::form)
         .post("/parse", READ, parse::read)
 }
