@@ -7,6 +7,7 @@ mod graph;
 mod parse;
 mod parts;
 mod problem;
+mod reference;
 mod search;
 mod shell;
 mod sign_in;
@@ -34,6 +35,8 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post("/graphs/example", WRITE, graph::list::post_example)
         .get("/graphs", READ, graph::list::moved)
         .get("/search", READ, search::search)
+        .get("/strategies/{name}", READ, reference::strategy)
+        .get("/optimizers/{name}", READ, reference::optimizer)
         .get("/parse", READ, parse::form)
         .post("/parse", READ, parse::read)
 }

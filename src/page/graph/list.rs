@@ -16,7 +16,7 @@ use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::sparkline::sparkline;
 use crate::page::parts::time::{ago, duration};
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::ListQuery;
 use crate::store::graph::GraphSummaryRow;
@@ -26,25 +26,13 @@ use crate::store::key_scope::KeyScope;
 /// Graphs on one page of the list.
 const CARDS: u32 = 24;
 
-/// A graph that an empty server offers: its name, what it shows, and its definition.
-type ExampleGraph = (&'static str, &'static str, &'static str);
+/// A graph that an empty server offers: its name and its definition.
+type ExampleGraph = (&'static str, &'static str);
 
 const EXAMPLES: [ExampleGraph; 3] = [
-    (
-        "capital",
-        "One call: a question, and an answer with its reasoning.",
-        include_str!("../../../examples/graphs/capital.json"),
-    ),
-    (
-        "review-card",
-        "Typed values: a review becomes a card that a program can use.",
-        include_str!("../../../examples/graphs/review-card.json"),
-    ),
-    (
-        "help-desk",
-        "Several nodes: a ticket is sorted, answered and checked.",
-        include_str!("../../../examples/graphs/help-desk.json"),
-    ),
+    ("capital", include_str!("../../../examples/graphs/capital.json")),
+    ("review-card", include_str!("../../../examples/graphs/review-card.json")),
+    ("help-desk", include_str!("../../../examples/graphs/help-desk.json")),
 ];
 
 /// `GET /`: the list for browsers, a pointer to the API for its clients.
@@ -62,7 +50,7 @@ pub(in crate::page) async fn graphs(
     let activity = visitor.app.graph_activity(&visitor.scope, &found.items).await?;
     let next = page.next_of(&found);
     let rows: Vec<_> = found.items.iter().zip(&activity).collect();
-    let view = View::new("Graphs", Section::Graphs).styles(&["drawing.css"]);
+    let view = View::new("Graphs", PageSection::Graphs).styles(&["drawing.css"]);
     Ok(visitor.show(&view, list(&visitor, &rows, page.after.is_none(), next.as_deref())))
 }
 
@@ -77,8 +65,8 @@ pub(in crate::page) async fn post_example(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let name = form.text("name");
-    let example = EXAMPLES.iter().find(|(known, _, _)| *known == name);
-    let (_, _, definition) = example
+    let example = EXAMPLES.iter().find(|(known, _)| *known == name);
+    let (_, definition) = example
         .ok_or_else(|| ApiProblem::new(ProblemCode::NotFound, "there is no such example"))?;
     let document = parse_json(definition.as_bytes())
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
@@ -122,13 +110,18 @@ fn list(
     }
 }
 
+fn description_of(definition: &str) -> String {
+    let document: serde_json::Value = serde_json::from_str(definition).unwrap_or_default();
+    document.get("description").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}
+
 fn examples(may_write: bool) -> Markup {
     html! {
         div.cards {
-            @for (name, purpose, definition) in EXAMPLES {
+            @for (name, definition) in EXAMPLES {
                 article.card.example {
                     h2 { (name) }
-                    p.muted { (purpose) }
+                    p.muted { (description_of(definition)) }
                     details { summary { "Definition" } pre.json { (crate::page::parts::json::json(definition)) } }
                     @if may_write {
                         form action="/graphs/example" method="post" {
