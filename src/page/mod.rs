@@ -2,6 +2,7 @@
 //! API do, and render HTML; scripts call the API itself. May not know SQL.
 
 mod asset;
+mod drawing;
 mod form;
 mod graph;
 mod parse;
