@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{PredictError, PredictErrorKind, RejectedAnswer};
-use crate::adapter::Checks;
+use super::{Demo, PredictError, PredictErrorKind, RejectedAnswer};
+use crate::adapter::{BrokenOutput, Checks};
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -24,7 +24,7 @@ impl SignatureChecks {
     /// Checks the values of the inputs.
     ///
     /// # Errors
-    /// The first assert that does not hold.
+    /// All asserts that do not hold.
     pub(crate) fn admit_inputs(&self, inputs: &Fields) -> Result<(), PredictError> {
         let Some(checks) = &self.inputs else { return Ok(()) };
         checks.judge_inputs(inputs).map(drop).map_err(PredictError::broken_input)
@@ -33,13 +33,25 @@ impl SignatureChecks {
     /// Checks the outputs.
     ///
     /// # Errors
-    /// The first assert that does not hold.
+    /// All asserts that do not hold.
     pub(crate) fn admit_outputs(&self, outputs: &Fields) -> Result<(), PredictError> {
-        let broken = self.outputs.as_ref().and_then(|checks| checks.broken_output(outputs));
-        let Some((field, constraint, message)) = broken else { return Ok(()) };
-        let reason = Arc::from(message.as_str());
-        let failure = Box::new(RejectedAnswer { reason, ..RejectedAnswer::default() });
-        let kind = PredictErrorKind::Constraint { field, constraint, failure };
-        Err(PredictError::new(kind, message))
+        refuse(self.outputs.as_ref().and_then(|checks| checks.broken_output(outputs)))
     }
+
+    /// Checks both sides of a demo.
+    ///
+    /// # Errors
+    /// All asserts that do not hold on its first broken side.
+    pub(crate) fn admit_demo(&self, demo: &Demo) -> Result<(), PredictError> {
+        self.admit_inputs(&demo.input)?;
+        refuse(self.outputs.as_ref().and_then(|checks| checks.broken_demo(&demo.output)))
+    }
+}
+
+fn refuse(broken: Option<BrokenOutput>) -> Result<(), PredictError> {
+    let Some(BrokenOutput { field, constraint, message }) = broken else { return Ok(()) };
+    let reason = Arc::from(message.as_str());
+    let failure = Box::new(RejectedAnswer { reason, ..RejectedAnswer::default() });
+    let kind = PredictErrorKind::Constraint { field, constraint, failure };
+    Err(PredictError::new(kind, message))
 }

@@ -14,6 +14,7 @@ mod text;
 mod typed;
 mod write;
 
+pub(crate) use admit::admit_fitting;
 pub use admit::admit_inputs;
 #[doc(hidden)]
 pub use default_value::{check_default, read_default};

@@ -7,7 +7,7 @@ use crate::optimize::Example;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::reflect::to_payload;
 use crate::signature::{Data, SignatureSchema};
-use crate::types::{absent_value, admit};
+use crate::types::{absent_value, admit_field};
 use crate::value::{Fields, Payload};
 
 /// An example for a typed module.
@@ -118,7 +118,8 @@ pub(super) fn engine_example<M: Module, E: Data>(
         if value.is_null() && absent_value(&field.ty, &schema.defs, None).is_none() {
             continue;
         }
-        let fitting = admit(&value, &schema.type_of(field), &at.key(&name), problems);
+        let checked = (&*field.name, &schema.type_of(field), &*field.constraints);
+        let fitting = admit_field(&value, checked, &at.key(&name), problems);
         expected.extend(fitting.map(|value| (name, value)));
     }
     (problems.len() == before).then_some(())?;
