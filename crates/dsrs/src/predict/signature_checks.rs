@@ -21,6 +21,21 @@ impl SignatureChecks {
         Self { inputs: checks(&schema.inputs), outputs: checks(&schema.outputs) }
     }
 
+    /// Whether there is none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        !self.has_inputs() && !self.has_outputs()
+    }
+
+    /// Whether inputs have constraints.
+    pub(crate) const fn has_inputs(&self) -> bool {
+        self.inputs.is_some()
+    }
+
+    /// Whether outputs have constraints.
+    pub(crate) const fn has_outputs(&self) -> bool {
+        self.outputs.is_some()
+    }
+
     /// Checks the values of the inputs.
     ///
     /// # Errors
