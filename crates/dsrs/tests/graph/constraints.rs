@@ -14,15 +14,17 @@ use dsrs::value::Payload;
 use crate::support::{self, Env, fields, run_on};
 
 /// Classes whose members have constraints.
-const TYPES: &str = r#"{
+const TYPES: &str = r##"{
     "Circle": {"class": {"radius": {"type": "float", "constraints": [{"assert": "this > 0", "label": "positive"}]}}},
     "Square": {"class": {"side": "float"}},
     "Frame": {"class": {"shape": "Circle | Square", "inner": "Circle?"}},
-    "Tree": {"class": {"size": {"type": "int", "constraints": [{"assert": "this >= 0"}]}, "children": "list[Tree]"}}
-}"#;
+    "Tree": {"class": {"size": {"type": "int", "constraints": [{"assert": "this >= 0"}]}, "children": "list[Tree]"}},
+    "Part": {"class": {"size": {"type": "int?", "constraints": [{"assert": "this > 0"}]}, "limit": {"type": "int", "default": 1, "constraints": [{"assert": "this > 0"}]}}},
+    "Nested": {"anyOf": [{"$ref": "#/$defs/Circle"}, {"type": "array", "items": {"$ref": "#"}}, {"type": "null"}]}
+}"##;
 
 /// A type, a value that holds all constraints, one that does not, and the place of the failure.
-const PLACES: [[&str; 4]; 12] = [
+const PLACES: [[&str; 4]; 17] = [
     ["Circle", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
     ["Circle?", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
     ["list[Circle]", r#"[{"radius": 1.0}]"#, r#"[{"radius": 1.0}, {"radius": 0.0}]"#, "/1/radius"],
@@ -55,10 +57,15 @@ const PLACES: [[&str; 4]; 12] = [
         r#"{"size": 1, "children": [{"size": -1, "children": []}]}"#,
         "/children/0/size",
     ],
+    ["Circle? | Square", "null", r#"{"radius": -1}"#, "/radius"],
+    ["list[Square | null | Circle]", "[null]", r#"[null, {"radius": 0.0}]"#, "/1/radius"],
+    ["Nested", r#"[[null], {"radius": 1.0}]"#, r#"[[{"radius": -1.0}], null]"#, "/0/0/radius"],
+    ["Part", r#"{"size": 1, "limit": 2}"#, r#"{"size": -1, "limit": 2}"#, "/size"],
+    ["Part | Circle", r#"{"size": 1, "limit": 2}"#, r#"{"size": 1, "limit": 0}"#, "/limit"],
 ];
 
 /// A type of a field with its own constraints, a value that holds them and one that does not.
-const KINDS: [[&str; 3]; 10] = [
+const KINDS: [[&str; 3]; 14] = [
     [r#"{"type": "int", "constraints": [{"assert": "this > 0", "label": "positive"}]}"#, "1", "-1"],
     [
         r#"{"type": "str", "constraints": [{"assert": "this is matching('^[a-z]+$')"}]}"#,
@@ -84,6 +91,22 @@ const KINDS: [[&str; 3]; 10] = [
         r#"{"schema": {"type": "array", "items": {"type": "string", "maxLength": 1}}}"#,
         r#"["a"]"#,
         r#"["ab"]"#,
+    ],
+    [r#"{"schema": {"type": ["integer", "null"], "minimum": 1}}"#, "null", "0"],
+    [
+        r#"{"schema": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "maxLength": 2}, {"type": "null"}]}}"#,
+        "null",
+        r#""abc""#,
+    ],
+    [
+        r#"{"schema": {"type": "array", "items": {"type": ["integer", "null"], "minimum": 1}}}"#,
+        "[null, 1]",
+        "[null, 0]",
+    ],
+    [
+        r#"{"schema": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}}"#,
+        "null",
+        "0",
     ],
 ];
 
