@@ -163,9 +163,7 @@ impl Program {
         let before = problems.len();
         let fields = self.graph.inputs.values();
         let admitted = admit_fitting(fields, &self.graph.defs, inputs, at, problems);
-        for passed in &self.plan.passed_inputs {
-            passed.report_broken(&admitted, at, problems);
-        }
+        self.plan.passed_inputs.report_broken(&self.graph, &admitted, at, problems);
         (problems.len() == before).then_some(admitted)
     }
 
