@@ -418,3 +418,35 @@ fn a_condition_of_a_class_that_does_not_compile_fails_when_the_schema_is_made() 
     assert!(error.contains("is not a Jinja expression"), "{error}");
     assert!(error.contains("broken"), "{error}");
 }
+
+/// A module whose input is its output.
+#[derive(Clone, Module, Default)]
+struct Doubled {
+    measure: Predict<Measure>,
+}
+
+#[derive(Clone, Debug, Facet)]
+struct Sized_ {
+    #[facet(dsrs::assert("this > 0 and this < 10"))]
+    size: i64,
+}
+
+impl Module for Doubled {
+    type Input = Sized_;
+    type Output = Sized_;
+
+    async fn forward(&self, _: &Ctx, input: Sized_) -> Result<Prediction<Sized_>, PredictError> {
+        Ok(Prediction::of(Sized_ { size: input.size * 2 }))
+    }
+}
+
+#[tokio::test]
+async fn a_module_whose_input_and_output_share_names_holds_the_asserts_of_both() {
+    let call =
+        |size: i64| async move { Doubled::default().call(&ctx(&lm()), Sized_ { size }).await };
+    assert_eq!(call(4).await.unwrap().size, 8);
+    let input = call(-1).await.err().unwrap().message;
+    assert!(input.starts_with("the input `size` breaks the assert"), "{input}");
+    let output = call(5).await.err().unwrap().message;
+    assert!(output.starts_with("the output `size` breaks the assert"), "{output}");
+}

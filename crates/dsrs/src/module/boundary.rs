@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::predict::{PredictError, SignatureChecks, fields};
-use crate::signature::{Data, from_types};
+use crate::signature::{Data, FieldSchema, fields_of};
+use crate::types::TypeDefs;
 
 /// The asserts by input and output type; `None` for types without any. A `static` in a generic function
 /// would be shared by all types.
@@ -16,7 +17,7 @@ type BoundaryCache = RwLock<HashMap<(TypeId, TypeId), Option<Arc<SignatureChecks
 pub(super) struct Boundary(Option<Arc<SignatureChecks>>);
 
 impl Boundary {
-    /// The asserts of these types. Types that cannot be described as fields have none.
+    /// The asserts of these types.
     pub(super) fn of<I: Data, O: Data>() -> Self {
         static CACHE: OnceLock<BoundaryCache> = OnceLock::new();
         let known = CACHE.get_or_init(BoundaryCache::default);
@@ -24,8 +25,9 @@ impl Boundary {
         if let Some(found) = known.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
             return Self(found.clone());
         }
-        let checks = from_types::<I, O>("").ok().map(|schema| SignatureChecks::of(&schema));
-        let checks = checks.filter(|checks| !checks.is_empty()).map(Arc::new);
+        let (inputs, outputs) = (described::<I>(), described::<O>());
+        let checks = SignatureChecks::between((&inputs.0, &inputs.1), (&outputs.0, &outputs.1));
+        let checks = Some(checks).filter(|checks| !checks.is_empty()).map(Arc::new);
         let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
         Self(known.entry(id).or_insert(checks).clone())
     }
@@ -52,4 +54,10 @@ impl Boundary {
         };
         fields(output).map_or(Ok(()), |output| checks.admit_outputs(&output))
     }
+}
+
+/// The fields of a type. A type that cannot be described as fields has none: a module may accept values
+/// that no LM reads.
+fn described<T: Data>() -> (Vec<FieldSchema>, Arc<TypeDefs>) {
+    fields_of::<T>().unwrap_or_default()
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Demo, PredictError, PredictErrorKind, RejectedAnswer};
 use crate::adapter::{BrokenOutput, Checks};
-use crate::signature::SignatureSchema;
+use crate::signature::{FieldSchema, SignatureSchema};
+use crate::types::TypeDefs;
 use crate::value::Fields;
 
 /// The constraints of a module's signature. Most modules have none.
@@ -15,10 +16,18 @@ pub(crate) struct SignatureChecks {
     outputs: Option<Checks>,
 }
 
+/// The fields of one side, and the definitions of their types.
+type SideFields<'a> = (&'a [FieldSchema], &'a Arc<TypeDefs>);
+
 impl SignatureChecks {
     pub(crate) fn of(schema: &SignatureSchema) -> Self {
-        let checks = |fields| Some(Checks::of(fields, &schema.defs)).filter(|one| !one.is_empty());
-        Self { inputs: checks(&schema.inputs), outputs: checks(&schema.outputs) }
+        Self::between((&schema.inputs, &schema.defs), (&schema.outputs, &schema.defs))
+    }
+
+    /// Those of inputs and outputs that may share names.
+    pub(crate) fn between(inputs: SideFields<'_>, outputs: SideFields<'_>) -> Self {
+        let checks = |(fields, defs)| Some(Checks::of(fields, defs)).filter(|one| !one.is_empty());
+        Self { inputs: checks(inputs), outputs: checks(outputs) }
     }
 
     /// Whether there is none.
