@@ -39,6 +39,7 @@ pub(crate) use protocol::page::PageRequest;
 pub(crate) use protocol::problem::AnsweredProblem;
 pub use protocol::problem::ApiProblem;
 pub(crate) use protocol::query::Query;
+pub(crate) use protocol::same_site::admit_sign_in;
 pub(crate) use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
 

@@ -4,8 +4,10 @@
 mod asset;
 mod form;
 mod graph;
+mod parse;
 mod parts;
 mod problem;
+mod search;
 mod shell;
 mod sign_in;
 mod visitor;
@@ -31,6 +33,9 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/", HtmlAccess::Index, graph::list::graphs)
         .post("/graphs/example", WRITE, graph::list::post_example)
         .get("/graphs", READ, graph::list::moved)
+        .get("/search", READ, search::search)
+        .get("/parse", READ, parse::form)
+        .post("/parse", READ, parse::read)
 }
 
 /// Shows a problem as a page to those who opened a page.

@@ -109,6 +109,7 @@ pub(super) fn page(view: &View, visitor: Option<&Visitor>, body: Markup) -> Page
                 // Before the first paint, so that a chosen scheme does not flash.
                 script src=(asset::url("scheme.js")) {}
                 script type="module" src=(asset::url("page.js")) {}
+                script type="module" src=(asset::url("palette.js")) {}
                 @for script in view.scripts {
                     script type="module" src=(asset::url(script)) {}
                 }

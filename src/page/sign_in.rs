@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::http::{ApiProblem, Query, ended_session, started_session};
+use crate::http::{ApiProblem, Query, admit_sign_in, ended_session, started_session};
 use crate::page::form::{Form, encoded, see};
 use crate::page::shell::{self, Section, View};
 
@@ -29,6 +29,7 @@ pub(super) async fn start(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, ApiProblem> {
+    admit_sign_in(&headers)?;
     let next = own_path(form.text("next"));
     let key = form.text("key").trim();
     if app.access.requires_key().await? && app.access.identify(key).await?.is_none() {

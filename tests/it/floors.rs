@@ -45,6 +45,7 @@ const APP: &[&str] = &[
     "strategy",
     "parse",
     "error",
+    "search",
     "access",
     "quota",
     "key",

@@ -5,6 +5,7 @@ pub(super) mod empty;
 pub(super) mod figure;
 pub(super) mod head;
 pub(super) mod json;
+pub(super) mod marked_text;
 pub(super) mod pager;
 pub(super) mod same_request;
 pub(super) mod sparkline;
