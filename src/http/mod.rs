@@ -31,6 +31,7 @@ use routes::{
 };
 
 pub(crate) use protocol::accept::names_html;
+pub(crate) use protocol::body::Document;
 pub use protocol::caller::Caller;
 pub(crate) use protocol::form_body::form_fields;
 pub(crate) use protocol::html_route::{HtmlAccess, HtmlRoutes};
