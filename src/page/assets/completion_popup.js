@@ -21,7 +21,7 @@ export class CompletionPopup {
     this.list = element("ul", { class: "completion-list", role: "listbox", id: "completion-list", "aria-label": "Suggestions" });
     this.detail = element("div", { class: "completion-detail" });
     this.root = element("div", { class: "completion", hidden: true }, this.list, this.detail);
-    this.count = element("div", { class: "visually-hidden", role: "status" });
+    this.count = element("div", { class: "sr", role: "status" });
     this.editor.root.append(this.root, this.count);
     const { area } = this.editor;
     area.setAttribute("aria-autocomplete", "list");

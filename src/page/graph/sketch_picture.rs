@@ -12,9 +12,13 @@ const ROW: usize = 20;
 const HEAD: usize = 40;
 const GAP_X: usize = 80;
 const GAP_Y: usize = 24;
+/// The height of an input or output of the graph.
+const BORDER: usize = 26;
 
-/// A box of the picture: a node, the inputs or the outputs of the graph.
+/// A box of the picture: a node, or an input or output of the graph.
 struct Placed<'s> {
+    /// What its ports are named after: the node, `input` or `@output`.
+    owner: &'s str,
     name: &'s str,
     strategy: &'s str,
     inputs: &'s [Port],
@@ -24,20 +28,44 @@ struct Placed<'s> {
     height: usize,
 }
 
+impl Placed<'_> {
+    fn is_border(&self) -> bool {
+        matches!(self.owner, "input" | "@output")
+    }
+
+    /// The height of a port.
+    fn port_height(&self, row: usize) -> usize {
+        if self.is_border() { BORDER / 2 } else { HEAD + ROW * row + ROW / 2 }
+    }
+
+    fn width(&self) -> usize {
+        if self.is_border() { WIDTH - 60 } else { WIDTH }
+    }
+}
+
 /// The picture of a graph.
 pub(super) fn picture(sketch: &GraphSketch) -> Markup {
     let ends: Vec<Port> = sketch.outputs.iter().map(|output| output.port.clone()).collect();
     let boxes = place(sketch, &ends);
-    let width = boxes.iter().map(|placed| placed.x + WIDTH).max().unwrap_or(WIDTH) + 12;
+    let width = boxes.iter().map(|placed| placed.x + placed.width()).max().unwrap_or(WIDTH) + 12;
     let height = boxes.iter().map(|placed| placed.y + placed.height).max().unwrap_or(ROW) + 12;
-    let of_outputs = sketch
-        .outputs
+    let edges = sketch
+        .edges
         .iter()
-        .map(|output| (output.from.clone(), format!("output.{}", output.port.name)));
+        .enumerate()
+        .map(|(index, (from, to))| (format!("/edges/{index}"), from.clone(), to.clone()));
+    let outputs = sketch.outputs.iter().map(|output| {
+        (
+            format!("/outputs/{}", output.port.name),
+            output.from.clone(),
+            format!("@output.{}", output.port.name),
+        )
+    });
     html! {
-        svg.drawing xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) role="img" aria-label="Picture of the graph" {
-            @for (from, to) in sketch.edges.iter().cloned().chain(of_outputs) { (edge(&boxes, &from, &to)) }
-            @for placed in &boxes { (node(placed)) }
+        svg.drawing-picture xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height)
+            role="group" aria-label="Picture of the graph" {
+            @for (pointer, from, to) in edges.chain(outputs) { (edge(&boxes, &pointer, &from, &to)) }
+            @for placed in &boxes { @if placed.is_border() { (border(placed)) } @else { (node(placed)) } }
         }
     }
 }
@@ -45,23 +73,37 @@ pub(super) fn picture(sketch: &GraphSketch) -> Markup {
 fn place<'s>(sketch: &'s GraphSketch, ends: &'s [Port]) -> Vec<Placed<'s>> {
     let columns = columns(sketch);
     let last = columns.values().max().map_or(1, |last| last + 1);
+    let alone = std::slice::from_ref::<Port>;
     let inputs =
-        (!sketch.inputs.is_empty()).then_some(("input", "", &[][..], &sketch.inputs[..], 0));
-    let outputs = (!ends.is_empty()).then_some(("output", "", ends, &[][..], last));
+        sketch.inputs.iter().map(|port| ("input", port.name.as_ref(), "", &[][..], alone(port), 0));
+    let outputs =
+        ends.iter().map(|port| ("@output", port.name.as_ref(), "", alone(port), &[][..], last));
     let nodes = sketch.nodes.iter().map(|node: &NodeSketch| {
         let column = columns.get(node.name.as_ref()).copied().unwrap_or(1);
-        (node.name.as_ref(), node.strategy.as_ref(), &node.inputs[..], &node.outputs[..], column)
+        let name = node.name.as_ref();
+        (name, name, node.strategy.as_ref(), &node.inputs[..], &node.outputs[..], column)
     });
     let mut bottoms: HashMap<usize, usize> = HashMap::new();
-    let boxes = inputs.into_iter().chain(nodes).chain(outputs).map(
-        |(name, strategy, inputs, outputs, column)| {
-            let height = HEAD + ROW * inputs.len().max(outputs.len()).max(1);
-            let bottom = bottoms.entry(column).or_insert(12);
-            let y = *bottom;
-            *bottom += height + GAP_Y;
-            Placed { name, strategy, inputs, outputs, x: 12 + column * (WIDTH + GAP_X), y, height }
-        },
-    );
+    let boxes = inputs.chain(nodes).chain(outputs);
+    let boxes = boxes.map(|(owner, name, strategy, inputs, outputs, column)| {
+        let mut placed = Placed {
+            owner,
+            name,
+            strategy,
+            inputs,
+            outputs,
+            x: 12 + column * (WIDTH + GAP_X),
+            y: 0,
+            height: BORDER,
+        };
+        if !placed.is_border() {
+            placed.height = HEAD + ROW * inputs.len().max(outputs.len()).max(1) + 4;
+        }
+        let bottom = bottoms.entry(column).or_insert(12);
+        placed.y = *bottom;
+        *bottom += placed.height + GAP_Y;
+        placed
+    });
     boxes.collect()
 }
 
@@ -93,12 +135,11 @@ fn columns(sketch: &GraphSketch) -> HashMap<&str, usize> {
 }
 
 fn node(placed: &Placed<'_>) -> Markup {
-    let is_border = matches!(placed.name, "input" | "output");
     html! {
-        g.node.border[is_border] data-node=(placed.name) transform={ "translate(" (placed.x) " " (placed.y) ")" } {
+        g.node data-node=(placed.name) transform={ "translate(" (placed.x) " " (placed.y) ")" } {
             title { (placed.name) " " (placed.strategy) }
-            rect.box width=(WIDTH) height=(placed.height) rx="6" {}
-            text.name x="12" y="18" { (cut(if is_border { if placed.name == "input" { "Inputs" } else { "Outputs" } } else { placed.name }, 24)) }
+            rect.body width=(WIDTH) height=(placed.height) rx="7" {}
+            text.name x="12" y="18" { (cut(placed.name, 24)) }
             text.strategy x="12" y="33" { (cut(placed.strategy, 28)) }
             @for (row, port) in placed.inputs.iter().enumerate() { (port_of(placed, port, row, "in")) }
             @for (row, port) in placed.outputs.iter().enumerate() { (port_of(placed, port, row, "out")) }
@@ -106,39 +147,66 @@ fn node(placed: &Placed<'_>) -> Markup {
     }
 }
 
-fn port_of(placed: &Placed<'_>, port: &Port, row: usize, side: &str) -> Markup {
-    let (x, anchor, text) =
-        if side == "in" { (0, "start", 12) } else { (WIDTH, "end", WIDTH - 12) };
+fn border(placed: &Placed<'_>) -> Markup {
+    let is_input = placed.owner == "input";
+    let ports = if is_input { placed.outputs } else { placed.inputs };
     html! {
-        g.port data-node=(placed.name) data-port=(port.name) data-side=(side) data-type=[port.ty.as_deref()] transform={ "translate(0 " (HEAD + ROW * row + ROW / 2) ")" } {
-            title { (port.name) ": " (port.ty.as_deref().unwrap_or("not known yet")) }
-            circle.dot cx=(x) r="5" {}
-            text x=(text) y="4" text-anchor=(anchor) { (cut(&port.name, 12)) }
-        }
-    }
-}
-
-fn edge(boxes: &[Placed<'_>], from: &str, to: &str) -> Markup {
-    let start = point(boxes, from, true);
-    let end = point(boxes, to, false);
-    html! {
-        @if let (Some((x1, y1)), Some((x2, y2))) = (start, end) {
-            @let bend = x2.abs_diff(x1).max(60) / 2;
-            path.edge data-from=(from) data-to=(to) fill="none"
-                d={ "M" (x1) " " (y1) " C" (x1 + bend) " " (y1) " " (x2.saturating_sub(bend)) " " (y2) " " (x2) " " (y2) } {
-                title { (from) " → " (to) }
+        @for port in ports {
+            g.border.input[is_input].output[!is_input] data-port={ (placed.owner) "." (port.name) } data-side=(if is_input { "out" } else { "in" })
+                transform={ "translate(" (placed.x) " " (placed.y) ")" } {
+                title { (hover(port)) }
+                rect width=(placed.width()) height=(BORDER) rx="13" {}
+                text.port-name x=(placed.width() / 2) y="17" text-anchor="middle" { (cut(&port.name, 16)) }
             }
         }
     }
 }
 
-fn point(boxes: &[Placed<'_>], end: &str, is_source: bool) -> Option<(usize, usize)> {
-    let (node, field) = end.split_once('.')?;
+fn port_of(placed: &Placed<'_>, port: &Port, row: usize, side: &str) -> Markup {
+    let (x, anchor, text) =
+        if side == "in" { (0, "start", 12) } else { (WIDTH, "end", WIDTH - 12) };
+    let y = placed.port_height(row);
+    html! {
+        g.port data-port={ (placed.owner) "." (port.name) } data-side=(side) {
+            title { (hover(port)) }
+            rect.reach x=(if side == "in" { 0 } else { WIDTH / 2 }) y=(y - ROW / 2) width=(WIDTH / 2) height=(ROW) fill="transparent" {}
+            circle cx=(x) cy=(y) r="4" {}
+            text.port-name x=(text) y=(y + 4) text-anchor=(anchor) { (cut(&port.name, 12)) }
+        }
+    }
+}
+
+fn hover(port: &Port) -> String {
+    format!("{}: {}", port.name, port.ty.as_deref().unwrap_or("not known yet"))
+}
+
+fn edge(boxes: &[Placed<'_>], pointer: &str, from: &str, to: &str) -> Markup {
+    let (start, end) = (point(boxes, from, true), point(boxes, to, false));
+    html! {
+        @if let (Some((x1, y1, source)), Some((x2, y2, target))) = (start, end) {
+            @let bend = x2.abs_diff(x1).max(60) / 2;
+            @let path = format!("M{x1} {y1}C{} {y1} {} {y2} {x2} {y2}", x1 + bend, x2.saturating_sub(bend));
+            g.edge data-edge=(pointer) data-from=(source) data-to=(target) {
+                title { (from) " → " (to) }
+                path.hit d=(path) fill="none" {}
+                path.line d=(path) fill="none" {}
+            }
+        }
+    }
+}
+
+/// The place of an end of an edge, and the name of its port.
+fn point(boxes: &[Placed<'_>], end: &str, is_source: bool) -> Option<(usize, usize, String)> {
+    let (owner, field) = end.split_once('.')?;
     let field = field.split(['.', '[']).next()?;
-    let placed = boxes.iter().find(|placed| placed.name == node)?;
-    let ports = if is_source { placed.outputs } else { placed.inputs };
-    let row = ports.iter().position(|port| port.name.as_ref() == field)?;
-    Some((placed.x + if is_source { WIDTH } else { 0 }, placed.y + HEAD + ROW * row + ROW / 2))
+    for placed in boxes.iter().filter(|placed| placed.owner == owner) {
+        let ports = if is_source { placed.outputs } else { placed.inputs };
+        if let Some(row) = ports.iter().position(|port| port.name.as_ref() == field) {
+            let x = placed.x + if is_source { placed.width() } else { 0 };
+            return Some((x, placed.y + placed.port_height(row), format!("{owner}.{field}")));
+        }
+    }
+    None
 }
 
 fn cut(text: &str, most: usize) -> String {
