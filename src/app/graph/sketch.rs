@@ -198,9 +198,10 @@ impl Reading<'_> {
     /// One node. The fields that only edges and outputs name are those of a node that cannot be read.
     fn node(&self, name: &Arc<str>, node: &Payload, edges: &[(String, String)]) -> NodeSketch {
         let strategy = strategy_of(node);
-        let (mut inputs, mut outputs) = self
-            .fields(name, node, &strategy, edges)
-            .unwrap_or_else(|| (self.op_inputs(node, &strategy), Vec::new()));
+        let found = self.fields(name, node, &strategy, edges);
+        let found = found.or_else(|| self.signature_fields(node));
+        let (mut inputs, mut outputs) =
+            found.unwrap_or_else(|| (self.op_inputs(node, &strategy), Vec::new()));
         for (field, _) in feeding(name, edges) {
             add_port(&mut inputs, Some(field));
         }
@@ -236,6 +237,13 @@ impl Reading<'_> {
         let mut problems = Problems::new();
         let module = previewed_module(self.env, strategy, &Payload::map(request), &mut problems)?;
         Some((ports(&module.schema().inputs), ports(&module.schema().outputs)))
+    }
+
+    /// The fields of a signature whose strategy or config cannot be read.
+    fn signature_fields(&self, node: &Payload) -> Option<(Vec<Port>, Vec<Port>)> {
+        let signature = member(node, "signature")?.clone();
+        let plain: Map = [(Arc::from("signature"), signature)].into_iter().collect();
+        self.fields("", &Payload::map(plain), "predict", &[])
     }
 
     /// What feeds an op, as the inputs of a signature.

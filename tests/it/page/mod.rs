@@ -1,7 +1,9 @@
 //! The page over HTTP, as a browser without scripts sees it. One file a noun.
 
 mod assets;
+mod editor;
 mod graphs;
+mod modules;
 mod parse;
 mod search;
 mod sessions;
