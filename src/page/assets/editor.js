@@ -4,7 +4,7 @@ import { assignability } from "./assignable.js";
 import { CompletionPopup } from "./completion_popup.js";
 import { complete } from "./definition_completion.js";
 import { Problem, list, send } from "./api.js";
-import { debounced, element } from "./element.js";
+import { debounced, element, prose } from "./element.js";
 import { FindBar } from "./find_bar.js";
 import { Gestures, inspector } from "./gestures.js";
 import { applyChanges, changesOf } from "./graph_edits.js";
@@ -154,7 +154,7 @@ class GraphEditor {
   }
 
   say(text, tone) {
-    this.status.textContent = text;
+    this.status.replaceChildren(...prose(text));
     this.status.dataset.tone = tone ?? "";
   }
 
@@ -167,6 +167,7 @@ class GraphEditor {
 
   /** The node or edge that the caret is in is selected in the picture. */
   follow() {
+    if (this.parsed().errors.length > 0) return;
     const subject = subjectOf(pointerAt(this.parsed(), this.text.selection[0]), this.graph());
     const part = subject.node !== undefined ? { node: subject.node } : subject.edge ? { edge: subject.edge } : undefined;
     if (JSON.stringify(part) === JSON.stringify(this.followed)) return;
@@ -200,7 +201,8 @@ class GraphEditor {
       const changes = changesOf(edit, this.text.text);
       this.text.apply(changes, { note: edit });
       const first = changes.at(-1);
-      if (first) this.text.reveal(Math.min(first.start, this.text.text.length));
+      if (first) this.text.reveal(Math.min(first.start + first.inserted.length, this.text.text.length));
+      if (first) this.text.reveal(Math.min(first.start + 2, this.text.text.length));
       this.announce(editWords(edit));
       this.drawSoon.cancel();
       this.draw();

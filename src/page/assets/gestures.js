@@ -5,7 +5,7 @@ import { askTexts, choose } from "./choice_dialog.js";
 import { newNode, sources } from "./definition_completion.js";
 import { element, svgElement } from "./element.js";
 import { freeName, nameProblem } from "./graph_text.js";
-import { targetsOf } from "./ports.js";
+import { sourcesOf, targetsOf } from "./ports.js";
 
 /** Movement below this is a click. */
 const SLOP = 4;
@@ -134,6 +134,13 @@ export class Gestures {
     return target.isNew ? this.addOutput(label) : this.host.apply(target.edit);
   }
 
+  /** Connects an input: asks for the source. */
+  async connectInput(target) {
+    const found = await sourcesOf(target, this.host.server, this.host.graph());
+    const source = await choose(`Connect ${target.label} from`, found.map((one) => ({ ...one, detail: one.type })));
+    return source && this.host.apply({ op: "connect", from: source.label, to: target.label });
+  }
+
   /** Connects what is selected: an output of it, if there are several the one that is chosen. */
   async connectPart(part) {
     if (part.port?.startsWith("input.")) return this.connect(part.port);
@@ -171,7 +178,7 @@ export class Gestures {
     const found = await askTexts(`Add ${chosen.label}`, [{ name: "name", label: "Name of the node", value: freeName(chosen.label, taken), check }], "Add node");
     if (!found) return;
     const node = newNode(chosen.strategy, !server.unsigned.has(chosen.label));
-    if (this.host.apply({ op: "add_node", name: found.name, node })) this.host.picture.select({ node: found.name });
+    if (this.host.apply({ op: "add_node", name: found.name, node })) this.host.picture.await({ node: found.name });
   }
 
   async rename(name) {
@@ -179,7 +186,7 @@ export class Gestures {
     const check = (to) => nameProblem(to, taken);
     const found = await askTexts(`Rename ${name}`, [{ name: "to", label: "New name", value: name, check }], "Rename");
     if (!found || found.to === name) return;
-    if (this.host.apply({ op: "rename_node", name, to: found.to })) this.host.picture.select({ node: found.to });
+    if (this.host.apply({ op: "rename_node", name, to: found.to })) this.host.picture.await({ node: found.to });
   }
 
   /** Deletes what is selected: a node with its edges, an edge, an input or an output. */
@@ -240,13 +247,15 @@ function nodeInspector(name, host, gestures) {
   const inputs = ports.inputs.map((port) => {
     const label = `${name}.${port.name}`;
     const edge = graph.edges.find((found) => found.to === label);
-    const act = edge ? button("Disconnect", () => host.apply({ op: "disconnect", from: edge.from, to: edge.to }), `Disconnect ${label}`) : undefined;
+    const act = edge ? button("Disconnect", () => host.apply({ op: "disconnect", from: edge.from, to: edge.to }), `Disconnect ${label}`)
+      : button("Connect…", () => gestures.connectInput({ label, type: port.type }), `Connect ${label}`);
     return element("li", {}, element("span", {}, edge ? `${edge.from} → ` : "not connected → ", element("b", {}, port.name)), element("code", {}, port.type ?? "?"), act);
   });
   const outputs = ports.outputs.map((port) => {
     const label = `${name}.${port.name}`;
     return element("li", {}, element("span", {}, element("b", {}, port.name), " →"), element("code", {}, port.type ?? "?"), button("Connect…", () => gestures.connect(label), `Connect ${label}`));
   });
+  if (inputs.length + outputs.length === 0) return head;
   return [...head, element("ul", { class: "ports", "aria-label": `Fields of ${name}` }, inputs, outputs)];
 }
 

@@ -34,6 +34,8 @@ export class LivePicture extends EventTarget {
     this.makeReachable();
     this.mark(this.problems);
     this.select(this.selected, { isQuiet: true });
+    if (this.awaited) this.elementOf(this.awaited)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.awaited = undefined;
     this.dispatchEvent(new CustomEvent("drawn"));
   }
 
@@ -75,6 +77,12 @@ export class LivePicture extends EventTarget {
     const found = this.elementOf(part);
     (found?.querySelector("a") ?? found)?.focus({ preventScroll: true });
     found?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  /** Selects a part that the next picture has. */
+  await(part) {
+    this.awaited = part;
+    this.select(part);
   }
 
   /** Marks the parts that problems are about: `[{subject, detail}]`. */

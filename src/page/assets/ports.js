@@ -1,7 +1,7 @@
 // Where an output may lead: every input with whether its type fits, and why not. Knows no browser.
 
 import { endOf } from "./graph_text.js";
-import { targets } from "./definition_completion.js";
+import { sources, targets } from "./definition_completion.js";
 
 /**
  * The targets of a source `{label, type}`: `[{label, type, reason?, edit}]`, those that fit first. `reason` says why a
@@ -20,6 +20,13 @@ export async function targetsOf(source, server, graph) {
   }));
   const all = [...rated, ...outputs];
   return [...all.filter((target) => !target.reason), ...all.filter((target) => target.reason)];
+}
+
+/** The sources for an input `{label, type}`, those that fit first. */
+export async function sourcesOf(target, server, graph) {
+  const fed = new Map(graph.edges.map((edge) => [edge.to, edge.from]));
+  const all = await Promise.all(sources(server, graph).map(async (source) => ({ ...source, reason: await misfit(source, target, fed, server, graph) })));
+  return [...all.filter((source) => !source.reason), ...all.filter((source) => source.reason)];
 }
 
 async function misfit(source, target, fed, server, graph) {

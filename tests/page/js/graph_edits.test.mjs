@@ -3,6 +3,9 @@ import assert from "node:assert/strict";
 import { applyChanges, changesOf } from "../../../src/page/assets/graph_edits.js";
 import { endOf, freeName, nameProblem, readGraph, subjectOf } from "../../../src/page/assets/graph_text.js";
 import { parse } from "../../../src/page/assets/json_text.js";
+import { deletion } from "../../../src/page/assets/gestures.js";
+import { sourcesOf, targetsOf } from "../../../src/page/assets/ports.js";
+import { editsOf } from "../../../src/page/assets/save.js";
 
 const TEXT = `{
   "name": "desk",
@@ -80,4 +83,45 @@ test("a problem is about a node, an edge, an input or an output", () => {
   assert.deepEqual(subjectOf("/edges/0/from", read), { edge: { from: "triage.mood", to: "reply.mood", index: 0 } });
   assert.deepEqual(subjectOf("/outputs/answer", read), { output: "answer" });
   assert.deepEqual(endOf("a.b[0].c"), { node: "a", field: "b", path: "[0].c" });
+});
+
+test("a source knows its targets: those that fit first, the others with the reason", async () => {
+  const ports = {
+    inputs: [{ name: "ticket", type: "str" }],
+    nodes: {
+      triage: { inputs: [{ name: "ticket", type: "str" }], outputs: [{ name: "mood", type: "Mood" }] },
+      reply: { inputs: [{ name: "ticket", type: "str" }, { name: "mood", type: "Mood" }, { name: "share", type: "float" }, { name: "tone", type: "str" }], outputs: [{ name: "answer", type: "str" }] },
+    },
+  };
+  const server = { ports, assignable: async (from, to) => ({ assignable: to === "str" || from === to, reason: `${from} is not ${to}` }) };
+  const shown = (found) => found.map(({ label, reason }) => (reason ? `${label}: ${reason}` : label));
+  const read = readGraph(parse(TEXT));
+  assert.deepEqual(shown(await targetsOf({ label: "triage.mood", type: "Mood" }, server, read)), [
+    "reply.tone",
+    "@output.answer",
+    "triage.ticket: it is an input of the same node",
+    "reply.ticket: `input.ticket` feeds it already",
+    "reply.mood: it is connected already",
+    "reply.share: Mood is not float",
+  ]);
+  const back = await targetsOf({ label: "reply.answer", type: "str" }, server, { ...read, edges: read.edges.slice(0, 2) });
+  assert.ok(shown(back).includes("triage.ticket: it would close a circle"));
+  assert.deepEqual(shown(await sourcesOf({ label: "reply.share", type: "float" }, server, read))[0], "input.ticket: str is not float");
+});
+
+test("what is selected has the edit that deletes it", () => {
+  const read = readGraph(parse(TEXT));
+  assert.deepEqual(deletion({ node: "reply" }, read), { op: "remove_node", name: "reply" });
+  assert.deepEqual(deletion({ edge: { from: "triage.mood", to: "reply.mood", pointer: "/edges/0" } }, read), { op: "disconnect", from: "triage.mood", to: "reply.mood" });
+  assert.deepEqual(deletion({ edge: { from: "reply.answer", to: "@output.answer" } }, read), { op: "remove_output", name: "answer" });
+  assert.deepEqual(deletion({ port: "input.ticket" }, read), { op: "remove_input", name: "ticket" });
+  assert.equal(deletion(undefined, read), undefined);
+});
+
+test("only gestures on the stored text are sent as edits", () => {
+  const edit = { op: "set_output", name: "mood", from: "triage.mood" };
+  const history = { notes: () => [edit] };
+  assert.deepEqual(editsOf({ history, base: TEXT, text: edited(edit) }), [edit]);
+  assert.equal(editsOf({ history, base: TEXT.replace("desk", "dusk"), text: edited(edit) }), undefined);
+  assert.equal(editsOf({ history: { notes: () => undefined }, base: TEXT, text: TEXT }), undefined);
 });
