@@ -8,6 +8,14 @@ const SPACE = /[ \t\r\n]/;
  * What is missing is a node of kind `missing`. `errors` lists what is not JSON: `{start, end, message}`.
  */
 export function parse(text) {
+  if (latest?.text !== text) latest = read(text);
+  return latest;
+}
+
+/** The latest tree: every part of the editor reads the same text. Trees do not change. */
+let latest;
+
+function read(text) {
   const reader = new Reader(text);
   reader.space();
   const root = reader.value(null);

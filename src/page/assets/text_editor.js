@@ -55,7 +55,10 @@ export class TextEditor extends EventTarget {
     document.addEventListener("selectionchange", () => {
       if (document.activeElement === area) this.selected();
     });
-    new ResizeObserver(() => this.paintSoon()).observe(area);
+    new ResizeObserver(() => {
+      this.sizes = undefined;
+      this.paintSoon();
+    }).observe(area);
   }
 
   selected() {
@@ -221,17 +224,17 @@ export class TextEditor extends EventTarget {
     else if (left > area.scrollLeft + area.clientWidth - 60) area.scrollLeft = left - area.clientWidth + 120;
   }
 
+  /** Sizes of the text, read again when the editor's size changes. */
   metrics() {
-    const { area } = this;
-    const style = getComputedStyle(area);
-    const height = parseFloat(style.lineHeight);
-    if (this.charWidthOf !== style.font) {
+    if (!this.sizes) {
+      const style = getComputedStyle(this.area);
       const context = document.createElement("canvas").getContext("2d");
       context.font = style.font;
-      this.charWidth = context.measureText("0".repeat(50)).width / 50;
-      this.charWidthOf = style.font;
+      const width = context.measureText("0".repeat(50)).width / 50;
+      const [height, top, left] = [style.lineHeight, style.paddingTop, style.paddingLeft].map(parseFloat);
+      this.sizes = { area: this.area, height, width, top, left, visible: this.area.clientHeight };
     }
-    return { area, height, width: this.charWidth, top: parseFloat(style.paddingTop), left: parseFloat(style.paddingLeft) };
+    return this.sizes;
   }
 
   /** The place of a position in the window; nothing if its line is not visible. */
@@ -295,10 +298,11 @@ export class TextEditor extends EventTarget {
   paint() {
     cancelAnimationFrame(this.painting);
     this.painting = undefined;
-    const { area, height, top } = this.metrics();
+    const { area, height, top, visible } = this.metrics();
     if (!height) return;
-    const first = Math.max(0, Math.floor((area.scrollTop - top) / height) - MARGIN);
-    const last = Math.min(this.starts.length - 1, first + Math.ceil(area.clientHeight / height) + 2 * MARGIN);
+    const [scrollTop, scrollLeft] = [area.scrollTop, area.scrollLeft];
+    const first = Math.max(0, Math.floor((scrollTop - top) / height) - MARGIN);
+    const last = Math.min(this.starts.length - 1, first + Math.ceil(visible / height) + 2 * MARGIN);
     const current = this.lineOf(area.selectionEnd);
     const rows = [];
     const numbers = [];
@@ -311,8 +315,8 @@ export class TextEditor extends EventTarget {
     }
     this.lines.replaceChildren(...rows);
     this.numbers.replaceChildren(...numbers);
-    const offset = first * height - area.scrollTop;
-    this.lines.style.transform = `translate(${-area.scrollLeft}px, ${offset}px)`;
+    const offset = first * height - scrollTop;
+    this.lines.style.transform = `translate(${-scrollLeft}px, ${offset}px)`;
     this.numbers.style.transform = `translateY(${offset}px)`;
     this.root.style.setProperty("--digits", String(String(this.starts.length).length));
   }
