@@ -105,7 +105,7 @@ fn list(
 ) -> Markup {
     let may_write = visitor.may(KeyScope::Write);
     let actions = html! {
-        @if may_write { a.button.primary href="/graphs/new/edit" { "New graph" } }
+        @if may_write { a.button.primary href="/new" { "New graph" } }
     };
     html! {
         (head(&[], &html! { "Graphs" }, &actions))

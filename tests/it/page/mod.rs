@@ -2,7 +2,9 @@
 
 mod assets;
 mod datasets;
+mod editor;
 mod graphs;
+mod modules;
 mod parse;
 mod search;
 mod sessions;
