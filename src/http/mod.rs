@@ -31,8 +31,8 @@ use routes::{
 };
 
 pub(crate) use protocol::accept::names_html;
-pub(crate) use protocol::body::parse as read_document;
 pub(crate) use protocol::body::Document;
+pub(crate) use protocol::body::parse as read_document;
 pub use protocol::caller::Caller;
 pub(crate) use protocol::form_body::form_fields;
 pub(crate) use protocol::html_route::{HtmlAccess, HtmlRoutes};
