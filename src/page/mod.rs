@@ -2,12 +2,15 @@
 //! API do, and render HTML; scripts call the API itself. May not know SQL.
 
 mod asset;
+mod dataset;
 mod drawing;
 mod form;
 mod graph;
 mod parse;
 mod parts;
 mod problem;
+mod reference;
+mod search;
 mod shell;
 mod sign_in;
 mod visitor;
@@ -33,6 +36,19 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/", HtmlAccess::Index, graph::list::graphs)
         .post("/graphs/example", WRITE, graph::list::post_example)
         .get("/graphs", READ, graph::list::moved)
+        .get("/datasets", READ, dataset::list::datasets)
+        .post("/datasets", WRITE, dataset::change::create)
+        .get("/datasets/{dataset}", READ, dataset::view::dataset)
+        .post("/datasets/{dataset}", WRITE, dataset::change::replace)
+        .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
+        .post("/drawing", READ, graph::drawing::drawing)
+        .get("/new", WRITE, graph::editor::new)
+        .post("/new", WRITE, graph::editor::create)
+        .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
+        .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
+        .get("/search", READ, search::search)
+        .get("/strategies/{name}", READ, reference::strategy)
+        .get("/optimizers/{name}", READ, reference::optimizer)
         .get("/parse", READ, parse::form)
         .post("/parse", READ, parse::read)
 }

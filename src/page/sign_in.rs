@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::http::{ApiProblem, Query, ended_session, started_session};
+use crate::http::{ApiProblem, Query, admit_sign_in, ended_session, started_session};
 use crate::page::form::{Form, encoded, see};
-use crate::page::shell::{self, Section, View};
+use crate::page::shell::{self, PageSection, View};
 
 /// The address of the form, which leads on to `next`.
 pub(super) fn address(next: &str) -> String {
@@ -29,6 +29,7 @@ pub(super) async fn start(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, ApiProblem> {
+    admit_sign_in(&headers)?;
     let next = own_path(form.text("next"));
     let key = form.text("key").trim();
     if app.access.requires_key().await? && app.access.identify(key).await?.is_none() {
@@ -60,7 +61,8 @@ fn own_path(next: &str) -> &str {
 }
 
 fn page(next: &str, refusal: Option<&str>) -> Response {
-    shell::page(&View::new("Sign in", Section::Other), None, sign_in(next, refusal)).into_response()
+    shell::page(&View::new("Sign in", PageSection::Other), None, sign_in(next, refusal))
+        .into_response()
 }
 
 fn sign_in(next: &str, refusal: Option<&str>) -> Markup {

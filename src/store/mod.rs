@@ -46,6 +46,7 @@ pub mod run_batch;
 pub mod run_event;
 pub mod run_recorder;
 pub mod scope;
+pub mod search;
 pub mod state;
 pub mod state_activation;
 pub mod waiting_run;

@@ -10,6 +10,7 @@ mod hosts;
 mod limits_page;
 mod malformed;
 mod openapi;
+mod page;
 mod pg;
 mod readme;
 mod sandbox;

@@ -53,9 +53,9 @@ impl Presented {
         let authorization = headers.get(header::AUTHORIZATION).cloned();
         let key = match (authorization, session_key(headers)) {
             (Some(value), _) => PresentedKey::Header(value),
-            (None, Some(key)) => {
-                PresentedKey::Session(admit_session(request).map(|()| key).map_err(Box::new))
-            }
+            (None, Some(key)) => PresentedKey::Session(
+                admit_session(request.method(), headers).map(|()| key).map_err(Box::new),
+            ),
             (None, None) => PresentedKey::Missing,
         };
         Self { is_guarded: is_api(path) || path == METRICS || is_html, key }

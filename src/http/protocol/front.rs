@@ -184,7 +184,11 @@ fn finish(mut answer: Response, id: &str) -> Response {
     if let Some(PendingProblem(problem)) = answer.extensions_mut().remove::<PendingProblem>() {
         return carry_headers(&answer, AnsweredProblem(problem).render(id));
     }
-    if answer.headers().get(header::CONTENT_TYPE) == Some(&PROBLEM_JSON) {
+    let media_type = answer.headers().get(header::CONTENT_TYPE);
+    // A form of the page that was refused is shown again, with the reason.
+    if media_type
+        .is_some_and(|found| *found == PROBLEM_JSON || found.as_bytes().starts_with(b"text/html"))
+    {
         return answer;
     }
     let problem = Arc::new(framework_problem(answer.status()));

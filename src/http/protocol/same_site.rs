@@ -55,7 +55,9 @@ impl SiteGuard {
             return Ok(());
         }
         let host = self.admit_host(request)?;
-        if self.admit_origins(request.headers(), &host)? || is_followed_link(request) {
+        if self.admit_origins(request.headers(), &host)?
+            || is_followed_link(request.method(), request.headers())
+        {
             return Ok(());
         }
         admit_site(request.headers())
@@ -180,12 +182,11 @@ fn is_origin(url: &Url) -> bool {
 }
 
 /// Refuses a request that carries the session of a user but may not come from the page: a form or a script of
-/// another site, also of another port of this host, which `SameSite` does not tell apart.
-pub(crate) fn admit_session(request: &Request) -> Result<(), ApiProblem> {
-    if is_followed_link(request) {
+/// another site, also of another port of this host, which `SameSite` does not distinguish.
+pub(crate) fn admit_session(method: &Method, headers: &HeaderMap) -> Result<(), ApiProblem> {
+    if is_followed_link(method, headers) {
         return Ok(());
     }
-    let headers = request.headers();
     if let Some(site) = headers.get(FETCH_SITE) {
         let is_own = matches!(site.as_bytes(), b"same-origin" | b"none");
         let shown = shown(&String::from_utf8_lossy(site.as_bytes()));
@@ -198,7 +199,7 @@ pub(crate) fn admit_session(request: &Request) -> Result<(), ApiProblem> {
     // Browsers name the origin of every request that changes something.
     let Some(origin) = headers.get(header::ORIGIN) else {
         let missing = "a change without `Origin`";
-        return if is_read(request) { Ok(()) } else { Err(foreign_session(missing)) };
+        return if is_read(method) { Ok(()) } else { Err(foreign_session(missing)) };
     };
     let text = String::from_utf8_lossy(origin.as_bytes());
     let host = headers.get(header::HOST).and_then(|host| Authority::read(host.to_str().ok()?));
@@ -209,21 +210,28 @@ pub(crate) fn admit_session(request: &Request) -> Result<(), ApiProblem> {
     }
 }
 
-/// Whether a request is a health probe.
-pub(crate) fn is_probe(request: &Request) -> bool {
-    is_read(request) && matches!(request.uri().path(), "/healthz" | "/readyz")
+/// Refuses a form that starts a session if it comes from another site, which would sign a user in with a key of its
+/// own choice. Clients that are no browsers name no site.
+pub(crate) fn admit_sign_in(headers: &HeaderMap) -> Result<(), ApiProblem> {
+    let is_browser = headers.contains_key(FETCH_SITE) || headers.contains_key(header::ORIGIN);
+    if is_browser { admit_session(&Method::POST, headers) } else { Ok(()) }
 }
 
-fn is_read(request: &Request) -> bool {
-    matches!(*request.method(), Method::GET | Method::HEAD)
+/// Whether a request is a health probe.
+pub(crate) fn is_probe(request: &Request) -> bool {
+    is_read(request.method()) && matches!(request.uri().path(), "/healthz" | "/readyz")
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// Whether a browser opens a page in a window of its own: the other site does not see it.
-fn is_followed_link(request: &Request) -> bool {
+fn is_followed_link(method: &Method, headers: &HeaderMap) -> bool {
     let is = |name: &HeaderName, word: &str| {
-        request.headers().get(name).is_some_and(|value| value.as_bytes() == word.as_bytes())
+        headers.get(name).is_some_and(|value| value.as_bytes() == word.as_bytes())
     };
-    is_read(request) && is(&FETCH_MODE, "navigate") && is(&FETCH_DEST, "document")
+    is_read(method) && is(&FETCH_MODE, "navigate") && is(&FETCH_DEST, "document")
 }
 
 /// Browsers name no origin in some requests, and mark them by this header.

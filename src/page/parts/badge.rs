@@ -13,20 +13,20 @@ pub(in crate::page) enum Tone {
 }
 
 impl Tone {
-    const fn class(self) -> Option<&'static str> {
+    const fn class(self) -> &'static str {
         match self {
-            Self::Plain => None,
-            Self::Good => Some("good"),
-            Self::Bad => Some("bad"),
-            Self::Warn => Some("warn"),
-            Self::Info => Some("info"),
+            Self::Plain => "badge",
+            Self::Good => "badge good",
+            Self::Bad => "badge bad",
+            Self::Warn => "badge warn",
+            Self::Info => "badge info",
         }
     }
 }
 
 /// A badge with a word.
 pub(in crate::page) fn badge(tone: Tone, word: &str) -> Markup {
-    html! { span.badge class=[tone.class()] { (word) } }
+    html! { span class=(tone.class()) { (word) } }
 }
 
 /// The status of a run or of another job.

@@ -1,0 +1,53 @@
+//! The page over HTTP, as a browser without scripts sees it. One file a noun.
+
+mod assets;
+mod datasets;
+mod editor;
+mod graphs;
+mod modules;
+mod parse;
+mod search;
+mod sessions;
+
+use reqwest::Method;
+
+use crate::support::{Answer, Remote};
+
+/// What browsers accept when they open a page.
+pub const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+
+/// Opens a view.
+pub async fn open(remote: &Remote, path: &str) -> Answer {
+    remote.send(Method::GET, path, &[HTML], None).await
+}
+
+/// Sends a form of the page.
+pub async fn submit(remote: &Remote, path: &str, fields: &[(&str, &str)]) -> Answer {
+    submit_with(remote, path, fields, &[]).await
+}
+
+/// The same with more headers.
+pub async fn submit_with(
+    remote: &Remote,
+    path: &str,
+    fields: &[(&str, &str)],
+    headers: &[(&str, &str)],
+) -> Answer {
+    let mut body = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in fields {
+        body.append_pair(name, value);
+    }
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let headers = [&[HTML, form], headers].concat();
+    remote.send(Method::POST, path, &headers, Some(body.finish())).await
+}
+
+/// The text of a view without its tags, each run of white space as one space.
+pub fn words(html: &str) -> String {
+    let mut text = String::new();
+    for piece in html.split('<') {
+        text.push_str(piece.split_once('>').map_or(piece, |(_, behind)| behind));
+        text.push(' ');
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
