@@ -2,11 +2,13 @@
 //! API do, and render HTML; scripts call the API itself. May not know SQL.
 
 mod asset;
+mod drawing;
 mod form;
 mod graph;
 mod parse;
 mod parts;
 mod problem;
+mod reference;
 mod search;
 mod shell;
 mod sign_in;
@@ -39,6 +41,8 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
         .get("/search", READ, search::search)
+        .get("/strategies/{name}", READ, reference::strategy)
+        .get("/optimizers/{name}", READ, reference::optimizer)
         .get("/parse", READ, parse::form)
         .post("/parse", READ, parse::read)
 }
