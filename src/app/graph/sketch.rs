@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dsrs::graph::{ProgramGraph, document_references};
+use dsrs::graph::{Program, ProgramGraph, document_references};
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::signature::FieldSchema;
@@ -51,17 +51,17 @@ pub(crate) struct GraphSketch {
 }
 
 impl App {
-    /// The nodes of a definition with their fields, as far as they can be read.
+    /// The nodes of a definition with their fields, as far as they can be read; and the program, if it is one.
     pub(crate) async fn graph_sketch(
         &self,
         scope: &Scope,
         document: &ParsedJson,
-    ) -> Result<GraphSketch, AppError> {
+    ) -> Result<(GraphSketch, Option<Program>), AppError> {
         let document = &document.payload;
         check_size(&self.limits, document)?;
         let build = |env: &dyn BuildEnv| match ProgramGraph::from_document(document, env) {
-            Ok(graph) => of_graph(&graph),
-            Err(_) => Reading { env, document, known: HashMap::new() }.sketch(),
+            Ok(graph) => (of_graph(&graph), graph.compile().ok()),
+            Err(_) => (Reading { env, document, known: HashMap::new() }.sketch(), None),
         };
         self.build_new(scope, None, document_references(document), build).await
     }

@@ -29,7 +29,7 @@ export class LivePicture extends EventTarget {
   show(markup) {
     const parsed = new DOMParser().parseFromString(markup, "text/html");
     const { scrollLeft, scrollTop } = this.root;
-    this.root.replaceChildren(...parsed.body.childNodes);
+    this.root.replaceChildren(parsed.querySelector("svg.drawing-picture") ?? note("There is nothing to draw yet."));
     this.root.scrollTo(scrollLeft, scrollTop);
     this.makeReachable();
     this.mark(this.problems);

@@ -14,7 +14,7 @@ use crate::page::form::{Form, encoded, see};
 use crate::page::parts::head::head;
 use crate::page::parts::json::pretty;
 use crate::page::parts::same_request::SameRequest;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
 
@@ -137,7 +137,7 @@ async fn checked(visitor: &Visitor, document: &ParsedJson) -> Verdict {
 fn show(visitor: &Visitor, draft: &Draft<'_>) -> Response {
     let title =
         draft.stored.map_or_else(|| "New graph".to_owned(), |row| format!("Edit {}", row.name));
-    let view = View::new(title, Section::Graphs).styles(STYLES).scripts(SCRIPTS);
+    let view = View::new(title, PageSection::Graphs).styles(STYLES).scripts(SCRIPTS);
     visitor.show(&view, page(draft))
 }
 
