@@ -45,7 +45,7 @@ class GraphEditor {
     this.parts = element("div", { class: "inspector", "aria-live": "polite" });
     this.gestures = new Gestures(this);
     const button = (label, act) => element("button", { type: "button", class: "small", onclick: act }, label);
-    const tools = element("div", { class: "pane-tools" }, element("h2", {}, "Picture"), button("Add node…", () => this.gestures.addNode()), button("Add input…", () => this.gestures.addInput()));
+    const tools = element("div", { class: "pane-tools" }, element("h2", {}, "Picture"), button("Add node…", () => this.gestures.addNode()), button("Add input…", () => this.gestures.addInput()), (this.fitButton = element("button", { type: "button", class: "small", "aria-pressed": "false", onclick: () => this.fit() }, "Fit")));
     this.form.append(element("section", { class: "picture-pane", "aria-label": "Picture" }, tools, frame, this.parts));
     this.form.classList.add("live");
     this.popup = new CompletionPopup(this.text, (text, at) => complete(text, at, this.server));
@@ -58,6 +58,12 @@ class GraphEditor {
     return element("div", { class: "pane-tools" }, element("h2", {}, "Definition"),
       (this.undoButton = button("Undo", "Ctrl-Z", () => this.step("undo"))), (this.redoButton = button("Redo", "Ctrl-Y", () => this.step("redo"))),
       button("Find", "Ctrl-F", () => this.finder.open()), button("Format", "Write the text afresh", () => this.text.setText(format(this.text.text))));
+  }
+
+  /** Shows the whole picture, or its natural size. */
+  fit() {
+    const isFit = this.picture.root.classList.toggle("fit");
+    this.fitButton.setAttribute("aria-pressed", String(isFit));
   }
 
   step(direction) {

@@ -67,8 +67,7 @@ export class Gestures {
     event.preventDefault();
     const svg = drag.line.ownerSVGElement;
     const point = (clientX, clientY) => new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const circle = (drag.port.querySelector("circle") ?? drag.port).getBoundingClientRect();
-    const from = point(circle.left + circle.width / 2, circle.top + circle.height / 2);
+    const from = point(...anchor(drag.port));
     const to = point(event.clientX, event.clientY);
     const bend = Math.max(30, Math.abs(to.x - from.x) / 2);
     drag.line.setAttribute("d", `M${from.x} ${from.y}C${from.x + bend} ${from.y} ${to.x - bend} ${to.y} ${to.x} ${to.y}`);
@@ -211,6 +210,13 @@ export function deletion(part, graph) {
 /** An end of an edge as people read it. */
 export function shownEnd(label) {
   return label.replace("@output.", "output ");
+}
+
+/** Where lines leave a port: the middle of its circle, or the right end of an input of the graph. */
+function anchor(port) {
+  const circle = port.querySelector("circle")?.getBoundingClientRect();
+  const box = circle ?? port.querySelector("rect").getBoundingClientRect();
+  return [circle ? box.left + box.width / 2 : box.right, box.top + box.height / 2];
 }
 
 function markTarget(port, target) {
