@@ -79,6 +79,8 @@ class GraphEditor {
     text.addEventListener("announce", (event) => this.announce(event.detail));
     validation.addEventListener("checking", () => this.status.classList.add("busy"));
     validation.addEventListener("checked", (event) => this.checked(event.detail));
+    // A large graph is shown in part: fitted into the frame it could not be read.
+    picture.addEventListener("first", (event) => event.detail.width < 2 * picture.root.clientWidth && this.fit());
     picture.addEventListener("select", (event) => this.selected(event.detail));
     this.form.addEventListener("submit", (event) => this.submit(event));
     addEventListener("keydown", (event) => {

@@ -10,6 +10,9 @@ import { sourcesOf, targetsOf } from "./ports.js";
 /** Movement below this is a click. */
 const SLOP = 4;
 
+/** Nearer than this to an edge of the frame, dragging scrolls. */
+const EDGE = 36;
+
 export class Gestures {
   /** `host` has `picture`, `server`, `graph()`, `apply(edit)` and `announce(text)`. */
   constructor(host) {
@@ -65,6 +68,7 @@ export class Gestures {
     if (!drag.line && Math.hypot(event.clientX - x, event.clientY - y) < SLOP) return;
     if (!drag.line) this.begin(drag);
     event.preventDefault();
+    scrollAtEdge(this.host.picture.root, event);
     const svg = drag.line.ownerSVGElement;
     const point = (clientX, clientY) => new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
     const from = point(...anchor(drag.port));
@@ -210,6 +214,13 @@ export function deletion(part, graph) {
 /** An end of an edge as people read it. */
 export function shownEnd(label) {
   return label.replace("@output.", "output ");
+}
+
+/** Scrolls the frame while the pointer is near one of its edges. */
+function scrollAtEdge(frame, { clientX, clientY }) {
+  const box = frame.getBoundingClientRect();
+  const by = (place, start, end) => (place < start + EDGE ? -EDGE / 2 : place > end - EDGE ? EDGE / 2 : 0);
+  frame.scrollBy(by(clientX, box.left, box.right), by(clientY, box.top, box.bottom));
 }
 
 /** Where lines leave a port: the middle of its circle, or the right end of an input of the graph. */

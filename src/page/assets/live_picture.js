@@ -4,7 +4,9 @@
 import { element, svgElement } from "./element.js";
 import { send } from "./api.js";
 
-/** Dispatches `select` with `{node}`, `{edge: {from, to}}`, `{port}` or nothing; `drawn` when the picture was replaced. */
+/**
+ * Dispatches `select` with `{node}`, `{edge: {from, to}}`, `{port}` or nothing; `first` with the
+ * width of the first picture; `drawn` when it was replaced. */
 export class LivePicture extends EventTarget {
   constructor(root) {
     super();
@@ -31,6 +33,8 @@ export class LivePicture extends EventTarget {
     const { scrollLeft, scrollTop } = this.root;
     this.root.replaceChildren(parsed.querySelector("svg.drawing-picture") ?? note("There is nothing to draw yet."));
     this.root.scrollTo(scrollLeft, scrollTop);
+    if (!this.wasDrawn) this.dispatchEvent(new CustomEvent("first", { detail: { width: Number(this.root.querySelector("svg")?.getAttribute("width") ?? 0) } }));
+    this.wasDrawn = true;
     this.makeReachable();
     this.mark(this.problems);
     this.select(this.selected, { isQuiet: true });
@@ -114,8 +118,9 @@ function markOne(found, detail) {
     return;
   }
   const box = found.querySelector("rect, path").getBBox();
-  const isEdge = found.hasAttribute("data-edge");
-  const [x, y] = isEdge ? [box.x + box.width / 2, box.y + box.height / 2] : [box.x + box.width - 2, box.y + 2];
+  const line = found.hasAttribute("data-edge") ? found.querySelector("path") : undefined;
+  const middle = line?.getPointAtLength(line.getTotalLength() / 2);
+  const [x, y] = middle ? [middle.x, middle.y] : [box.x + box.width - 2, box.y + 2];
   found.append(svgElement("g", { class: "problem-badge", transform: `translate(${x} ${y})` }, svgElement("circle", { r: 8 }), svgElement("text", { y: 4, "text-anchor": "middle" }, "!"), svgElement("title", {}, detail)));
 }
 

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use maud::PreEscaped;
 use serde_json::{Map, Value, json};
 
-use crate::app::{App, GraphSketch, Port};
+use crate::app::{App, GraphSketch, SketchPort};
 use crate::http::{ApiProblem, Caller, Document};
 use crate::page::drawing::{Drawing, FigureOptions, Opened};
 
@@ -41,6 +41,6 @@ fn ports(sketch: &GraphSketch) -> Value {
     json!({"inputs": list(&sketch.inputs), "nodes": nodes})
 }
 
-fn list(ports: &[Port]) -> Vec<Value> {
+fn list(ports: &[SketchPort]) -> Vec<Value> {
     ports.iter().map(|port| json!({"name": port.name, "type": port.ty})).collect()
 }

@@ -78,6 +78,8 @@ async fn a_saved_text_is_the_next_version_and_an_outdated_one_shows_the_newer() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_graph_is_created_from_its_text() {
     let api = Api::new().await;
+    let guessed = open(&api, "/graphs/new/edit").await.expect(303);
+    assert_eq!(guessed.header("location"), "/new");
     let view = open(&api, "/new").await.expect(200);
     assert!(words(&view.text).contains("New graph"), "{}", view.text);
     let text = support_reply().to_string();

@@ -42,7 +42,7 @@ fn node(sketch: &app::NodeSketch) -> DiagramBox {
     }
 }
 
-fn port(sketch: &app::Port) -> Port {
+fn port(sketch: &app::SketchPort) -> Port {
     let ty: String = sketch.ty.as_deref().unwrap_or("?").chars().take(LONGEST_TYPE).collect();
     Port { name: sketch.name.to_string(), ty, definitions: Arc::from(""), description: None }
 }
