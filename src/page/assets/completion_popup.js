@@ -18,7 +18,7 @@ export class CompletionPopup {
   }
 
   build() {
-    this.list = element("ul", { class: "completion-list", role: "listbox", id: "completion-list", "aria-label": "Suggestions" });
+    this.list = element("ul", { class: "completion-list", role: "listbox", id: "completion-list", "aria-label": "Suggestions", tabindex: "0" });
     this.detail = element("div", { class: "completion-detail" });
     this.root = element("div", { class: "completion", hidden: true }, this.list, this.detail);
     this.count = element("div", { class: "sr", role: "status" });

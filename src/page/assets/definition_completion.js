@@ -222,7 +222,17 @@ function strategyItems({ server, steps }) {
     kind: strategy.calls_lm ? "strategy" : "op",
     detail: strategy.calls_lm ? "calls the model" : "computes",
     documentation: strategy.description,
-  })).sort((a, b) => Number(a.kind === "op") - Number(b.kind === "op"));
+  })).sort((a, b) => strategyRank(a.label, a.kind === "strategy") - strategyRank(b.label, b.kind === "strategy"));
+}
+
+/** Where most graphs begin; then what calls a model; then what computes. */
+const COMMON = ["predict", "chain_of_thought", "react"];
+
+/** The place of a strategy among others. */
+export function strategyRank(name, callsModel) {
+  const common = COMMON.indexOf(name);
+  if (common >= 0) return common;
+  return COMMON.length + Number(!callsModel);
 }
 
 function modelItems(server) {

@@ -182,6 +182,7 @@ class GraphEditor {
     this.followed = part;
     if (!part) return;
     this.picture.select(part, { isQuiet: true });
+    this.picture.reveal(part);
     this.inspect(part);
   }
 

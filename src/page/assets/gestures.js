@@ -2,7 +2,7 @@
 // `PATCH /v1/graphs/{graph}`, applied to the text. Everything has a keyboard and a button as well.
 
 import { askTexts, choose } from "./choice_dialog.js";
-import { newNode, sources } from "./definition_completion.js";
+import { newNode, sources, strategyRank } from "./definition_completion.js";
 import { element, svgElement } from "./element.js";
 import { freeName, nameProblem } from "./graph_text.js";
 import { sourcesOf, targetsOf } from "./ports.js";
@@ -173,7 +173,7 @@ export class Gestures {
   async addNode() {
     const { server } = this.host;
     const items = [...server.strategies.values()].map((strategy) => ({ label: strategy.name, detail: strategy.calls_lm ? "calls the model" : "computes", documentation: strategy.description, strategy }));
-    items.sort((a, b) => Number(!a.strategy.calls_lm) - Number(!b.strategy.calls_lm));
+    items.sort((a, b) => strategyRank(a.label, a.strategy.calls_lm) - strategyRank(b.label, b.strategy.calls_lm));
     const chosen = await choose("Add a node", items, { placeholder: "Search strategies" });
     if (!chosen) return;
     const taken = this.host.graph().nodes.map((node) => node.name);

@@ -38,7 +38,7 @@ export class LivePicture extends EventTarget {
     this.makeReachable();
     this.mark(this.problems);
     this.select(this.selected, { isQuiet: true });
-    if (this.awaited) this.elementOf(this.awaited)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (this.awaited) this.reveal(this.awaited);
     this.awaited = undefined;
     this.dispatchEvent(new CustomEvent("drawn"));
   }
@@ -58,7 +58,9 @@ export class LivePicture extends EventTarget {
     if (target?.matches(".toggle") || event.target.closest("button")) return;
     if (!target && event.type === "keydown") return;
     if (event.target.closest("a") || event.type === "keydown") event.preventDefault();
-    this.select(target ? partOf(target) : undefined);
+    const part = target ? partOf(target) : undefined;
+    this.select(part);
+    if (part && event.type === "click") this.focus(part);
   }
 
   select(part, { isQuiet = false } = {}) {
@@ -80,7 +82,15 @@ export class LivePicture extends EventTarget {
   focus(part) {
     const found = this.elementOf(part);
     (found?.querySelector("a") ?? found)?.focus({ preventScroll: true });
-    found?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  /** Scrolls the frame, and only the frame, so that a part is visible. */
+  reveal(part) {
+    const box = this.elementOf(part)?.getBoundingClientRect();
+    if (!box) return;
+    const frame = this.root.getBoundingClientRect();
+    const by = (start, end, first, last) => (start < first ? start - first - 24 : end > last ? Math.min(end - last + 24, start - first - 24) : 0);
+    this.root.scrollBy(by(box.left, box.right, frame.left, frame.right), by(box.top, box.bottom, frame.top, frame.bottom));
   }
 
   /** Selects a part that the next picture has. */
