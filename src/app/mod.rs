@@ -70,7 +70,7 @@ pub(crate) use clock::timestamp;
 pub(crate) use compute::{ComputePool, compute_blocking};
 pub(crate) use dataset::example::{ColumnMapping, example_line, is_split};
 pub(crate) use dataset::from_runs::FromRuns;
-pub(crate) use dataset::reference::DatasetRef;
+pub(crate) use dataset::reference::{DatasetPart, DatasetRef};
 pub(crate) use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick};
 pub(crate) use dataset::{DatasetPut, DatasetRequest};
 pub use error::{AppError, Invalid};

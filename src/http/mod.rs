@@ -32,6 +32,7 @@ use routes::{
 
 pub(crate) use protocol::accept::names_html;
 pub(crate) use protocol::body::Document;
+pub(crate) use protocol::body::parse as read_document;
 pub use protocol::caller::Caller;
 pub(crate) use protocol::form_body::form_fields;
 pub(crate) use protocol::html_route::{HtmlAccess, HtmlRoutes};
@@ -43,6 +44,9 @@ pub(crate) use protocol::query::Query;
 pub(crate) use protocol::same_site::admit_sign_in;
 pub(crate) use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
+pub(crate) use routes::dataset_upload::read_pasted as read_pasted_dataset;
+pub(crate) use routes::evaluation::read_request as read_evaluation_request;
+pub(crate) use routes::optimization::read_request as read_optimization_request;
 
 /// Every route on one page.
 fn routes() -> OpenApiRouter<Arc<App>> {

@@ -10,10 +10,15 @@ use crate::app::App;
 use crate::http::{ApiProblem, ProblemCode, form_fields};
 
 /// The fields of a form, in their order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Form(Vec<(String, String)>);
 
 impl Form {
+    /// The form with these fields.
+    pub(super) const fn of(fields: Vec<(String, String)>) -> Self {
+        Self(fields)
+    }
+
     /// The value of a field; empty if it is missing.
     pub(super) fn text(&self, name: &str) -> &str {
         self.given(name).unwrap_or_default()

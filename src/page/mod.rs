@@ -2,6 +2,7 @@
 //! API do, and render HTML; scripts call the API itself. May not know SQL.
 
 mod asset;
+mod dataset;
 mod drawing;
 mod form;
 mod graph;
@@ -35,6 +36,11 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/", HtmlAccess::Index, graph::list::graphs)
         .post("/graphs/example", WRITE, graph::list::post_example)
         .get("/graphs", READ, graph::list::moved)
+        .get("/datasets", READ, dataset::list::datasets)
+        .post("/datasets", WRITE, dataset::change::create)
+        .get("/datasets/{dataset}", READ, dataset::view::dataset)
+        .post("/datasets/{dataset}", WRITE, dataset::change::replace)
+        .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
         .post("/drawing", READ, graph::drawing::drawing)
         .get("/new", WRITE, graph::editor::new)
         .post("/new", WRITE, graph::editor::create)

@@ -1,12 +1,12 @@
 //! The examples of a dataset version, page by page, in order. Written through `dataset_edit`.
 
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
 /// An example of a version. Documents are JSON text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ExampleRow {
     /// The position, counted from 0.
     pub position: i32,
@@ -108,6 +108,31 @@ pub async fn keys(
         after,
         count
     )
+    .fetch_all(&mut *db.scoped(scope).await?)
+    .await?;
+    Ok(rows)
+}
+
+/// The examples at these positions, in their order.
+pub async fn at(
+    scope: &Scope,
+    db: &Db,
+    (dataset, version): (Uuid, i32),
+    positions: &[i32],
+) -> Result<Vec<ExampleRow>, StoreError> {
+    let rows = sqlx::query_as(
+        "select e.position, e.example_id as id, e.split, said.inputs::text as inputs,
+                said.expected::text as expected, said.cells
+         from dataset_examples e
+         join dataset_contents said on said.dataset_id = e.dataset_id and said.hash = e.hash
+         where e.dataset_id = $1 and e.version = $2 and e.workspace_id = $3
+           and e.position = any($4)
+         order by e.position",
+    )
+    .bind(dataset)
+    .bind(version)
+    .bind(scope.workspace)
+    .bind(positions)
     .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(rows)

@@ -4,6 +4,7 @@
 pub(crate) mod example;
 pub(crate) mod from_runs;
 pub(crate) mod reference;
+mod row_fit;
 pub(crate) mod selection;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{get, post};
 
-use crate::app::App;
+use crate::app::{App, Start};
 use crate::store::key_scope::KeyScope;
 
 /// Who may open a route of the page.
@@ -27,6 +27,8 @@ pub(crate) struct HtmlRoute {
     pub(crate) pattern: &'static str,
     pub(crate) method: Method,
     pub(crate) access: HtmlAccess,
+    /// What a request starts.
+    pub(crate) starts: Option<Start>,
 }
 
 /// The routes of the page, with their declarations.
@@ -57,8 +59,26 @@ impl HtmlRoutes {
         Self { router: router.route(pattern, post(handler)), declared }
     }
 
+    /// Adds the target of a form that starts a job: counted by the quotas of keys like that of the API.
+    pub(crate) fn post_job<H, T>(
+        self,
+        pattern: &'static str,
+        access: HtmlAccess,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: 'static,
+    {
+        let mut added = self.post(pattern, access, handler);
+        if let Some(route) = added.declared.last_mut() {
+            route.starts = Some(Start::Job);
+        }
+        added
+    }
+
     fn declare(mut self, pattern: &'static str, method: Method, access: HtmlAccess) -> Self {
-        self.declared.push(HtmlRoute { pattern, method, access });
+        self.declared.push(HtmlRoute { pattern, method, access, starts: None });
         self
     }
 }

@@ -163,9 +163,9 @@ impl RouteTable {
 
     /// Adds the routes of the page.
     pub(crate) fn with_html(mut self, routes: Vec<HtmlRoute>) -> Self {
-        for HtmlRoute { pattern, method, access } in routes {
+        for HtmlRoute { pattern, method, access, starts } in routes {
             let infos = self.0.entry(pattern.to_owned()).or_default();
-            infos.push((method, RouteInfo::of_html(access)));
+            infos.push((method, RouteInfo { starts, ..RouteInfo::of_html(access) }));
         }
         self
     }

@@ -1,19 +1,23 @@
 //! Reads uploads of datasets: the format, the members beside the examples, and the source of the
 //! examples. Knows no example.
 
+use std::io::{Seek, Write};
 use std::sync::Arc;
 
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{list, listed, nearest, shared_text};
 use dsrs::value::Payload;
 
-use crate::app::{AppError, ColumnMapping, DatasetRequest, ItemSource, WrittenItem, run_blocking};
+use crate::app::{
+    App, AppError, ColumnMapping, DatasetRequest, ItemSource, WrittenItem, no_space, run_blocking,
+};
 use crate::http::protocol::body::parse;
 use crate::http::protocol::json_items::BodyItems;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::Query;
 use crate::http::protocol::table_items::TableItems;
 use crate::http::protocol::upload::{SpooledBody, UploadFormat};
+use crate::store::Scope;
 
 /// The member that holds the examples.
 const EXAMPLES: &str = "examples";
@@ -62,6 +66,26 @@ pub(crate) async fn read_upload(
             Ok((request, Examples::Table(items)))
         }
     }
+}
+
+/// Reads an upload that is a text of a form: lines, or a table.
+pub(crate) async fn read_pasted(
+    app: &App,
+    scope: &Scope,
+    text: String,
+    is_table: bool,
+    query: Query,
+) -> Result<(DatasetRequest, Examples), ApiProblem> {
+    let mut file = app.spool.file(scope.workspace);
+    let write = move || {
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.rewind())
+            .map_err(|error| no_space(&error))?;
+        Ok(file)
+    };
+    let file = read_blocking(write).await?;
+    let form = if is_table { UploadFormat::Table } else { UploadFormat::Lines };
+    read_upload(SpooledBody { form, file }, query, app.limits.body_bytes).await
 }
 
 /// Reads from a body that may be on disk, off the threads that serve requests.

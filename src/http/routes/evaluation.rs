@@ -60,7 +60,8 @@ pub(crate) async fn evaluation_start(Path(graph): Path<String>, post: KeyedPost)
     job::start::<Evaluations, _>(graph, post, accept).await
 }
 
-fn read_request(
+/// Reads the body of the request. `most` is the greatest concurrency.
+pub(crate) fn read_request(
     document: &Document,
     most: u32,
     request_id: Arc<str>,

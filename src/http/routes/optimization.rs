@@ -75,7 +75,8 @@ pub(crate) async fn optimization_start(Path(graph): Path<String>, post: KeyedPos
     job::start::<Optimizations, _>(graph, post, accept).await
 }
 
-fn read_request(
+/// Reads the body of the request. `most` is the greatest concurrency.
+pub(crate) fn read_request(
     document: &Document,
     most: u32,
     request_id: Arc<str>,

@@ -1,6 +1,7 @@
 //! The small parts that views share. Each knows its own look and no view.
 
 pub(super) mod badge;
+pub(super) mod choice;
 pub(super) mod empty;
 pub(super) mod figure;
 pub(super) mod head;
@@ -10,3 +11,4 @@ pub(super) mod pager;
 pub(super) mod same_request;
 pub(super) mod sparkline;
 pub(super) mod time;
+pub(super) mod values;

@@ -1,6 +1,7 @@
 //! The page over HTTP, as a browser without scripts sees it. One file a noun.
 
 mod assets;
+mod datasets;
 mod editor;
 mod graphs;
 mod modules;

@@ -1,0 +1,29 @@
+//! A field with a choice of names: a list, or a text with suggestions if there are too many to list.
+
+use maud::{Markup, html};
+
+/// The names that a field offers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::page) struct Names {
+    pub(in crate::page) names: Vec<String>,
+    /// Whether these are not all.
+    pub(in crate::page) has_more: bool,
+}
+
+/// A choice of one of these names. `none` is the label of no choice.
+pub(in crate::page) fn choice(field: &str, chosen: &str, names: &Names, none: &str) -> Markup {
+    let suggestions = format!("{}-names", field.trim_matches('/').replace('/', "-"));
+    let is_known = chosen.is_empty() || names.names.iter().any(|name| name == chosen);
+    html! {
+        @if names.has_more {
+            input name=(field) value=(chosen) list=(suggestions) placeholder=(none) autocomplete="off";
+            datalist id=(suggestions) { @for name in &names.names { option value=(name) {} } }
+        } @else {
+            select name=(field) {
+                option value="" selected[chosen.is_empty()] { (none) }
+                @if !is_known { option value=(chosen) selected { (chosen) } }
+                @for name in &names.names { option value=(name) selected[name == chosen] { (name) } }
+            }
+        }
+    }
+}
