@@ -18,7 +18,10 @@ export async function complete(text, at, server) {
   if (!found) return undefined;
   const { from = context.from, to = context.to, typed = context.typed } = found;
   const items = filtered(found.items, typed);
-  return items.length > 0 ? { from, to, items, needsComma: context.needsComma === true } : undefined;
+  // Between two parts there is a comma, which the part before a new one may lack.
+  const before = text.slice(0, from).trimEnd().at(-1) ?? "{";
+  const needsComma = from === context.from && !"{[,:".includes(before);
+  return items.length > 0 ? { from, to, items, needsComma } : undefined;
 }
 
 /** Items that contain what is typed: those that begin with it first, others after them, otherwise in their order. */
