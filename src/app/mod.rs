@@ -79,7 +79,7 @@ pub(crate) use evaluation::attempt::Evaluations;
 pub(crate) use evaluation::comparison::ScoreComparison;
 pub(crate) use event::log_reader::Followable;
 pub(crate) use event::{EventKind, EventStream, StreamItem};
-pub(crate) use graph::{GraphSketch, GraphUpdate, NodeSketch, Port};
+pub(crate) use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
 pub(crate) use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub(crate) use job::kind::JobKind;
 pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName};
