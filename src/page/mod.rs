@@ -3,6 +3,7 @@
 
 mod asset;
 mod dataset;
+mod evaluation;
 mod form;
 mod graph;
 mod parse;
@@ -24,6 +25,9 @@ const READ: HtmlAccess = HtmlAccess::Needs(KeyScope::Read);
 /// A view that changes something.
 const WRITE: HtmlAccess = HtmlAccess::Needs(KeyScope::Write);
 
+/// A view that runs something.
+const EXECUTE: HtmlAccess = HtmlAccess::Needs(KeyScope::Execute);
+
 /// Every view on one page.
 pub(crate) fn routes() -> HtmlRoutes {
     HtmlRoutes::default()
@@ -39,6 +43,13 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/datasets/{dataset}", READ, dataset::view::dataset)
         .post("/datasets/{dataset}", WRITE, dataset::change::replace)
         .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
+        .get("/evaluations", READ, evaluation::list::evaluations)
+        .post_job("/evaluations", EXECUTE, evaluation::start::start)
+        .get("/evaluations/new", EXECUTE, evaluation::start::form)
+        .post("/evaluations/new", EXECUTE, evaluation::start::preview)
+        .get("/evaluations/compare", READ, evaluation::compare::compare)
+        .get("/evaluations/{id}", READ, evaluation::view::evaluation)
+        .post("/evaluations/{id}/cancel", EXECUTE, evaluation::view::cancel)
         .get("/search", READ, search::search)
         .get("/parse", READ, parse::form)
         .post("/parse", READ, parse::read)

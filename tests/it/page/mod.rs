@@ -2,6 +2,7 @@
 
 mod assets;
 mod datasets;
+mod evaluations;
 mod graphs;
 mod parse;
 mod search;
