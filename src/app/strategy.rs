@@ -6,7 +6,7 @@ use dsrs::adapter::ChatAdapter;
 use dsrs::problem::{At, Problems};
 use dsrs::read::{Object, map};
 use dsrs::signature::{SignatureSchema, read_signature};
-use dsrs::strategy::{BuildEnv, StrategyFactory, registry, stored_graphs};
+use dsrs::strategy::{BuildEnv, DynModule, StrategyFactory, registry, stored_graphs};
 use dsrs::types::{Type, TypeScope};
 use dsrs::value::{Map, ParsedJson, Payload};
 
@@ -84,6 +84,22 @@ fn preview(
     request: &Payload,
     problems: &mut Problems,
 ) -> Option<Preview> {
+    let module = previewed_module(env, name, request, problems)?;
+    let predictors = module.predictors().into_iter().map(|(path, predictor)| {
+        let schema = predictor.schema().clone();
+        let system = ChatAdapter::build_system(&schema, None);
+        (path.to_owned(), PredictorPreview { schema, system })
+    });
+    Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
+}
+
+/// Applies a strategy to `{signature, types?, config?}`.
+pub(crate) fn previewed_module(
+    env: &dyn BuildEnv,
+    name: &str,
+    request: &Payload,
+    problems: &mut Problems,
+) -> Option<Box<dyn DynModule>> {
     let mut object = Object::open(request, &At::Root, problems)?;
     let mut scope = read_types(&mut object);
     let config =
@@ -115,13 +131,7 @@ fn preview(
             return None;
         }
     };
-    let module = module.map_err(|found| problems.also(found)).ok()?;
-    let predictors = module.predictors().into_iter().map(|(path, predictor)| {
-        let schema = predictor.schema().clone();
-        let system = ChatAdapter::build_system(&schema, None);
-        (path.to_owned(), PredictorPreview { schema, system })
-    });
-    Some(Preview { predictors: predictors.collect(), schema: module.schema().clone() })
+    module.map_err(|found| problems.also(found)).ok()
 }
 
 /// The signature that a strategy brings itself, if it has one for this config.

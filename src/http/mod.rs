@@ -31,6 +31,7 @@ use routes::{
 };
 
 pub(crate) use protocol::accept::names_html;
+pub(crate) use protocol::body::Document;
 pub(crate) use protocol::body::parse as read_document;
 pub use protocol::caller::Caller;
 pub(crate) use protocol::form_body::form_fields;

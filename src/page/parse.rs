@@ -14,7 +14,7 @@ use crate::page::parts::head::head;
 use crate::page::parts::json::json as coloured;
 use crate::page::parts::marked_text::{marked_text, repair_list, repairs};
 use crate::page::parts::same_request::SameRequest;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 
 /// What a person wrote into the form.
@@ -116,7 +116,8 @@ pub(super) async fn read(visitor: Visitor, form: Form) -> Response {
 
 fn show(visitor: &Visitor, entry: &Entry) -> Response {
     let reading = visitor.app.parse(&entry.document());
-    let view = View::new("Parse", Section::Parse).styles(&["parse.css"]).scripts(&["live_form.js"]);
+    let view =
+        View::new("Parse", PageSection::Parse).styles(&["parse.css"]).scripts(&["live_form.js"]);
     visitor.show(&view, page(entry, reading))
 }
 

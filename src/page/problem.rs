@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
 use crate::http::{AnsweredProblem, ApiProblem, ProblemCode, names_html};
-use crate::page::shell::{self, Section, View};
+use crate::page::shell::{self, PageSection, View};
 use crate::page::sign_in;
 
 /// Replaces the answer to a browser by a page if it is a problem.
@@ -33,7 +33,7 @@ fn problem_page(problem: &ApiProblem, next: &str, answer: &Response) -> Response
         return Redirect::to(&sign_in::address(next)).into_response();
     }
     let status = answer.status();
-    let view = View::new(problem.code().title(), Section::Other);
+    let view = View::new(problem.code().title(), PageSection::Other);
     let body = html! {
         section.notice.problem role="alert" {
             p.code { (status.as_u16()) " " code { (problem.code().as_str()) } }

@@ -14,7 +14,7 @@ use crate::http::{self, ApiProblem, Query};
 use crate::page::form::encoded;
 use crate::page::parts::badge::status;
 use crate::page::parts::head::head;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::search::{IdMatch, NamedMatch};
 
@@ -51,7 +51,7 @@ pub(super) async fn search(visitor: Visitor, mut query: Query) -> Result<Respons
         true => SearchMatches::default(),
         false => visitor.app.search(&visitor.scope, &text).await?,
     };
-    let view = View::new("Search", Section::Other);
+    let view = View::new("Search", PageSection::Other);
     Ok(visitor.show(&view, page(&text, &groups(&text, &found))))
 }
 
@@ -101,7 +101,9 @@ fn document_hits(text: &str) -> Vec<Hit> {
     let fits = |entry: &&DocumentEntry| {
         !words.is_empty() && words.iter().all(|word| entry.words.contains(word))
     };
-    let hits = DOCUMENTS.iter().filter(fits).take(MOST_DOCUMENTS);
+    let mut hits: Vec<&DocumentEntry> = DOCUMENTS.iter().filter(fits).collect();
+    hits.sort_by_key(|entry| !words.iter().any(|word| entry.name.to_lowercase().contains(word)));
+    let hits = hits.into_iter().take(MOST_DOCUMENTS);
     hits.map(|entry| Hit {
         href: entry.href.clone(),
         name: entry.name.clone(),
@@ -120,7 +122,7 @@ fn documents() -> Vec<DocumentEntry> {
     let strategies = registry::list().map(|strategy| {
         let name = strategy.name();
         entry(
-            format!("/v1/strategies/{name}"),
+            format!("/strategies/{name}"),
             name.to_owned(),
             "strategy".to_owned(),
             strategy.description(),
@@ -129,7 +131,7 @@ fn documents() -> Vec<DocumentEntry> {
     let optimizers = optimizers().map(|optimizer| {
         let name = optimizer.name();
         entry(
-            format!("/v1/optimizers/{name}"),
+            format!("/optimizers/{name}"),
             name.to_owned(),
             "optimizer".to_owned(),
             optimizer.description(),

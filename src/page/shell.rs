@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::page::asset;
-use crate::page::visitor::Visitor;
 
 /// What a browser may load and do: only what the server itself sends.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -16,7 +15,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 /// A section of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum PageSection {
     Graphs,
     Runs,
     Datasets,
@@ -27,30 +26,39 @@ pub(super) enum Section {
     Other,
 }
 
-const NAVIGATION: [(Section, &str, &str); 6] = [
-    (Section::Graphs, "/", "Graphs"),
-    (Section::Runs, "/runs", "Runs"),
-    (Section::Datasets, "/datasets", "Datasets"),
-    (Section::Evaluations, "/evaluations", "Evaluations"),
-    (Section::Optimizations, "/optimizations", "Optimizations"),
-    (Section::Parse, "/parse", "Parse"),
+const NAVIGATION: [(PageSection, &str, &str); 6] = [
+    (PageSection::Graphs, "/", "Graphs"),
+    (PageSection::Runs, "/runs", "Runs"),
+    (PageSection::Datasets, "/datasets", "Datasets"),
+    (PageSection::Evaluations, "/evaluations", "Evaluations"),
+    (PageSection::Optimizations, "/optimizations", "Optimizations"),
+    (PageSection::Parse, "/parse", "Parse"),
 ];
 
 /// The stylesheets of every view.
 const STYLES: [&str; 2] = ["tokens.css", "page.css"];
 
+/// What the frame shows of the person who looks at the page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PageUser<'a> {
+    /// The name that is stored with what the user does.
+    pub(super) actor: &'a str,
+    /// Whether the browser has a session, which can end.
+    pub(super) has_session: bool,
+}
+
 /// What the frame needs to know of a view.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     title: String,
-    section: Section,
+    section: PageSection,
     styles: &'static [&'static str],
     scripts: &'static [&'static str],
 }
 
 impl View {
     /// A view with this title, in a section.
-    pub(super) fn new(title: impl Into<String>, section: Section) -> Self {
+    pub(super) fn new(title: impl Into<String>, section: PageSection) -> Self {
         Self { title: title.into(), section, styles: &[], scripts: &[] }
     }
 
@@ -92,8 +100,8 @@ pub(super) fn html(text: String) -> Response {
     (headers, isolation, text).into_response()
 }
 
-/// A whole page. Without a visitor (sign-in, problems) there is no navigation.
-pub(super) fn page(view: &View, visitor: Option<&Visitor>, body: Markup) -> PageAnswer {
+/// A whole page. Without a user (sign-in, problems) there is no navigation.
+pub(super) fn page(view: &View, user: Option<PageUser<'_>>, body: Markup) -> PageAnswer {
     PageAnswer(html! {
         (DOCTYPE)
         html lang="en" {
@@ -116,18 +124,18 @@ pub(super) fn page(view: &View, visitor: Option<&Visitor>, body: Markup) -> Page
             }
             body {
                 a.skip href="#main" { "Skip to content" }
-                (top(view.section, visitor))
+                (top(view.section, user))
                 main #main tabindex="-1" { (body) }
             }
         }
     })
 }
 
-fn top(section: Section, visitor: Option<&Visitor>) -> Markup {
+fn top(section: PageSection, user: Option<PageUser<'_>>) -> Markup {
     html! {
         header.top {
             a.brand href="/" { (mark()) span { "dsrs" } }
-            @if let Some(visitor) = visitor {
+            @if let Some(user) = user {
                 nav.sections aria-label="Sections" {
                     @for (own, href, name) in NAVIGATION {
                         a href=(href) aria-current=[(own == section).then_some("page")] { (name) }
@@ -141,7 +149,7 @@ fn top(section: Section, visitor: Option<&Visitor>) -> Markup {
                 div.tools {
                     a href="/docs/" { "API" }
                     (scheme_switch())
-                    @if visitor.has_session { (sign_out(visitor)) }
+                    @if user.has_session { (sign_out(user)) }
                 }
             } @else {
                 div.tools { (scheme_switch()) }
@@ -155,10 +163,10 @@ fn scheme_switch() -> Markup {
     html! { button.scheme type="button" hidden aria-label="Colour scheme" { "◐" } }
 }
 
-fn sign_out(visitor: &Visitor) -> Markup {
+fn sign_out(user: PageUser<'_>) -> Markup {
     html! {
         form action="/sign-out" method="post" {
-            button.quiet type="submit" title={ "Signed in as " (visitor.scope.actor) } { "Sign out" }
+            button.quiet type="submit" title={ "Signed in as " (user.actor) } { "Sign out" }
         }
     }
 }

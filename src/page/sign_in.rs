@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::http::{ApiProblem, Query, admit_sign_in, ended_session, started_session};
 use crate::page::form::{Form, encoded, see};
-use crate::page::shell::{self, Section, View};
+use crate::page::shell::{self, PageSection, View};
 
 /// The address of the form, which leads on to `next`.
 pub(super) fn address(next: &str) -> String {
@@ -61,7 +61,8 @@ fn own_path(next: &str) -> &str {
 }
 
 fn page(next: &str, refusal: Option<&str>) -> Response {
-    shell::page(&View::new("Sign in", Section::Other), None, sign_in(next, refusal)).into_response()
+    shell::page(&View::new("Sign in", PageSection::Other), None, sign_in(next, refusal))
+        .into_response()
 }
 
 fn sign_in(next: &str, refusal: Option<&str>) -> Markup {

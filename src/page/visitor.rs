@@ -9,7 +9,7 @@ use maud::{Markup, PreEscaped};
 
 use crate::app::App;
 use crate::http::{ApiProblem, Caller, ProblemCode, session_key};
-use crate::page::shell::{self, View};
+use crate::page::shell::{self, PageUser, View};
 use crate::store::Scope;
 use crate::store::key_scope::{KeyScope, KeyScopes};
 
@@ -19,8 +19,7 @@ pub(super) struct Visitor {
     /// The scope of the key.
     pub(super) scope: Scope,
     scopes: KeyScopes,
-    /// Whether the browser has a session, which can end.
-    pub(super) has_session: bool,
+    has_session: bool,
     /// The path and query of this view.
     pub(super) address: String,
     /// The id of the request.
@@ -43,7 +42,8 @@ impl Visitor {
 
     /// A whole view, in the frame of the page.
     pub(super) fn show(&self, view: &View, body: Markup) -> Response {
-        shell::page(view, Some(self), body).into_response()
+        let user = PageUser { actor: &self.scope.actor, has_session: self.has_session };
+        shell::page(view, Some(user), body).into_response()
     }
 
     /// A part of a view, for a script that puts it into place.

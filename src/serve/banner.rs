@@ -20,6 +20,7 @@ pub(super) fn start_up_block(
     };
     block(&[
         ("address", format!("http://{address}")),
+        ("page", format!("http://{address}/")),
         ("docs", format!("http://{address}/docs/")),
         ("database", database.to_owned()),
         ("models", models(&config.models)),
@@ -92,6 +93,7 @@ mod tests {
         let expected = format!(
             "dsrs-server {}\n  \
                address   http://127.0.0.1:4711\n  \
+               page      http://127.0.0.1:4711/\n  \
                docs      http://127.0.0.1:4711/docs/\n  \
                database  private Postgres\n  \
                models    fast: small at https://api.openai.com/v1\n            \

@@ -1,5 +1,6 @@
 //! Reads and checks the attributes of a field, and writes them as Facet attributes.
 
+use crate::condition;
 use crate::default::facet_default;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -120,6 +121,7 @@ impl Parse for ConstraintArguments {
 
 fn constraint(kind: &Ident, attribute: &Attribute) -> Result<TokenStream> {
     let ConstraintArguments { expression, label } = attribute.parse_args()?;
+    condition::check(&expression)?;
     let arguments = match label {
         Some(label) => quote!(#expression, #label),
         None => quote!(#expression),

@@ -4,6 +4,7 @@
 mod attributes;
 mod augmentation;
 mod check;
+mod condition;
 mod default;
 mod derives;
 mod emit;

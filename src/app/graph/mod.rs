@@ -2,6 +2,7 @@
 //! to the commit. May know `program` and `state`; may not know runs.
 
 mod size;
+mod sketch;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use crate::store::state::NewState;
 use crate::store::{ListQuery, Page, Scope};
 
 use size::check_size;
+pub(crate) use sketch::{GraphSketch, NodeSketch, Port};
 
 /// The current format of stored definitions.
 const FORMAT: i32 = 1;

@@ -182,7 +182,7 @@ fn is_origin(url: &Url) -> bool {
 }
 
 /// Refuses a request that carries the session of a user but may not come from the page: a form or a script of
-/// another site, also of another port of this host, which `SameSite` does not tell apart.
+/// another site, also of another port of this host, which `SameSite` does not distinguish.
 pub(crate) fn admit_session(method: &Method, headers: &HeaderMap) -> Result<(), ApiProblem> {
     if is_followed_link(method, headers) {
         return Ok(());

@@ -11,7 +11,7 @@ use crate::page::dataset::list;
 use crate::page::dataset::upload::{Pasted, upload};
 use crate::page::form::{Form, encoded, see};
 use crate::page::parts::head::head;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 
 /// `POST /datasets`.
@@ -35,7 +35,7 @@ pub(in crate::page) async fn replace(
         Ok(put) => see(&format!("/datasets/{}", encoded(&put.row.name))),
         Err(problem) => {
             let pasted = pasted(&form, problem);
-            let view = View::new(name.as_str(), Section::Datasets)
+            let view = View::new(name.as_str(), PageSection::Datasets)
                 .styles(&["quality.css"])
                 .scripts(&["upload.js"]);
             let up = [("/datasets".to_owned(), "Datasets")];

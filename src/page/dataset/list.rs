@@ -15,7 +15,7 @@ use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
 use crate::page::parts::values::members;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::dataset::DatasetRow;
 use crate::store::key_scope::KeyScope;
@@ -34,8 +34,9 @@ pub(in crate::page) async fn datasets(
 
 /// The list with the form for a new dataset.
 pub(super) fn show(visitor: &Visitor, list: &Markup, pasted: &Pasted) -> Response {
-    let view =
-        View::new("Datasets", Section::Datasets).styles(&["quality.css"]).scripts(&["upload.js"]);
+    let view = View::new("Datasets", PageSection::Datasets)
+        .styles(&["quality.css"])
+        .scripts(&["upload.js"]);
     let may_write = visitor.may(KeyScope::Write);
     let actions = html! { @if may_write { a.button.primary href="#upload" { "New dataset" } } };
     let body = html! {

@@ -22,7 +22,7 @@ use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
 use crate::page::parts::values::members;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::ListQuery;
 use crate::store::dataset::{DatasetRow, DatasetVersionRow};
@@ -104,7 +104,7 @@ pub(in crate::page) async fn dataset(
         @if visitor.may(KeyScope::Write) { (upload(Some(&row.name), &Pasted::default())) }
         (same_request(&row, &selection))
     };
-    let view = View::new(row.name.as_str(), Section::Datasets)
+    let view = View::new(row.name.as_str(), PageSection::Datasets)
         .styles(&["quality.css"])
         .scripts(&["upload.js"]);
     Ok(visitor.show(&view, body))

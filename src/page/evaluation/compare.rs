@@ -108,7 +108,7 @@ fn gain(sum: &Comparison) -> Markup {
 
 fn table(pairs: &[ScorePairRow], old: &Side, new: &Side, examples: &Examples) -> Markup {
     html! {
-        table.stack.examples {
+        table.stack.examples.gains {
             thead { tr { th.number { "Gain" } th.number { "A" } th.number { "B" } th { "Inputs" } th { "Expected" } th { "A got" } th { "B got" } } }
             tbody { @for pair in pairs { (line(pair, old.get(&pair.example_id), new.get(&pair.example_id), examples)) } }
         }

@@ -10,7 +10,7 @@ use crate::http::{ApiProblem, Query, read_document, read_evaluation_request};
 use crate::page::dataset::change::refused;
 use crate::page::dataset::upload::refusal;
 use crate::page::dataset::view::graph_names;
-use crate::page::evaluation::forecast::{Forecast, forecast, json_of};
+use crate::page::evaluation::forecast::{forecast, json_of};
 use crate::page::form::{Form, encoded, see};
 use crate::page::parts::choice::{Names, choice};
 use crate::page::parts::head::head;
@@ -128,7 +128,7 @@ async fn show(
                 }
                 (more(&fields))
             }
-            (aside(foreseen, &html! { "evaluation" }, &same(form, &body)))
+            (aside(foreseen.map(|found| found.map(|found| found.figures(found.examples))), "evaluation", &same(form, &body)))
         }
     };
     let view = View::new("New evaluation", Section::Evaluations)
@@ -202,10 +202,10 @@ fn more(fields: &SchemaForm<'_>) -> Markup {
     }
 }
 
-/// The forecast and the button beside a form.
+/// The forecast and the button beside a form that starts a job of this kind.
 pub(in crate::page) fn aside(
-    foreseen: Option<Result<Forecast, ApiProblem>>,
-    noun: &Markup,
+    foreseen: Option<Result<Markup, ApiProblem>>,
+    noun: &str,
     same: &Markup,
 ) -> Markup {
     html! {
@@ -215,11 +215,11 @@ pub(in crate::page) fn aside(
                 @match foreseen {
                     None => p.muted { "Choose a graph and a dataset: the number of calls and the cost follow." },
                     Some(Err(problem)) => p.refusal { (problem.detail()) },
-                    Some(Ok(found)) => (found.figures(found.examples)),
+                    Some(Ok(figures)) => (figures),
                 }
                 div.actions {
                     button.primary type="submit" { "Start " (noun) }
-                    button.preview type="submit" data-preview-button { "Update" }
+                    button type="submit" formaction={ "/" (noun) "s/new" } data-preview-button { "Update forecast" }
                 }
                 (same)
             }

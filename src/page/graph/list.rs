@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use crate::http::{ApiProblem, PageRequest, ProblemCode, Query, names_html};
+use crate::page::drawing::{Opened, drawing};
 use crate::page::form::{Form, encoded, see};
 use crate::page::parts::empty::empty;
 use crate::page::parts::figure::{cost, count, score, share};
@@ -16,35 +17,23 @@ use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::sparkline::sparkline;
 use crate::page::parts::time::{ago, duration};
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::ListQuery;
-use crate::store::graph::GraphSummaryRow;
+use crate::store::graph::{GraphRef, GraphSummaryRow, VersionSelection};
 use crate::store::graph_activity::{GraphActivity, MOST_RUNS};
 use crate::store::key_scope::KeyScope;
 
 /// Graphs on one page of the list.
 const CARDS: u32 = 24;
 
-/// A graph that an empty server offers: its name, what it shows, and its definition.
-type ExampleGraph = (&'static str, &'static str, &'static str);
+/// A graph that an empty server offers: its name and its definition.
+type ExampleGraph = (&'static str, &'static str);
 
 const EXAMPLES: [ExampleGraph; 3] = [
-    (
-        "capital",
-        "One call: a question, and an answer with its reasoning.",
-        include_str!("../../../examples/graphs/capital.json"),
-    ),
-    (
-        "review-card",
-        "Typed values: a review becomes a card that a program can use.",
-        include_str!("../../../examples/graphs/review-card.json"),
-    ),
-    (
-        "help-desk",
-        "Several nodes: a ticket is sorted, answered and checked.",
-        include_str!("../../../examples/graphs/help-desk.json"),
-    ),
+    ("capital", include_str!("../../../examples/graphs/capital.json")),
+    ("review-card", include_str!("../../../examples/graphs/review-card.json")),
+    ("help-desk", include_str!("../../../examples/graphs/help-desk.json")),
 ];
 
 /// `GET /`: the list for browsers, a pointer to the API for its clients.
@@ -61,9 +50,20 @@ pub(in crate::page) async fn graphs(
     let found = visitor.app.graph_list(&visitor.scope, ListQuery::new(after, CARDS)).await?;
     let activity = visitor.app.graph_activity(&visitor.scope, &found.items).await?;
     let next = page.next_of(&found);
-    let rows: Vec<_> = found.items.iter().zip(&activity).collect();
-    let view = View::new("Graphs", Section::Graphs).styles(&["drawing.css"]);
-    Ok(visitor.show(&view, list(&visitor, &rows, page.after.is_none(), next.as_deref())))
+    let mut cards = Vec::with_capacity(found.items.len());
+    for (graph, activity) in found.items.iter().zip(&activity) {
+        let picture = picture(&visitor, graph).await;
+        cards.push(card(graph, activity, picture.as_ref()));
+    }
+    let examples = match cards.is_empty() && page.after.is_none() {
+        true => Some(examples(&visitor).await),
+        false => None,
+    };
+    let view = View::new("Graphs", PageSection::Graphs);
+    Ok(visitor.show(
+        &view,
+        list(&visitor, &cards, examples.as_ref(), page.after.is_none(), next.as_deref()),
+    ))
 }
 
 /// `GET /graphs`.
@@ -77,8 +77,8 @@ pub(in crate::page) async fn post_example(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let name = form.text("name");
-    let example = EXAMPLES.iter().find(|(known, _, _)| *known == name);
-    let (_, _, definition) = example
+    let example = EXAMPLES.iter().find(|(known, _)| *known == name);
+    let (_, definition) = example
         .ok_or_else(|| ApiProblem::new(ProblemCode::NotFound, "there is no such example"))?;
     let document = parse_json(definition.as_bytes())
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidJson, error.to_string()))?;
@@ -98,37 +98,62 @@ fn pointer() -> serde_json::Value {
 
 fn list(
     visitor: &Visitor,
-    rows: &[(&GraphSummaryRow, &GraphActivity)],
+    cards: &[Markup],
+    examples: Option<&Markup>,
     is_first: bool,
     next: Option<&str>,
 ) -> Markup {
     let may_write = visitor.may(KeyScope::Write);
     let actions = html! {
-        @if may_write { a.button.primary href="/graphs/new/edit" { "New graph" } }
+        @if may_write { a.button.primary href="/new" { "New graph" } }
     };
     html! {
         (head(&[], &html! { "Graphs" }, &actions))
-        @if rows.is_empty() && is_first {
+        @if let Some(examples) = examples {
             (empty("No graphs yet", &html! {
                 p.muted { "A graph connects prompting strategies with typed edges. Start with an example, or "
                     "post your own to " code { "POST /v1/graphs" } "." }
             }))
-            (examples(may_write))
+            (examples)
         } @else {
-            div.cards { @for (graph, activity) in rows { (card(graph, activity)) } }
+            div.cards { @for card in cards { (card) } }
             (pager("/", is_first, next))
         }
         (SameRequest::get("/v1/graphs").show())
     }
 }
 
-fn examples(may_write: bool) -> Markup {
+fn description_of(definition: &str) -> String {
+    let document: serde_json::Value = serde_json::from_str(definition).unwrap_or_default();
+    document.get("description").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}
+
+/// The picture of the newest version; none if this server cannot build it, such as with a tool that is gone.
+async fn picture(visitor: &Visitor, graph: &GraphSummaryRow) -> Option<Markup> {
+    let id = GraphRef::Id(graph.id);
+    let ready = visitor.app.ready(&visitor.scope, &id, VersionSelection::NEWEST).await;
+    ready.ok().map(|(_, program)| drawing(&program, &Opened::default()).thumbnail())
+}
+
+async fn example_picture(visitor: &Visitor, definition: &str) -> Option<Markup> {
+    let document = parse_json(definition.as_bytes()).ok()?;
+    let program = visitor.app.graph_check(&visitor.scope, &document).await.ok()?;
+    Some(drawing(&program, &Opened::default()).thumbnail())
+}
+
+async fn examples(visitor: &Visitor) -> Markup {
+    let may_write = visitor.may(KeyScope::Write);
+    let mut shown = Vec::with_capacity(EXAMPLES.len());
+    for (name, definition) in EXAMPLES {
+        shown.push((name, definition, example_picture(visitor, definition).await));
+    }
     html! {
         div.cards {
-            @for (name, purpose, definition) in EXAMPLES {
+            @for (name, definition, picture) in &shown {
                 article.card.example {
                     h2 { (name) }
-                    p.muted { (purpose) }
+                    div.picture { @if let Some(picture) = picture { (picture) } }
+                    p.muted { (description_of(definition)) }
                     details { summary { "Definition" } pre.json { (crate::page::parts::json::json(definition)) } }
                     @if may_write {
                         form action="/graphs/example" method="post" {
@@ -141,13 +166,14 @@ fn examples(may_write: bool) -> Markup {
     }
 }
 
-fn card(graph: &GraphSummaryRow, activity: &GraphActivity) -> Markup {
+fn card(graph: &GraphSummaryRow, activity: &GraphActivity, picture: Option<&Markup>) -> Markup {
     html! {
         article.card {
             h2 {
                 a.cut href={ "/graphs/" (encoded(&graph.name)) } title=(graph.name) { (graph.name) }
                 span.small.muted { "v" (graph.version) }
             }
+            div.picture { @match picture { Some(picture) => (picture), None => span.small.muted { "cannot be built here" } } }
             div.day {
                 @if let Some(description) = &graph.description { p.description { (description) } }
                 (sparkline(&activity.hours, &format!("{} runs in the last day", activity.runs)))

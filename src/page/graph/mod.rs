@@ -1,3 +1,6 @@
 //! Graphs: the list, one graph, its editor.
 
+pub(super) mod drawing;
+pub(super) mod editor;
 pub(super) mod list;
+mod sketch_picture;

@@ -72,6 +72,15 @@ fn text_end(rest: &str) -> usize {
     rest.len()
 }
 
+/// A JSON text, indented; any other text as it is. Members keep their order and numbers their spelling.
+pub(in crate::page) fn pretty(text: &str) -> String {
+    let value = serde_json::from_str::<Value>(text);
+    value
+        .ok()
+        .and_then(|value| serde_json::to_string_pretty(&value).ok())
+        .unwrap_or_else(|| text.to_owned())
+}
+
 fn escaped(text: &str) -> Markup {
     let mut out = String::with_capacity(text.len());
     let _ = Escaper::new(&mut out).write_str(text);

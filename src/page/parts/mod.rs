@@ -15,3 +15,4 @@ pub(super) mod schema_form;
 pub(super) mod sparkline;
 pub(super) mod time;
 pub(super) mod values;
+pub(super) mod word_diff;

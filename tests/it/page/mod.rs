@@ -2,8 +2,10 @@
 
 mod assets;
 mod datasets;
+mod editor;
 mod evaluations;
 mod graphs;
+mod modules;
 mod parse;
 mod search;
 mod sessions;

@@ -111,3 +111,33 @@ async fn a_signal_is_held_to_the_asserts_and_the_run_still_waits() {
         assert_eq!(api.get(&run).await.json()["status"], "waiting", "{ty}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_broken_asserts_of_a_request_are_in_one_answer() {
+    let lm = Arc::new(ScriptedLm::sections([("y", "s")]));
+    let api = Api::start(&test_database().await, Some(lm), &[]).await;
+    let positive = json!([{"assert": "this > 0"}]);
+    let graph = json!({
+        "name": "boxes",
+        "types": {"Box": {"class": {
+            "width": {"type": "int", "constraints": positive}, "height": {"type": "int", "constraints": positive}}}},
+        "inputs": {"x": "Box", "n": "int"},
+        "nodes": {"read": {"strategy": "predict", "signature": {
+            "inputs": [{"name": "x", "type": "Box", "constraints": [{"assert": "this.width < this.height"}]},
+                       {"name": "n", "type": "int", "constraints": positive}],
+            "outputs": [{"name": "y"}]}}},
+        "edges": [{"from": "input.x", "to": "read.x"}, {"from": "input.n", "to": "read.n"}]
+    });
+    api.post("/v1/graphs", graph).await.expect(201);
+    let inputs = json!({"inputs": {"x": {"width": 0, "height": -1}, "n": 0}});
+    for way in ["execute", "runs"] {
+        let refused = api.post(&format!("/v1/graphs/boxes/{way}"), inputs.clone()).await;
+        let mut places = refused.expect(422).errors();
+        places.sort();
+        assert_eq!(
+            places,
+            ["/inputs/n", "/inputs/x", "/inputs/x/height", "/inputs/x/width"]
+                .map(|place| format!("{place} invalid_value"))
+        );
+    }
+}

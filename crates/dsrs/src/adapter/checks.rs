@@ -41,13 +41,38 @@ impl Verdict {
     }
 }
 
-/// An assert that an input breaks.
+/// The asserts that inputs break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenInput {
-    /// The input field.
+    /// The first input field with a broken assert.
     pub field: Arc<str>,
-    /// Names the assert, the place in the value and the reason.
+    /// Names every broken assert, each with its place in the value and the reason.
     pub message: String,
+}
+
+/// The asserts that outputs break.
+pub(crate) struct BrokenOutput {
+    /// The first output field with a broken assert.
+    pub(crate) field: Arc<str>,
+    /// The name of its first broken assert.
+    pub(crate) constraint: Arc<str>,
+    /// Names every broken assert.
+    pub(crate) message: String,
+}
+
+/// What null means for constraints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NullMeaning {
+    /// A value as any other.
+    Value,
+    /// That an optional value is absent: it has no constraints.
+    Absent,
+}
+
+impl NullMeaning {
+    fn is_judged(self, value: &Payload) -> bool {
+        self == Self::Value || !value.is_null()
+    }
 }
 
 /// The constraints of some fields, and of the classes in their types.
@@ -97,57 +122,86 @@ impl Checks {
 
     /// The verdicts on the value of one field.
     pub(super) fn judge(&self, index: usize, value: &Payload) -> Vec<Verdict> {
-        let Some(field) = self.fields.get(index) else { return Vec::new() };
-        let own = field.constraints.iter().map(|one| Verdict::of(one, value, &At::Root));
-        let mut verdicts: Vec<Verdict> = own.collect();
+        self.fields
+            .get(index)
+            .map_or_else(Vec::new, |field| self.verdicts(field, value, NullMeaning::Value))
+    }
+
+    fn verdicts(&self, field: &FieldChecks, value: &Payload, null: NullMeaning) -> Vec<Verdict> {
+        let own = field.constraints.iter().filter(|_| null.is_judged(value));
+        let mut verdicts: Vec<Verdict> =
+            own.map(|one| Verdict::of(one, value, &At::Root)).collect();
         if field.has_members {
             let mut members = MemberConstraints::new(&self.defs);
             members.visit(value, &field.ty, &At::Root, &mut |constraint, value, at| {
-                verdicts.push(Verdict::of(constraint, value, at));
+                if null.is_judged(value) {
+                    verdicts.push(Verdict::of(constraint, value, at));
+                }
             });
         }
         verdicts
     }
 
-    /// The outcomes of the checks of inputs, and the first assert that does not hold. Null passes: it
-    /// means that an optional input is absent.
+    /// The outcomes of the checks of inputs, or all asserts that do not hold.
     pub(crate) fn judge_inputs(&self, inputs: &Fields) -> Result<Vec<CheckOutcome>, BrokenInput> {
-        let mut outcomes = Vec::new();
-        for (index, field) in self.fields.iter().enumerate() {
-            let value = inputs.get(&field.name).filter(|value| !value.is_null());
-            for verdict in value.map_or_else(Vec::new, |value| self.judge(index, value)) {
-                match verdict.kind {
-                    ConstraintKind::Assert if verdict.passed => {}
-                    ConstraintKind::Assert => return Err(broken_input(&field.name, &verdict)),
-                    ConstraintKind::Check => outcomes.push(CheckOutcome {
-                        field: field.name.clone(),
-                        label: verdict.label,
-                        passed: verdict.passed,
-                    }),
-                }
+        let (mut outcomes, mut broken) = (Vec::new(), Vec::new());
+        for (field, verdict) in self.all_verdicts(inputs, NullMeaning::Absent) {
+            match verdict.kind {
+                ConstraintKind::Assert if verdict.passed => {}
+                ConstraintKind::Assert => broken.push((field, verdict)),
+                ConstraintKind::Check => outcomes.push(CheckOutcome {
+                    field: field.clone(),
+                    label: verdict.label,
+                    passed: verdict.passed,
+                }),
             }
         }
-        Ok(outcomes)
+        match broken.first() {
+            None => Ok(outcomes),
+            Some((field, _)) => {
+                Err(BrokenInput { field: Arc::clone(field), message: message("input", &broken) })
+            }
+        }
     }
 
-    /// The first assert that outputs break: its field, its name and the message.
-    pub(crate) fn broken_output(&self, outputs: &Fields) -> Option<(Arc<str>, Arc<str>, String)> {
-        self.fields.iter().enumerate().find_map(|(index, field)| {
-            let verdicts = self.judge(index, outputs.get(&field.name)?);
-            let is_broken =
-                |verdict: &Verdict| verdict.kind == ConstraintKind::Assert && !verdict.passed;
-            let broken = verdicts.into_iter().find(is_broken)?;
-            let message = message("output", &field.name, &broken);
-            Some((field.name.clone(), broken.label, message))
+    /// The asserts that outputs of a module break.
+    pub(crate) fn broken_output(&self, outputs: &Fields) -> Option<BrokenOutput> {
+        self.broken(outputs, NullMeaning::Value)
+    }
+
+    /// The asserts that outputs in a demo break.
+    pub(crate) fn broken_demo(&self, outputs: &Fields) -> Option<BrokenOutput> {
+        self.broken(outputs, NullMeaning::Absent)
+    }
+
+    fn broken(&self, outputs: &Fields, null: NullMeaning) -> Option<BrokenOutput> {
+        let verdicts = self.all_verdicts(outputs, null);
+        let broken: Vec<_> =
+            verdicts.filter(|(_, one)| one.kind == ConstraintKind::Assert && !one.passed).collect();
+        let (field, first) = broken.first()?;
+        let (field, constraint) = (Arc::clone(field), first.label.clone());
+        Some(BrokenOutput { field, constraint, message: message("output", &broken) })
+    }
+
+    fn all_verdicts(
+        &self,
+        values: &Fields,
+        null: NullMeaning,
+    ) -> impl Iterator<Item = (&Arc<str>, Verdict)> {
+        let given = self.fields.iter().filter_map(|one| Some((one, values.get(&one.name)?)));
+        given.flat_map(move |(field, value)| {
+            self.verdicts(field, value, null).into_iter().map(|verdict| (&field.name, verdict))
         })
     }
 }
 
-fn broken_input(field: &Arc<str>, verdict: &Verdict) -> BrokenInput {
-    BrokenInput { field: field.clone(), message: message("input", field, verdict) }
+/// Names the broken asserts of fields.
+fn message(side: &str, broken: &[(&Arc<str>, Verdict)]) -> String {
+    let texts = broken.iter().map(|(field, verdict)| described(side, field, verdict));
+    texts.collect::<Vec<_>>().join("; ")
 }
 
-fn message(side: &str, field: &str, verdict: &Verdict) -> String {
+fn described(side: &str, field: &str, verdict: &Verdict) -> String {
     let inside = match verdict.path.as_str() {
         "" => String::new(),
         path if path.starts_with('[') => path.to_owned(),

@@ -43,8 +43,8 @@ use crate::value::Fields;
 use outputs::Outputs;
 
 pub use answer::{ParsedOutput, ParsedValue};
-pub(crate) use checks::Checks;
 pub use checks::{BrokenInput, CheckOutcome};
+pub(crate) use checks::{BrokenOutput, Checks};
 pub use partial::{AnswerEvent, PartialAnswer};
 pub use plan::ChatPlan;
 pub use problem::{OutputProblem, OutputProblemKind, ParseError};

@@ -75,10 +75,7 @@ fn follow(path: &Arc<str>, renamed: &[(Arc<str>, Arc<str>)]) -> Arc<str> {
 fn demos_fit(state: &PredictState, new: &SignatureSchema) -> Result<(), String> {
     let checks = SignatureChecks::of(new);
     for (index, demo) in state.demos.iter().enumerate() {
-        let inputs = checks.admit_inputs(&demo.input);
-        inputs
-            .and_then(|()| checks.admit_outputs(&demo.output))
-            .map_err(|error| format!("demo {index}: {error}"))?;
+        checks.admit_demo(demo).map_err(|error| format!("demo {index}: {error}"))?;
     }
     Ok(())
 }

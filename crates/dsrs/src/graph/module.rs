@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 
 use super::GraphState;
 use super::program::Program;
-use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::{BuildEnv, DynModule, RecordedCall, Sources};
+use crate::strategy::{BuildEnv, DynModule, InnerAsserts, RecordedCall, Sources};
 use crate::value::{Fields, Payload, Selection};
 
 /// A graph that is used as one module.
@@ -104,11 +104,37 @@ impl DynModule for GraphModule {
         self.program.sources_within(call, part).unwrap_or_else(|| Sources::all(&self.schema))
     }
 
+    fn inner_asserts(&self) -> Option<&dyn InnerAsserts> {
+        Some(self)
+    }
+
     fn forward<'a>(
         &'a self,
         ctx: &'a Ctx,
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(self.program.execute_within(ctx, input))
+        match self.admit(&input) {
+            Ok(()) => Box::pin(self.program.execute_within(ctx, input)),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+}
+
+impl InnerAsserts for GraphModule {
+    fn report_broken(&self, inputs: &Fields, at: &At<'_>, problems: &mut Problems) {
+        let passed = &self.program.plan.passed_inputs;
+        passed.report_broken(self.program.graph(), inputs, at, problems);
+    }
+}
+
+impl GraphModule {
+    /// Checks the asserts of its nodes before any of them runs.
+    fn admit(&self, input: &Fields) -> Result<(), PredictError> {
+        let mut problems = Problems::new();
+        self.report_broken(input, &At::Root, &mut problems);
+        let Some(first) = problems.iter().next() else { return Ok(()) };
+        let field = first.pointer.split('/').nth(1).unwrap_or_default().into();
+        let details: Vec<&str> = problems.iter().map(|found| found.detail.as_str()).collect();
+        Err(PredictError::new(PredictErrorKind::InvalidValue { field }, details.join("; ")))
     }
 }

@@ -144,6 +144,12 @@ impl Node {
         &self.strategy
     }
 
+    /// The config of the strategy, with the versions of the stored graphs that it names.
+    #[must_use]
+    pub const fn config(&self) -> &Payload {
+        &self.config
+    }
+
     /// Whether its types are inferred from its connections, so that it has no written signature.
     #[must_use]
     pub fn is_op(&self) -> bool {

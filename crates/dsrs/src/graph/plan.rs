@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::check::absent_input;
 use super::edge::{INPUT, Source, Target};
 use super::order::Precedence;
-use super::passed_inputs::PassedInput;
+use super::passed_inputs::PassedInputs;
 use super::program_graph::ProgramGraph;
 use crate::problem::{At, Problem};
 use crate::types::Conversion;
@@ -18,7 +18,7 @@ pub(super) struct ExecutionPlan {
     pub(super) nodes: Vec<PlannedNode>,
     pub(super) outputs: Vec<(Arc<str>, ValueSource)>,
     /// The inputs of the graph that nodes hold to constraints.
-    pub(super) passed_inputs: Vec<PassedInput>,
+    pub(super) passed_inputs: PassedInputs,
 }
 
 /// A node's sources and followers, by index.
@@ -89,7 +89,7 @@ impl ExecutionPlan {
         let outputs: Vec<(Arc<str>, ValueSource)> =
             outputs.map(|(name, found)| (name.clone(), origin(graph, &found.source))).collect();
         absorb(&mut nodes, outputs.iter().filter_map(|(_, origin)| origin.node));
-        Ok(Self { nodes, outputs, passed_inputs: PassedInput::all(graph)? })
+        Ok(Self { nodes, outputs, passed_inputs: PassedInputs::of(graph)? })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::lm::Message;
 use crate::predict::{DynPredictor, PredictState};
 use crate::problem::{At, Code, Problems};
 use crate::read::{listed, nearest};
-use crate::signature::admit_inputs;
+use crate::signature::{admit_fitting, admit_inputs};
 use crate::strategy::{BuildEnv, LoadingEnv};
 use crate::value::{Fields, Payload};
 
@@ -162,10 +162,8 @@ impl Program {
     ) -> Option<Fields> {
         let before = problems.len();
         let fields = self.graph.inputs.values();
-        let admitted = admit_inputs(fields, &self.graph.defs, inputs, at, problems)?;
-        for passed in &self.plan.passed_inputs {
-            passed.report_broken(&admitted, at, problems);
-        }
+        let admitted = admit_fitting(fields, &self.graph.defs, inputs, at, problems);
+        self.plan.passed_inputs.report_broken(&self.graph, &admitted, at, problems);
         (problems.len() == before).then_some(admitted)
     }
 

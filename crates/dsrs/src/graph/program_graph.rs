@@ -153,6 +153,12 @@ impl ProgramGraph {
         })
     }
 
+    /// The type of the value that a source names; `None` if there is no such value.
+    #[must_use]
+    pub fn source_type(&self, source: &Source) -> Option<Type> {
+        self.type_of(source, &At::Root).ok()
+    }
+
     /// The edge that feeds each connected input.
     pub(super) fn edges_by_target(&self) -> HashMap<Target, &Edge> {
         self.edges.iter().map(|edge| (edge.to.clone(), edge)).collect()

@@ -1,6 +1,7 @@
 //! Typed programs: the trait of all prompting strategies, the result of a call, and the walker that
 //! finds the predictors of a module. Does not know graphs or single strategies.
 
+mod boundary;
 mod path;
 mod prediction;
 #[doc(hidden)]
@@ -22,6 +23,7 @@ use crate::signature::{Data, Signature};
 use crate::value::{Fields, Payload};
 
 pub use crate::predict::ModuleState;
+use boundary::Boundary;
 pub use prediction::Prediction;
 pub use shape::Searchable;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
@@ -89,15 +91,19 @@ pub trait Module: Send + Sync {
         input: Self::Input,
     ) -> impl Future<Output = Result<Prediction<Self::Output>, PredictError>> + Send;
 
-    /// Runs the module; users call this. The result includes the usage of all LM calls.
+    /// Runs the module; users call this. The result includes the usage of all LM calls. The asserts of
+    /// the input type hold before the module runs, those of the output type before it returns.
     fn call(
         &self,
         ctx: &Ctx,
         input: Self::Input,
     ) -> impl Future<Output = Result<Prediction<Self::Output>, PredictError>> + Send {
         async move {
+            let boundary = Boundary::of::<Self::Input, Self::Output>();
+            boundary.admit_input(&input)?;
             let (ctx, tally) = ctx.with_tally();
             let predicted = self.forward(&ctx, input).await?;
+            boundary.admit_output(&*predicted)?;
             Ok(predicted.about(tally.sum(), ctx.run))
         }
     }
@@ -182,6 +188,17 @@ impl<S: Signature> Module for Predict<S> {
             fields(&input).map_err(|error| invalid_input(&error.path, &error.to_string()))?;
         let typed = |fields: &Fields| from_payload(&Payload::map(fields.clone()));
         self.predictor.forward_as(ctx, input, typed).await.map(Prediction::of)
+    }
+
+    /// A predictor checks its values itself and records the outcomes.
+    async fn call(
+        &self,
+        ctx: &Ctx,
+        input: S::Input,
+    ) -> Result<Prediction<S::Output>, PredictError> {
+        let (ctx, tally) = ctx.with_tally();
+        let predicted = self.forward(&ctx, input).await?;
+        Ok(predicted.about(tally.sum(), ctx.run))
     }
 }
 

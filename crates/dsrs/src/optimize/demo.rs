@@ -8,7 +8,7 @@ use crate::graph::Program;
 use crate::predict::{Demo, DynPredictor};
 use crate::problem::{At, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{absent_value, admit, report_broken};
+use crate::types::{absent_value, admit_field};
 use crate::value::{Fields, Payload};
 
 /// Makes a demo for a predictor from an example, by field name: inputs from all fields of the example,
@@ -44,10 +44,8 @@ pub fn demo_of_call(step: &PredictorCall) -> Demo {
 
 fn fitting(schema: &SignatureSchema, field: &FieldSchema, value: &Payload) -> Option<Payload> {
     let mut problems = Problems::new();
-    let fitted = admit(value, &schema.type_of(field), &At::Root, &mut problems);
-    if let Some(value) = &fitted {
-        report_broken(&field.constraints, &field.name, value, &At::Root, &mut problems);
-    }
+    let checked = (&*field.name, &schema.type_of(field), &*field.constraints);
+    let fitted = admit_field(value, checked, &At::Root, &mut problems);
     fitted.filter(|_| problems.is_empty())
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Example;
 use crate::graph::Program;
 use crate::problem::{At, Problems};
-use crate::types::{Type, admit, fits, report_broken};
+use crate::types::{Type, admit_field, fits};
 use crate::value::{Fields, Map, Payload};
 
 /// An unchecked example.
@@ -50,13 +50,12 @@ impl RawExample<'_> {
         let before = problems.len();
         let mut expected = Fields::with_capacity(written.len());
         for (name, value) in read.as_ref().unwrap_or(written) {
+            let field = program.graph().output_field(name);
+            let constraints = field.map_or(&[][..], |field| &field.constraints);
             let fitting = match output(name) {
-                Some(ty) => admit(value, &ty, &at.key(name), problems),
+                Some(ty) => admit_field(value, (name, &ty, constraints), &at.key(name), problems),
                 None => Some(value.clone()),
             };
-            if let Some((field, value)) = program.graph().output_field(name).zip(fitting.as_ref()) {
-                report_broken(&field.constraints, name, value, &at.key(name), problems);
-            }
             expected.extend(fitting.map(|value| (name.clone(), value)));
         }
         (problems.len() == before).then_some(expected)

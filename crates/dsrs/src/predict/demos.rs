@@ -8,7 +8,7 @@ use super::{Demo, PredictState};
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{self, absent_value};
+use crate::types::{absent_value, admit_field};
 use crate::value::Fields;
 
 /// The demos of the state at `at`, with values of exactly their types and in the schema's order.
@@ -66,10 +66,8 @@ fn side(
     for field in fields {
         let Some(value) = given.get(&field.name) else { continue };
         let here = at.key(&field.name);
-        let value = types::admit(value, &schema.type_of(field), &here, problems);
-        if let Some(value) = &value {
-            types::report_broken(&field.constraints, &field.name, value, &here, problems);
-        }
+        let checked = (&*field.name, &schema.type_of(field), &*field.constraints);
+        let value = admit_field(value, checked, &here, problems);
         admitted.extend(value.map(|value| (field.name.clone(), value)));
     }
     admitted

@@ -192,7 +192,7 @@ impl PredictError {
         self.source.as_deref()?.downcast_ref()
     }
 
-    /// The error of an input that breaks an assert. Nothing was sent.
+    /// The error of inputs that break asserts. Nothing was sent.
     pub(crate) fn broken_input(broken: BrokenInput) -> Self {
         Self::new(PredictErrorKind::InvalidValue { field: broken.field }, broken.message)
     }

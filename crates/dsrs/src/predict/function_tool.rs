@@ -14,7 +14,9 @@ use crate::lm::ToolSpec;
 use crate::problem::{At, Problems};
 use crate::reflect::{ReflectError, ShapeTypes, flat_fields, from_payload, to_payload};
 use crate::signature::Data;
-use crate::types::{Class, ClassField, Type, TypeIR, report_broken_members, to_json_schema};
+use crate::types::{
+    Class, ClassField, Type, TypeIR, has_member_constraints, report_broken_members, to_json_schema,
+};
 use crate::value::{Fields, Payload};
 
 /// The result of a tool function: any Rust type of plain data, or data itself.
@@ -24,11 +26,23 @@ pub trait ToolOutput: Send {
     /// # Errors
     /// When the value has no representation as data.
     fn into_data(self) -> Result<Payload, ReflectError>;
+
+    /// The type of all results, whose asserts they hold; `None` if only each result knows its own.
+    #[must_use]
+    fn ty() -> Option<Type> {
+        None
+    }
 }
 
 impl<T: Data> ToolOutput for T {
     fn into_data(self) -> Result<Payload, ReflectError> {
         to_payload(&self)
+    }
+
+    fn ty() -> Option<Type> {
+        let mut types = ShapeTypes::default();
+        let ir = types.type_of(<T as Facet<'static>>::SHAPE).ok()?;
+        Some(Type::new(ir, types.finish().into()))
     }
 }
 
@@ -71,8 +85,9 @@ where
     let found = arguments::<A>().map_err(|error| error.below(&name))?;
     let parameters = parameters(&found).map_err(|error| error.below(&name))?;
     let spec = ToolSpec { name, description, parameters };
+    let result = R::ty().filter(|ty| has_member_constraints(&ty.ir, &ty.defs)).map(Arc::new);
     let call = move |args: Fields| match read_arguments::<A>(&found.ty, args) {
-        Ok(args) => ended(function(args)).boxed(),
+        Ok(args) => ended(function(args), result.clone()).boxed(),
         Err(why) => {
             let message = format!("the arguments do not fit: {why}");
             async move { Err(ToolError::reported(message)) }.boxed()
@@ -105,11 +120,19 @@ where
 
 async fn ended<R: ToolOutput, E: Display>(
     running: impl Future<Output = Result<R, E>>,
+    ty: Option<Arc<Type>>,
 ) -> Result<Payload, ToolError> {
     let result = running.await.map_err(|error| ToolError::reported(error.to_string()))?;
-    result
+    let result = result
         .into_data()
-        .map_err(|error| ToolError::reported(format!("the result is not data: {error}")))
+        .map_err(|error| ToolError::reported(format!("the result is not data: {error}")))?;
+    let mut broken = Problems::new();
+    if let Some(ty) = &ty {
+        report_broken_members(&result, ty, &At::Root, &mut broken);
+    }
+    broken
+        .or(result)
+        .map_err(|problems| ToolError::reported(format!("the result does not fit: {problems}")))
 }
 
 /// The arguments of a function: the members of its struct.
@@ -135,8 +158,9 @@ fn arguments<A: Data>() -> Result<ArgumentTypes, ReflectError> {
 
 /// The arguments as the struct, if they fit and hold its asserts.
 fn read_arguments<A: Data>(ty: &Type, args: Fields) -> Result<A, String> {
-    let args = Payload::map(args);
-    let found = from_payload::<A>(&args).map_err(|error| error.to_string())?;
+    let found = from_payload::<A>(&Payload::map(args)).map_err(|error| error.to_string())?;
+    // As the struct has them: with defaults, and with numbers of exactly their types.
+    let args = to_payload(&found).map_err(|error| error.to_string())?;
     let mut broken = Problems::new();
     report_broken_members(&args, ty, &At::Root, &mut broken);
     broken.or(found).map_err(|problems| problems.to_string())

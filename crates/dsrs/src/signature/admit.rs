@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::FieldSchema;
 use crate::problem::{At, Code, Problems};
 use crate::read::{nearest, wrong_type};
-use crate::types::{Type, TypeDefs, absent_value, admit, report_broken};
+use crate::types::{Type, TypeDefs, absent_value, admit_field};
 use crate::value::{Fields, Payload};
 
 /// Checks an object of field values and completes it. Returns `None` if there is any problem.
@@ -17,20 +17,31 @@ pub fn admit_inputs<'f>(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Fields> {
+    let before = problems.len();
+    let admitted = admit_fitting(fields, defs, values, at, problems);
+    (problems.len() == before).then_some(admitted)
+}
+
+/// Like [`admit_inputs`]; returns the values that have their types even if there are problems, so that
+/// further asserts can be checked on them.
+pub(crate) fn admit_fitting<'f>(
+    fields: impl Iterator<Item = &'f FieldSchema> + Clone,
+    defs: &Arc<TypeDefs>,
+    values: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Fields {
     let Payload::Map(values) = values else {
         wrong_type(at, problems, "an object", values);
-        return None;
+        return Fields::new();
     };
-    let before = problems.len();
     let mut admitted = Fields::with_capacity(values.len());
     for field in fields.clone() {
         let place = at.key(&field.name);
         let found = match values.get(&field.name) {
             Some(value) => {
                 let ty = Type::new(field.ty.clone(), defs.clone());
-                admit(value, &ty, &place, problems).inspect(|value| {
-                    report_broken(&field.constraints, &field.name, value, &place, problems);
-                })
+                admit_field(value, (&field.name, &ty, &field.constraints), &place, problems)
             }
             None => absent_value(&field.ty, defs, field.default.as_ref()).or_else(|| {
                 let detail = format!("`{}` is missing; its type is `{}`", field.name, field.ty);
@@ -48,5 +59,5 @@ pub fn admit_inputs<'f>(
         let detail = format!("unknown field `{name}`{hint}");
         problems.add(&at.key(name), Code::UnknownField, detail);
     }
-    (problems.len() == before).then_some(admitted)
+    admitted
 }

@@ -14,13 +14,14 @@ mod text;
 mod typed;
 mod write;
 
+pub(crate) use admit::admit_fitting;
 pub use admit::admit_inputs;
 #[doc(hidden)]
 pub use default_value::{check_default, read_default};
 pub use field::read_field;
 pub use read::{SignatureDraft, read_signature};
 pub use reflection::added_outputs;
-pub(crate) use reflection::from_types;
+pub(crate) use reflection::{fields_of, from_types};
 pub use schema::{FieldFormat, FieldPath, FieldSchema, SignatureSchema};
 pub use typed::{Augmentation, Augmented, Data, Signature};
 pub use write::{field_to_payload, signature_to_payload, signature_to_schemas};

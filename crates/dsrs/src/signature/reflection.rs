@@ -12,7 +12,7 @@ use super::{Augmentation, Data, FieldFormat, FieldPath, FieldSchema, Signature, 
 use crate::attrs::{self, Attr};
 use crate::problem::{At, Problems};
 use crate::reflect::{FlatField, ReflectError, ShapeTypes, defaults, flat_fields};
-use crate::types::report_broken;
+use crate::types::{TypeDefs, report_broken};
 use crate::value::Payload;
 
 /// The schemas by signature type. A `static` in a generic function would be shared by all types.
@@ -85,6 +85,16 @@ pub(crate) fn from_types<I: Data, O: Data>(
         text => text.into(),
     };
     Ok(SignatureSchema { instructions, inputs, outputs, defs: types.finish().into() })
+}
+
+/// The fields of one struct, without defaults, and the definitions of their types.
+///
+/// # Errors
+/// The first invalid field.
+pub(crate) fn fields_of<T: Data>() -> Result<(Vec<FieldSchema>, Arc<TypeDefs>), ReflectError> {
+    let mut types = ShapeTypes::default();
+    let found = fields(<T as Facet<'static>>::SHAPE, &mut types)?;
+    Ok((found, types.finish().into()))
 }
 
 /// The outputs that an augmentation adds, for strategies over schemas.

@@ -44,7 +44,7 @@ pub(crate) use factory::LoadingEnv;
 pub use factory::{BuildEnv, StoredEnv, StrategyFactory};
 pub use graph_ref::{GraphUnavailable, StoredGraphRef};
 pub use hosted::HostedModule;
-pub use module::{Compute, DynModule};
+pub use module::{Compute, DynModule, InnerAsserts};
 pub use multi_chain_comparison::{MultiChainComparison, Rationale, WithRationale};
 pub use op::{ComputeModule, FlowFn, InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};

@@ -9,12 +9,19 @@ use futures_util::future::BoxFuture;
 use super::{RecordedCall, Sources};
 use crate::attrs::Attr;
 use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::types::{TypeShape, resolve};
 use crate::value::{Fields, Selection};
 
 /// Computes outputs from inputs without waiting.
 pub type Compute = dyn Fn(&Fields) -> Result<Fields, PredictError> + Send + Sync;
+
+/// The asserts of the parts of a module on its inputs.
+pub trait InnerAsserts {
+    /// Reports those that the inputs break; `at` is the place of the inputs. Inputs may be absent.
+    fn report_broken(&self, inputs: &Fields, at: &At<'_>, problems: &mut Problems);
+}
 
 /// The behavior of a node: its inputs, its outputs, and the predictors inside.
 ///
@@ -64,6 +71,12 @@ pub trait DynModule: Send + Sync {
     /// be: no expression, no search, no other module.
     fn computes_little(&self) -> bool {
         false
+    }
+
+    /// The asserts that its inputs must hold besides those of its schema, because parts of the module
+    /// receive them as they are; `None` if there are none.
+    fn inner_asserts(&self) -> Option<&dyn InnerAsserts> {
+        None
     }
 
     /// Whether an input accepts the failure of the node that feeds it as a value.

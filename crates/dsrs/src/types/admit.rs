@@ -10,7 +10,7 @@ use super::instance::{
 };
 use super::judge::report_broken;
 use super::resolve::{ResolvedType, TypeShape, resolve};
-use super::{Class, Enum, Type, TypeDefs, TypeIR, absent_value};
+use super::{Class, Constraint, Enum, Type, TypeDefs, TypeIR, absent_value};
 use crate::problem::{At, Code, Problems};
 use crate::read::nearest;
 use crate::value::{Map, Payload};
@@ -27,7 +27,24 @@ pub fn admit(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Payload> {
-    Admission::new(&ty.defs, InstanceMode::Boundary, problems).admit(payload, &ty.ir, at)
+    let (admitted, broken) = admit_as(InstanceMode::Boundary, payload, ty, at, problems);
+    let holds = broken.is_empty();
+    problems.append(broken);
+    admitted.filter(|_| holds)
+}
+
+/// Like [`admit`], for the value of a field with asserts of its own. Reports every assert that the value
+/// and its parts break, and returns a value that has its type even if it breaks some: further asserts
+/// can be checked on it.
+pub(crate) fn admit_field(
+    payload: &Payload,
+    (name, ty, constraints): (&str, &Type, &[Constraint]),
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Payload> {
+    let (admitted, broken) = admit_as(InstanceMode::Boundary, payload, ty, at, problems);
+    problems.append(broken);
+    admitted.inspect(|value| report_broken(constraints, name, value, at, problems))
 }
 
 /// Converts a default inside a definition to exactly its type. Unlike [`admit`], it requires the
@@ -38,7 +55,23 @@ pub fn admit_default(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Payload> {
-    Admission::new(&ty.defs, InstanceMode::Complete, problems).admit(payload, &ty.ir, at)
+    let (admitted, broken) = admit_as(InstanceMode::Complete, payload, ty, at, problems);
+    let holds = broken.is_empty();
+    problems.append(broken);
+    admitted.filter(|_| holds)
+}
+
+/// The value as its type, and the asserts that its members break.
+fn admit_as(
+    mode: InstanceMode,
+    payload: &Payload,
+    ty: &Type,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> (Option<Payload>, Problems) {
+    let mut admission = Admission::new(&ty.defs, mode, problems);
+    let admitted = admission.admit(payload, &ty.ir, at);
+    (admitted, admission.broken)
 }
 
 /// The admission of one value.
@@ -48,14 +81,17 @@ struct Admission<'v, 't, 'p> {
     exact: InstanceChecker<'v, 't>,
     fitting: InstanceChecker<'v, 't>,
     depth: usize,
+    /// Why the value does not have its type.
     problems: &'p mut Problems,
+    /// The asserts that members break.
+    broken: Problems,
 }
 
 impl<'v, 't, 'p> Admission<'v, 't, 'p> {
     fn new(defs: &'t TypeDefs, mode: InstanceMode, problems: &'p mut Problems) -> Self {
         let (exact, fitting) =
             (InstanceChecker::new(defs, InstanceMode::Exact), InstanceChecker::new(defs, mode));
-        Self { defs, mode, exact, fitting, depth: 0, problems }
+        Self { defs, mode, exact, fitting, depth: 0, problems, broken: Problems::new() }
     }
 
     fn admit(&mut self, value: &'v Payload, ir: &'t TypeIR, at: &At<'_>) -> Option<Payload> {
@@ -147,7 +183,7 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
         for (name, field) in &class.fields {
             let value = match map.get(name) {
                 Some(value) => self.admit(value, &field.ty, &at.key(name)).inspect(|value| {
-                    report_broken(&field.constraints, name, value, &at.key(name), self.problems);
+                    report_broken(&field.constraints, name, value, &at.key(name), &mut self.broken);
                 }),
                 None => {
                     let default = if self.mode == InstanceMode::Boundary {
@@ -183,8 +219,12 @@ impl<'v, 't, 'p> Admission<'v, 't, 'p> {
                 self.refuse(&at, Code::MissingField, detail)
             }
             // A default comes from a document too, so it may use the same lenient forms.
-            Some(value) => Admission::new(self.defs, InstanceMode::Complete, self.problems)
-                .admit(&value, ir, &at),
+            Some(value) => {
+                let mut default = Admission::new(self.defs, InstanceMode::Complete, self.problems);
+                let admitted = default.admit(&value, ir, &at);
+                self.broken.append(default.broken);
+                admitted
+            }
         }
     }
 

@@ -55,6 +55,7 @@ pub use schema::to_json_schema;
 pub use scope::{DEFINITION_LIMIT, TypeScope};
 pub use select::SelectError;
 
+pub(crate) use admit::admit_field;
 pub(crate) use brief::brief;
 pub(crate) use constraint::explain_expression;
 pub(crate) use field::{FieldOutline, write_attributes};

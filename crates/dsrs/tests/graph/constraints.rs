@@ -14,15 +14,17 @@ use dsrs::value::Payload;
 use crate::support::{self, Env, fields, run_on};
 
 /// Classes whose members have constraints.
-const TYPES: &str = r#"{
+const TYPES: &str = r##"{
     "Circle": {"class": {"radius": {"type": "float", "constraints": [{"assert": "this > 0", "label": "positive"}]}}},
     "Square": {"class": {"side": "float"}},
     "Frame": {"class": {"shape": "Circle | Square", "inner": "Circle?"}},
-    "Tree": {"class": {"size": {"type": "int", "constraints": [{"assert": "this >= 0"}]}, "children": "list[Tree]"}}
-}"#;
+    "Tree": {"class": {"size": {"type": "int", "constraints": [{"assert": "this >= 0"}]}, "children": "list[Tree]"}},
+    "Part": {"class": {"size": {"type": "int?", "constraints": [{"assert": "this > 0"}]}, "limit": {"type": "int", "default": 1, "constraints": [{"assert": "this > 0"}]}}},
+    "Nested": {"anyOf": [{"$ref": "#/$defs/Circle"}, {"type": "array", "items": {"$ref": "#"}}, {"type": "null"}]}
+}"##;
 
 /// A type, a value that holds all constraints, one that does not, and the place of the failure.
-const PLACES: [[&str; 4]; 12] = [
+const PLACES: [[&str; 4]; 17] = [
     ["Circle", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
     ["Circle?", r#"{"radius": 1.0}"#, r#"{"radius": -1.0}"#, "/radius"],
     ["list[Circle]", r#"[{"radius": 1.0}]"#, r#"[{"radius": 1.0}, {"radius": 0.0}]"#, "/1/radius"],
@@ -55,10 +57,15 @@ const PLACES: [[&str; 4]; 12] = [
         r#"{"size": 1, "children": [{"size": -1, "children": []}]}"#,
         "/children/0/size",
     ],
+    ["Circle? | Square", "null", r#"{"radius": -1}"#, "/radius"],
+    ["list[Square | null | Circle]", "[null]", r#"[null, {"radius": 0.0}]"#, "/1/radius"],
+    ["Nested", r#"[[null], {"radius": 1.0}]"#, r#"[[{"radius": -1.0}], null]"#, "/0/0/radius"],
+    ["Part", r#"{"size": 1, "limit": 2}"#, r#"{"size": -1, "limit": 2}"#, "/size"],
+    ["Part | Circle", r#"{"size": 1, "limit": 2}"#, r#"{"size": 1, "limit": 0}"#, "/limit"],
 ];
 
 /// A type of a field with its own constraints, a value that holds them and one that does not.
-const KINDS: [[&str; 3]; 10] = [
+const KINDS: [[&str; 3]; 14] = [
     [r#"{"type": "int", "constraints": [{"assert": "this > 0", "label": "positive"}]}"#, "1", "-1"],
     [
         r#"{"type": "str", "constraints": [{"assert": "this is matching('^[a-z]+$')"}]}"#,
@@ -84,6 +91,22 @@ const KINDS: [[&str; 3]; 10] = [
         r#"{"schema": {"type": "array", "items": {"type": "string", "maxLength": 1}}}"#,
         r#"["a"]"#,
         r#"["ab"]"#,
+    ],
+    [r#"{"schema": {"type": ["integer", "null"], "minimum": 1}}"#, "null", "0"],
+    [
+        r#"{"schema": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "maxLength": 2}, {"type": "null"}]}}"#,
+        "null",
+        r#""abc""#,
+    ],
+    [
+        r#"{"schema": {"type": "array", "items": {"type": ["integer", "null"], "minimum": 1}}}"#,
+        "[null, 1]",
+        "[null, 0]",
+    ],
+    [
+        r#"{"schema": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}}"#,
+        "null",
+        "0",
     ],
 ];
 
@@ -357,5 +380,91 @@ fn demos_hold_every_constraint_on_both_sides() {
         assert_eq!(load(good, good), Vec::<String>::new(), "{ty}");
         assert_eq!(load(bad, good), [format!("/n/demos/0/input/x{place}")], "{ty}");
         assert_eq!(load(good, bad), [format!("/n/demos/0/output/y{place}")], "{ty}");
+    }
+}
+
+/// A graph whose only node has asserts on both of its inputs, which the graph passes on: `x` as a whole,
+/// `mood` as a part of the input `customer`.
+fn graph_of_two_inputs() -> Program {
+    build(
+        r#"{"name": "g", "types": {
+            "Box": {"class": {"width": {"type": "int", "constraints": [{"assert": "this > 0"}]},
+                              "height": {"type": "int", "constraints": [{"assert": "this > 0"}]}}},
+            "Customer": {"class": {"mood": "int", "moods": "dict[str, list[int]]"}}},
+          "inputs": {"x": "Box", "customer": "Customer", "count": "int"},
+          "nodes": {"n": {"strategy": "predict", "signature": {
+            "inputs": [{"name": "x", "type": "Box", "constraints": [{"assert": "this.width < this.height"}]},
+                       {"name": "mood", "type": "int", "constraints": [{"assert": "this > 0"}, {"assert": "this is even"}]},
+                       {"name": "first", "type": "int?", "constraints": [{"assert": "this > 0"}]}],
+            "outputs": [{"name": "y"}]}}},
+          "edges": [{"from": "input.x", "to": "n.x"}, {"from": "input.customer.mood", "to": "n.mood"},
+                    {"from": "input.customer.moods['a'][0]", "to": "n.first"}]}"#,
+    )
+}
+
+#[test]
+fn all_broken_asserts_of_a_run_are_reported_at_once_each_at_its_place() {
+    let program = graph_of_two_inputs();
+    let found = |inputs: &str| {
+        let mut problems = Problems::new();
+        program.admit_inputs(&json(inputs), &At::Root.key("inputs"), &mut problems);
+        problems.iter().map(|one| format!("{} {}", one.pointer, one.detail)).collect::<Vec<_>>()
+    };
+    let broken = r#"{"x": {"width": 0, "height": -1}, "count": "many",
+        "customer": {"mood": -1, "moods": {"a": [-1, 1]}}}"#;
+    let mut problems = found(broken);
+    problems.sort();
+    assert_eq!(
+        problems,
+        [
+            "/inputs/count expected int, found a string",
+            "/inputs/customer/mood `mood` breaks the assert `this > 0`",
+            "/inputs/customer/mood `mood` breaks the assert `this is even`",
+            "/inputs/customer/moods/a/0 `a` breaks the assert `this > 0`",
+            "/inputs/x `x` breaks the assert `this.width < this.height`",
+            "/inputs/x/height `height` breaks the assert `this > 0`",
+            "/inputs/x/width `width` breaks the assert `this > 0`",
+        ]
+    );
+    let good =
+        r#"{"x": {"width": 1, "height": 2}, "count": 1, "customer": {"mood": 2, "moods": {}}}"#;
+    assert_eq!(found(good), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_node_names_all_asserts_that_values_along_its_edges_break() {
+    let program = build(
+        r#"{"name": "g", "inputs": {"q": "str"}, "nodes": {
+            "made": {"strategy": "predict", "signature": "q -> a: int, b: list[int]"},
+            "n": {"strategy": "predict", "signature": {
+                "inputs": [{"name": "a", "type": "int", "constraints": [{"assert": "this > 0", "label": "positive"}, {"assert": "this is even"}]},
+                           {"name": "b", "type": "list[int]", "constraints": [{"assert": "this|length > 1", "label": "many"}]}],
+                "outputs": [{"name": "y"}]}}},
+          "edges": [{"from": "input.q", "to": "made.q"}, {"from": "made.a", "to": "n.a"}, {"from": "made.b", "to": "n.b"}]}"#,
+    );
+    let lm = Arc::new(ScriptedLm::sections([("a", "-1"), ("b", "[1]"), ("y", "fine")]));
+    let error = error_of(&program, r#"{"q": "?"}"#, &lm).await;
+    for part in
+        ["`a` breaks the assert `positive`", "`this is even`", "`b` breaks the assert `many`"]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn an_absent_member_has_no_constraints_wherever_the_value_goes() {
+    let ty = r#"{"Part": {"class": {"size": {"type": "int?", "constraints": [{"assert": "this > 0"}]}}}}"#;
+    let program = build(&format!(
+        r#"{{"name": "g", "types": {ty}, "inputs": {{"x": "Part"}}, "nodes": {{
+            "n": {{"strategy": "predict", "signature": {{"inputs": [{{"name": "x", "type": "Part"}}], "outputs": [{{"name": "y"}}]}}}}}},
+          "edges": [{{"from": "input.x", "to": "n.x"}}]}}"#
+    ));
+    for inputs in [r#"{"x": {"size": null}}"#, r#"{"x": {}}"#] {
+        let lm = Arc::new(ScriptedLm::sections([("y", "fine")]));
+        let mut problems = Problems::new();
+        let admitted = program.admit_inputs(&json(inputs), &At::Root, &mut problems).unwrap();
+        let run = run_on(lm);
+        let outcome = dsrs::block_on(program.execute(&run, admitted));
+        assert!(outcome.outputs.is_ok(), "{inputs}: {:?}", outcome.outputs);
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod constraints;
+mod constraints_within;
 mod dspy;
 mod edit_lists;
 mod edits;

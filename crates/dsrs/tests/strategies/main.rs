@@ -14,5 +14,6 @@ mod multi_chain_comparison;
 mod program_of_thought;
 mod react;
 mod refine;
+mod refine_within;
 mod streaming;
 mod support;

@@ -135,7 +135,8 @@ fn prepare<M: Module, E: Data>(
         let (root, mut examples) = (At::Root, Vec::with_capacity(given.len()));
         let at = root.key(name);
         for (index, typed) in given.into_iter().enumerate() {
-            let found = engine_example::<M, E>(&typed, &schema, &at.index(index), problems);
+            let found =
+                engine_example::<M, E>(&typed, (program, &schema), &at.index(index), problems);
             if let Some(found) = found {
                 by_id.insert(found.id.clone(), typed);
                 examples.push(found);

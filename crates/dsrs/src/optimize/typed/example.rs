@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::graph::Program;
 use crate::module::Module;
 use crate::optimize::Example;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::reflect::to_payload;
 use crate::signature::{Data, SignatureSchema};
-use crate::types::{absent_value, admit};
+use crate::types::{absent_value, admit_field};
 use crate::value::{Fields, Payload};
 
 /// An example for a typed module.
@@ -97,14 +98,14 @@ impl<I, E, const N: usize> From<[TypedExample<I, E>; N]> for TypedExamples<I, E>
     }
 }
 
-/// A typed example as the engine has it; `schema` is that of the module.
+/// A typed example as the engine has it; `schema` is that of `program`, which is the module.
 pub(super) fn engine_example<M: Module, E: Data>(
     example: &TypedExample<M::Input, E>,
-    schema: &SignatureSchema,
+    (program, schema): (&Program, &SignatureSchema),
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Example> {
-    let inputs = fields(&example.input, &at.key("input"), problems);
+    let inputs = inputs(&example.input, schema, &at.key("input"), problems);
     let at = at.key("expected");
     let given = fields(&example.expected, &at, problems)?;
     let before = problems.len();
@@ -118,11 +119,32 @@ pub(super) fn engine_example<M: Module, E: Data>(
         if value.is_null() && absent_value(&field.ty, &schema.defs, None).is_none() {
             continue;
         }
-        let fitting = admit(&value, &schema.type_of(field), &at.key(&name), problems);
+        let output = program.graph().output_field(&name);
+        let constraints = output.map_or(&[][..], |output| &output.constraints);
+        let checked = (&*field.name, &schema.type_of(field), constraints);
+        let fitting = admit_field(&value, checked, &at.key(&name), problems);
         expected.extend(fitting.map(|value| (name, value)));
     }
     (problems.len() == before).then_some(())?;
     Some(Example::of(inputs?, expected))
+}
+
+/// The fields of an input that holds the asserts of the module.
+fn inputs<T: Data>(
+    input: &T,
+    schema: &SignatureSchema,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Fields> {
+    let given = fields(input, at, problems)?;
+    let before = problems.len();
+    for field in &schema.inputs {
+        if let Some(value) = given.get(&field.name) {
+            let checked = (&*field.name, &schema.type_of(field), &*field.constraints);
+            admit_field(value, checked, &at.key(&field.name), problems);
+        }
+    }
+    (problems.len() == before).then_some(given)
 }
 
 fn fields<T: Data>(value: &T, at: &At<'_>, problems: &mut Problems) -> Option<Fields> {

@@ -1,0 +1,108 @@
+//! A graph as boxes with ports and the edges between them: what the picture shows, without positions. Knows
+//! neither graphs nor sizes nor SVG.
+
+use std::sync::Arc;
+
+use dsrs::graph::INPUT;
+
+/// A field at the side of a box.
+#[derive(Clone, Debug)]
+pub(in crate::page) struct Port {
+    pub(in crate::page) name: String,
+    /// Its type as a type expression.
+    pub(in crate::page) ty: String,
+    /// The definitions of the named types in it, if there are any.
+    pub(in crate::page) definitions: Arc<str>,
+    pub(in crate::page) description: Option<String>,
+}
+
+/// What a box does, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::page) enum BoxKind {
+    /// An input of the graph.
+    Input,
+    /// An output of the graph.
+    Output,
+    /// A strategy that calls a model.
+    Strategy,
+    /// A computation in place.
+    Op,
+    /// A stored graph.
+    Graph,
+    /// A strategy that waits for a value from outside.
+    Wait,
+}
+
+/// A node, or an input or output of the graph.
+#[derive(Debug)]
+pub(in crate::page) struct DiagramBox {
+    /// Its name: of the node or the field.
+    pub(in crate::page) name: String,
+    /// The names of the nodes that lead to it, with `/` between them.
+    pub(in crate::page) path: String,
+    pub(in crate::page) kind: BoxKind,
+    pub(in crate::page) strategy: String,
+    /// The instructions of its signature, or the description of the field.
+    pub(in crate::page) about: String,
+    pub(in crate::page) inputs: Vec<Port>,
+    pub(in crate::page) outputs: Vec<Port>,
+    /// Whether there is something inside that can be shown.
+    pub(in crate::page) opens: bool,
+    /// What is inside, if it is open.
+    pub(in crate::page) parts: Vec<Part>,
+}
+
+/// A connection of two ports, by the indices of boxes and ports.
+#[derive(Debug)]
+pub(in crate::page) struct DiagramEdge {
+    pub(in crate::page) from: (usize, usize),
+    pub(in crate::page) to: (usize, usize),
+    /// Where it is in the definition, as a JSON Pointer.
+    pub(in crate::page) pointer: String,
+    /// The source as the definition names it.
+    pub(in crate::page) source: String,
+    /// The part of the source's field that is connected; empty for the whole.
+    pub(in crate::page) selection: String,
+    pub(in crate::page) ty: String,
+}
+
+/// One thing inside a node.
+#[derive(Debug)]
+pub(in crate::page) struct Part {
+    /// What it is: `then`, `graph triage v2`.
+    pub(in crate::page) label: String,
+    pub(in crate::page) diagram: Diagram,
+}
+
+/// A graph without positions.
+#[derive(Debug)]
+pub(in crate::page) struct Diagram {
+    pub(in crate::page) name: String,
+    /// Inputs of the graph, then its nodes, then its outputs.
+    pub(in crate::page) boxes: Vec<DiagramBox>,
+    pub(in crate::page) edges: Vec<DiagramEdge>,
+}
+
+impl Diagram {
+    /// How many nodes there are, without those inside of nodes.
+    pub(in crate::page) fn nodes(&self) -> usize {
+        self.boxes.iter().filter(|shown| shown.is_node()).count()
+    }
+}
+
+impl DiagramBox {
+    /// Whether it is a node, not an input or output of the graph.
+    pub(in crate::page) const fn is_node(&self) -> bool {
+        !matches!(self.kind, BoxKind::Input | BoxKind::Output)
+    }
+
+    /// The name of one of its ports in the picture: `node.field`, `input.field` or `@output.field`.
+    pub(in crate::page) fn port_name(&self, port: &Port) -> String {
+        let above = self.path.strip_suffix(&self.name).unwrap_or_default();
+        match self.kind {
+            BoxKind::Input => format!("{above}{INPUT}.{}", port.name),
+            BoxKind::Output => format!("{above}@output.{}", port.name),
+            _ => format!("{}.{}", self.path, port.name),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `POST /drawing`: the picture of a definition that is being written, and the fields of its nodes with their types.
+//! For the script of the editor.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use maud::PreEscaped;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use crate::app::{App, GraphSketch, Port};
+use crate::http::{ApiProblem, Caller, Document};
+use crate::page::graph::sketch_picture::picture;
+
+/// `POST /drawing`: a definition in, valid or not.
+pub(in crate::page) async fn drawing(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let sketch = app.graph_sketch(&caller.scope(), &document.parsed).await?;
+    let PreEscaped(svg) = picture(&sketch);
+    Ok(Json(json!({"svg": svg, "ports": ports(&sketch)})).into_response())
+}
+
+fn ports(sketch: &GraphSketch) -> Value {
+    let nodes = sketch.nodes.iter().map(|node| {
+        let ports = json!({
+            "strategy": node.strategy,
+            "inputs": list(&node.inputs),
+            "outputs": list(&node.outputs)
+        });
+        (node.name.to_string(), ports)
+    });
+    let nodes: Map<String, Value> = nodes.collect();
+    json!({"inputs": list(&sketch.inputs), "nodes": nodes})
+}
+
+fn list(ports: &[Port]) -> Vec<Value> {
+    ports.iter().map(|port| json!({"name": port.name, "type": port.ty})).collect()
+}
