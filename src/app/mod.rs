@@ -77,6 +77,8 @@ pub use error::{AppError, Invalid};
 pub(crate) use evaluation::EvaluationRequest;
 pub(crate) use evaluation::attempt::Evaluations;
 pub(crate) use evaluation::comparison::ScoreComparison;
+pub(crate) use evaluation::forecast::{EstimateBasis, UsageEstimate};
+pub(crate) use evaluation::score_summary::ScoreSummary;
 pub(crate) use event::log_reader::Followable;
 pub(crate) use event::{EventKind, EventStream, StreamItem};
 pub(crate) use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};

@@ -3,7 +3,11 @@
 
 mod asset;
 mod dataset;
+<<<<<<< HEAD
+mod evaluation;
+=======
 mod drawing;
+>>>>>>> main
 mod form;
 mod graph;
 mod parse;
@@ -26,6 +30,9 @@ const READ: HtmlAccess = HtmlAccess::Needs(KeyScope::Read);
 /// A view that changes something.
 const WRITE: HtmlAccess = HtmlAccess::Needs(KeyScope::Write);
 
+/// A view that runs something.
+const EXECUTE: HtmlAccess = HtmlAccess::Needs(KeyScope::Execute);
+
 /// Every view on one page.
 pub(crate) fn routes() -> HtmlRoutes {
     HtmlRoutes::default()
@@ -41,11 +48,21 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/datasets/{dataset}", READ, dataset::view::dataset)
         .post("/datasets/{dataset}", WRITE, dataset::change::replace)
         .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
+<<<<<<< HEAD
+        .get("/evaluations", READ, evaluation::list::evaluations)
+        .post_job("/evaluations", EXECUTE, evaluation::start::start)
+        .get("/evaluations/new", EXECUTE, evaluation::start::form)
+        .post("/evaluations/new", EXECUTE, evaluation::start::preview)
+        .get("/evaluations/compare", READ, evaluation::compare::compare)
+        .get("/evaluations/{id}", READ, evaluation::view::evaluation)
+        .post("/evaluations/{id}/cancel", EXECUTE, evaluation::view::cancel)
+=======
         .post("/drawing", READ, graph::drawing::drawing)
         .get("/new", WRITE, graph::editor::new)
         .post("/new", WRITE, graph::editor::create)
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
+>>>>>>> main
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)

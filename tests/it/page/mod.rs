@@ -3,6 +3,7 @@
 mod assets;
 mod datasets;
 mod editor;
+mod evaluations;
 mod graphs;
 mod modules;
 mod parse;
