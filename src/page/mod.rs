@@ -3,11 +3,8 @@
 
 mod asset;
 mod dataset;
-<<<<<<< HEAD
-mod evaluation;
-=======
 mod drawing;
->>>>>>> main
+mod evaluation;
 mod form;
 mod graph;
 mod parse;
@@ -48,7 +45,6 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/datasets/{dataset}", READ, dataset::view::dataset)
         .post("/datasets/{dataset}", WRITE, dataset::change::replace)
         .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
-<<<<<<< HEAD
         .get("/evaluations", READ, evaluation::list::evaluations)
         .post_job("/evaluations", EXECUTE, evaluation::start::start)
         .get("/evaluations/new", EXECUTE, evaluation::start::form)
@@ -56,13 +52,11 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/evaluations/compare", READ, evaluation::compare::compare)
         .get("/evaluations/{id}", READ, evaluation::view::evaluation)
         .post("/evaluations/{id}/cancel", EXECUTE, evaluation::view::cancel)
-=======
         .post("/drawing", READ, graph::drawing::drawing)
         .get("/new", WRITE, graph::editor::new)
         .post("/new", WRITE, graph::editor::create)
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
->>>>>>> main
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)
