@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::app::{App, GraphSketch, Port};
 use crate::http::{ApiProblem, Caller, Document};
-use crate::page::graph::sketch_picture::picture;
+use crate::page::drawing::Drawing;
 
 /// `POST /drawing`: a definition in, valid or not.
 pub(in crate::page) async fn drawing(
@@ -19,7 +19,7 @@ pub(in crate::page) async fn drawing(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let sketch = app.graph_sketch(&caller.scope(), &document.parsed).await?;
-    let PreEscaped(svg) = picture(&sketch);
+    let PreEscaped(svg) = Drawing::of_sketch(&sketch).svg();
     Ok(Json(json!({"svg": svg, "ports": ports(&sketch)})).into_response())
 }
 

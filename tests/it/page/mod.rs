@@ -3,6 +3,7 @@
 mod assets;
 mod datasets;
 mod editor;
+mod graph;
 mod graphs;
 mod modules;
 mod parse;
