@@ -14,6 +14,9 @@ mod thumbnail;
 use dsrs::graph::Program;
 use maud::Markup;
 
+use crate::app::GraphSketch;
+
+pub(in crate::page) use self::build::graphs_inside;
 pub(in crate::page) use self::cache::drawing;
 pub(in crate::page) use self::figure::FigureOptions;
 pub(in crate::page) use self::opened::Opened;
@@ -33,6 +36,14 @@ impl Drawing {
     /// Lays out the picture of a graph that is being written.
     pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
         Self(Picture::of(build::sketched(sketch)))
+    /// Lays out the picture of a definition that is being written.
+    pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
+        Self(Picture::of(build::sketch_diagram(sketch)))
+    }
+
+    /// The picture without a frame.
+    pub(in crate::page) fn svg(&self) -> Markup {
+        figure::svg(&self.0, &FigureOptions::default(), "Picture of the graph")
     }
 
     /// The picture in its frame. `drawing.js` adds to it.

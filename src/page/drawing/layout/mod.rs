@@ -4,6 +4,7 @@
 //! Boxes are in columns; a link that passes a column has a lane in it, where no box is. Links bend only between
 //! columns, so they cross no box.
 
+mod circles;
 mod columns;
 mod crossings;
 mod layered;
@@ -45,7 +46,7 @@ pub(super) struct Block {
     pub(super) margins: (f64, f64),
 }
 
-/// A link: from the right port of a box to the left port of another one. Links form no circle.
+/// A link: from the right port of a box to the left port of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) from: (usize, usize),
@@ -72,11 +73,24 @@ pub(super) struct Layout {
     pub(super) routes: Vec<Route>,
 }
 
-/// Places boxes and routes links.
+/// Places boxes and routes links. A link that closes a circle is routed last, and may cross boxes.
 pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> Layout {
-    let columns = order(blocks, links);
-    let tops = straighten::tops(&columns, blocks, links);
-    Frame::of(&columns, blocks, links, &tops).layout(&columns, blocks, links, &tops)
+    let is_forward = circles::forward(blocks.len(), links);
+    let forward = links.iter().zip(&is_forward).filter(|(_, is_forward)| **is_forward);
+    let forward: Vec<Link> = forward.map(|(link, _)| *link).collect();
+    let columns = order(blocks, &forward);
+    let tops = straighten::tops(&columns, blocks, &forward);
+    let frame = Frame::of(&columns, blocks, &forward, &tops);
+    let mut layout = frame.layout(&columns, blocks, &forward, &tops);
+    if forward.len() < links.len() {
+        let mut routed = std::mem::take(&mut layout.routes).into_iter();
+        let route = |(link, is_forward): (&Link, &bool)| {
+            let next = if *is_forward { routed.next() } else { None };
+            next.unwrap_or_else(|| Route::back(link, blocks, &layout.rects))
+        };
+        layout.routes = links.iter().zip(&is_forward).map(route).collect();
+    }
+    layout
 }
 
 fn order(blocks: &[Block], links: &[Link]) -> Columns {

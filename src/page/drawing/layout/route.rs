@@ -30,6 +30,19 @@ pub(in crate::page::drawing) struct Route {
 }
 
 impl Route {
+    /// The way of a link that closes a circle: out to the right, and back.
+    pub(super) fn back(link: &Link, blocks: &[Block], rects: &[Rect]) -> Self {
+        let (source, target) = (rects[link.from.0], rects[link.to.0]);
+        let start = (source.x + source.width, source.y + blocks[link.from.0].right[link.from.1]);
+        let end = (target.x, target.y + blocks[link.to.0].left[link.to.1]);
+        let steps = vec![
+            Step::Straight(start.0 + MARGIN),
+            Step::Curve(end.0 - MARGIN, end.1),
+            Step::Straight(end.0),
+        ];
+        Self { start, steps }
+    }
+
     /// Where it ends.
     pub(in crate::page::drawing) fn end(&self) -> (f64, f64) {
         self.steps.iter().fold(self.start, |at, step| match *step {
