@@ -3,13 +3,11 @@
 
 mod asset;
 mod dataset;
-<<<<<<< HEAD
-mod evaluation;
-=======
 mod drawing;
->>>>>>> main
+mod evaluation;
 mod form;
 mod graph;
+mod optimization;
 mod parse;
 mod parts;
 mod problem;
@@ -48,7 +46,6 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/datasets/{dataset}", READ, dataset::view::dataset)
         .post("/datasets/{dataset}", WRITE, dataset::change::replace)
         .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
-<<<<<<< HEAD
         .get("/evaluations", READ, evaluation::list::evaluations)
         .post_job("/evaluations", EXECUTE, evaluation::start::start)
         .get("/evaluations/new", EXECUTE, evaluation::start::form)
@@ -56,13 +53,19 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/evaluations/compare", READ, evaluation::compare::compare)
         .get("/evaluations/{id}", READ, evaluation::view::evaluation)
         .post("/evaluations/{id}/cancel", EXECUTE, evaluation::view::cancel)
-=======
         .post("/drawing", READ, graph::drawing::drawing)
         .get("/new", WRITE, graph::editor::new)
         .post("/new", WRITE, graph::editor::create)
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
->>>>>>> main
+        .get("/optimizations", READ, optimization::list::optimizations)
+        .post_job("/optimizations", EXECUTE, optimization::start::start)
+        .get("/optimizations/new", EXECUTE, optimization::start::form)
+        .post("/optimizations/new", EXECUTE, optimization::start::preview)
+        .get("/optimizations/{id}", READ, optimization::view::optimization)
+        .post("/optimizations/{id}/cancel", EXECUTE, optimization::activate::cancel)
+        .post("/optimizations/{id}/activate", WRITE, optimization::activate::activate)
+        .get("/optimizations/{id}/candidates/{number}", READ, optimization::candidate::candidate)
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)

@@ -19,7 +19,7 @@ use crate::page::parts::head::head;
 use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::values::{members, values};
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::evaluation::{EvaluationResultRow, ScorePairRow};
 
@@ -60,7 +60,8 @@ pub(in crate::page) async fn compare(
         (pager(&path, page.after.is_none(), next.as_deref()))
         (SameRequest::get(&format!("/v1/evaluations/{after}/comparison?against={before}")).show())
     };
-    let view = View::new("Comparison", Section::Evaluations).styles(&["quality.css", "chart.css"]);
+    let view =
+        View::new("Comparison", PageSection::Evaluations).styles(&["quality.css", "chart.css"]);
     Ok(visitor.show(&view, body))
 }
 

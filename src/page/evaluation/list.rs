@@ -16,7 +16,7 @@ use crate::page::parts::head::head;
 use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::batch::UsageTotals;
 use crate::store::evaluation::EvaluationRow;
@@ -50,7 +50,8 @@ pub(in crate::page) async fn evaluations(
         }
         (SameRequest::get(&format!("/v1/evaluations{path}")).show())
     };
-    let view = View::new("Evaluations", Section::Evaluations).styles(&["quality.css", "chart.css"]);
+    let view =
+        View::new("Evaluations", PageSection::Evaluations).styles(&["quality.css", "chart.css"]);
     Ok(visitor.show(&view, body))
 }
 

@@ -17,7 +17,7 @@ use crate::page::parts::head::head;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::schema_entry::{entered, number_or_text};
 use crate::page::parts::schema_form::SchemaForm;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::ListQuery;
 use crate::store::evaluation::EvaluationRow;
@@ -131,7 +131,7 @@ async fn show(
             (aside(foreseen.map(|found| found.map(|found| found.figures(found.examples))), "evaluation", &same(form, &body)))
         }
     };
-    let view = View::new("New evaluation", Section::Evaluations)
+    let view = View::new("New evaluation", PageSection::Evaluations)
         .styles(&["quality.css"])
         .scripts(&["start_form.js"]);
     Ok(visitor.show(&view, shown))

@@ -19,7 +19,7 @@ use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::{ago, duration};
 use crate::page::parts::values::plain;
-use crate::page::shell::{Section, View};
+use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::ListQuery;
 use crate::store::batch::UsageTotals;
@@ -66,7 +66,7 @@ pub(in crate::page) async fn evaluation(
         }
         (SameRequest::get(&format!("/v1{path}")).show())
     };
-    let view = View::new(format!("Evaluation of {}", row.graph_name), Section::Evaluations)
+    let view = View::new(format!("Evaluation of {}", row.graph_name), PageSection::Evaluations)
         .styles(&["quality.css", "chart.css"])
         .scripts(&["live_job.js"]);
     Ok(visitor.show(&view, body))

@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn words_that_changed_are_marked_and_markup_is_text() {
-        let html = word_diff("Name the capital of it.", "Name <b> the capital, of it.").into_string();
+        let html =
+            word_diff("Name the capital of it.", "Name <b> the capital, of it.").into_string();
         assert_eq!(
             html,
             "<p class=\"word-diff\">Name <ins>&lt;b&gt; </ins>the <del>capital </del><ins>capital, </ins>of it.</p>"
@@ -113,6 +114,9 @@ mod tests {
     fn long_texts_are_shown_whole() {
         let (one, other) = ("a ".repeat(3_000), "b ".repeat(3_000));
         let found = pieces(&one, &other);
-        assert_eq!(found.iter().map(|piece| piece.0).collect::<Vec<_>>(), [Kind::Removed, Kind::Added]);
+        assert_eq!(
+            found.iter().map(|piece| piece.0).collect::<Vec<_>>(),
+            [Kind::Removed, Kind::Added]
+        );
     }
 }
