@@ -7,6 +7,7 @@ mod drawing;
 mod evaluation;
 mod form;
 mod graph;
+mod optimization;
 mod parse;
 mod parts;
 mod problem;
@@ -60,6 +61,14 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/graphs/{graph}/versions", READ, graph::versions::versions)
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
+        .get("/optimizations", READ, optimization::list::optimizations)
+        .post_job("/optimizations", EXECUTE, optimization::start::start)
+        .get("/optimizations/new", EXECUTE, optimization::start::form)
+        .post("/optimizations/new", EXECUTE, optimization::start::preview)
+        .get("/optimizations/{id}", READ, optimization::view::optimization)
+        .post("/optimizations/{id}/cancel", EXECUTE, optimization::activate::cancel)
+        .post("/optimizations/{id}/activate", WRITE, optimization::activate::activate)
+        .get("/optimizations/{id}/candidates/{number}", READ, optimization::candidate::candidate)
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)
