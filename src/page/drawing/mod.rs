@@ -21,7 +21,6 @@ pub(in crate::page) use self::cache::drawing;
 pub(in crate::page) use self::figure::FigureOptions;
 pub(in crate::page) use self::opened::Opened;
 use self::picture::Picture;
-use crate::app::GraphSketch;
 
 /// The picture of a graph, laid out.
 #[derive(Debug)]
@@ -33,17 +32,9 @@ impl Drawing {
         Self(Picture::of(build::diagram(program, opened)))
     }
 
-    /// Lays out the picture of a graph that is being written.
-    pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
-        Self(Picture::of(build::sketched(sketch)))
     /// Lays out the picture of a definition that is being written.
     pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
-        Self(Picture::of(build::sketch_diagram(sketch)))
-    }
-
-    /// The picture without a frame.
-    pub(in crate::page) fn svg(&self) -> Markup {
-        figure::svg(&self.0, &FigureOptions::default(), "Picture of the graph")
+        Self(Picture::of(build::sketched(sketch)))
     }
 
     /// The picture in its frame. `drawing.js` adds to it.

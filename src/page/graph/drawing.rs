@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use crate::app::{App, GraphSketch, SketchPort};
 use crate::http::{ApiProblem, Caller, Document};
 use crate::page::drawing::{Drawing, FigureOptions, Opened};
-use crate::page::drawing::Drawing;
 
 /// `POST /drawing`: a definition in, valid or not.
 pub(in crate::page) async fn drawing(
@@ -26,8 +25,6 @@ pub(in crate::page) async fn drawing(
         None => Drawing::of_sketch(&sketch),
     };
     let PreEscaped(svg) = drawing.figure(&FigureOptions::default());
-    let sketch = app.graph_sketch(&caller.scope(), &document.parsed).await?;
-    let PreEscaped(svg) = Drawing::of_sketch(&sketch).svg();
     Ok(Json(json!({"svg": svg, "ports": ports(&sketch)})).into_response())
 }
 

@@ -13,7 +13,6 @@ use dsrs::strategy::stored_graphs;
 pub(in crate::page) use self::part::graphs_inside;
 use self::part::parts;
 pub(super) use self::sketch::sketched;
-pub(super) use self::sketch::sketch_diagram;
 use self::type_texts::{TypeTexts, type_text};
 use super::diagram::{BoxKind, Diagram, DiagramBox, DiagramEdge, Port};
 use super::opened::Opened;

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 pub(super) use self::path::{path_data, px};
 use self::shape::{border, node};
 use super::diagram::{BoxKind, DiagramBox, DiagramEdge, Port};
-use super::layout::Route;
+use super::layout::EdgeRoute;
 use super::picture::{MOST_TYPE, Picture, TYPE, port_height, selection_text};
 use super::text::{Face, cut};
 use crate::page::form::encoded;
@@ -102,7 +102,7 @@ fn connected(picture: &Picture) -> Vec<(&DiagramBox, &Port, f64, f64)> {
     ports.into_iter().map(place).collect()
 }
 
-fn edge_group(picture: &Picture, edge: &DiagramEdge, route: &Route) -> Markup {
+fn edge_group(picture: &Picture, edge: &DiagramEdge, route: &EdgeRoute) -> Markup {
     let (source, target) = (&picture.diagram.boxes[edge.from.0], &picture.diagram.boxes[edge.to.0]);
     let (from, to) = (&source.outputs[edge.from.1], &target.inputs[edge.to.1]);
     let (x, y) = route.end();
