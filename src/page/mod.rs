@@ -13,6 +13,7 @@ mod parts;
 mod problem;
 mod reference;
 mod run;
+mod run_form;
 mod search;
 mod shell;
 mod sign_in;
@@ -70,6 +71,9 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post("/optimizations/{id}/cancel", EXECUTE, optimization::activate::cancel)
         .post("/optimizations/{id}/activate", WRITE, optimization::activate::activate)
         .get("/optimizations/{id}/candidates/{number}", READ, optimization::candidate::candidate)
+        .get("/graphs/{graph}/run", EXECUTE, run_form::form::form)
+        .post_run("/graphs/{graph}/run", EXECUTE, run_form::execute)
+        .post("/graphs/{graph}/run/request", EXECUTE, run_form::request_json)
         .get("/runs", READ, run::list::runs)
         .get("/runs/compare", READ, run::compare::compare)
         .get("/runs/{id}", READ, run::view::run)

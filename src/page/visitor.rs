@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, PreEscaped};
 
-use crate::app::App;
+use crate::app::{App, RunPlace};
 use crate::http::{ApiProblem, Caller, ProblemCode, session_key};
 use crate::page::shell::{self, PageUser, View};
 use crate::store::Scope;
@@ -24,6 +24,8 @@ pub(super) struct Visitor {
     pub(super) address: String,
     /// The id of the request.
     pub(super) request_id: Arc<str>,
+    /// The place of the run that the request starts, if its key has limits.
+    pub(super) place: Option<Arc<RunPlace>>,
 }
 
 impl Visitor {
@@ -69,6 +71,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
             has_session: session_key(&parts.headers).is_some(),
             address: address.to_owned(),
             request_id: caller.request_id.clone(),
+            place: caller.place,
         })
     }
 }

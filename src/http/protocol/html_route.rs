@@ -77,6 +77,24 @@ impl HtmlRoutes {
         added
     }
 
+    /// Adds the target of a form that runs a graph: counted like that of the API.
+    pub(crate) fn post_run<H, T>(
+        self,
+        pattern: &'static str,
+        access: HtmlAccess,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Arc<App>>,
+        T: 'static,
+    {
+        let mut added = self.post(pattern, access, handler);
+        if let Some(route) = added.declared.last_mut() {
+            route.starts = Some(Start::Run);
+        }
+        added
+    }
+
     fn declare(mut self, pattern: &'static str, method: Method, access: HtmlAccess) -> Self {
         self.declared.push(HtmlRoute { pattern, method, access, starts: None });
         self

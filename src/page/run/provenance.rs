@@ -15,7 +15,7 @@ use crate::store::run::RunRow;
 /// The lineage of one value.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Lineage {
+pub(super) struct OutputLineage {
     kind: String,
     #[serde(rename = "ref")]
     reference: String,
@@ -47,7 +47,7 @@ pub(super) async fn lineage(
     visitor: &Visitor,
     run: &RunRow,
     output: &str,
-) -> Result<Option<Lineage>, ApiProblem> {
+) -> Result<Option<OutputLineage>, ApiProblem> {
     let text = visitor.app.run_provenance(&visitor.scope, Arc::new(run.clone())).await?;
     let Ok(Provenance { outputs }) = serde_json::from_str(&text) else { return Ok(None) };
     let found = outputs.get(output).or_else(|| {
@@ -58,7 +58,7 @@ pub(super) async fn lineage(
 }
 
 /// The lineage in words and links. `lm_calls` are spans of the waterfall below.
-pub(super) fn panel(run: &RunRow, output: &str, lineage: &Lineage) -> Markup {
+pub(super) fn panel(run: &RunRow, output: &str, lineage: &OutputLineage) -> Markup {
     let path = format!("/runs/{}", run.id);
     html! {
         section.panel #provenance {

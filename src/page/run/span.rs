@@ -10,7 +10,7 @@ use crate::page::parts::json::json_value;
 use crate::page::parts::marked_text::{Repair, marked_text, repair_list, repairs};
 use crate::page::parts::time::duration;
 use crate::page::run::list::Usage;
-use crate::page::run::trace::{Message, TraceSpan};
+use crate::page::run::trace::{SpanMessage, TraceSpan};
 
 /// The content of a span.
 pub(super) fn details(span: &TraceSpan) -> Markup {
@@ -51,7 +51,7 @@ pub(super) fn spent(usage: &Usage) -> Markup {
     }
 }
 
-fn prompt(messages: &[Message]) -> Markup {
+fn prompt(messages: &[SpanMessage]) -> Markup {
     html! {
         details.part {
             summary { "Prompt " span.muted { (messages.len()) " messages" } }

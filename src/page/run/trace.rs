@@ -11,7 +11,7 @@ use crate::page::run::list::Usage;
 
 /// A message of a conversation.
 #[derive(Debug, Deserialize)]
-pub(super) struct Message {
+pub(super) struct SpanMessage {
     pub(super) role: String,
     #[serde(default)]
     pub(super) content: Value,
@@ -21,7 +21,7 @@ pub(super) struct Message {
 
 /// The outcome of a check.
 #[derive(Debug, Deserialize)]
-pub(super) struct CheckOutcome {
+pub(super) struct SpanCheck {
     pub(super) field: String,
     pub(super) label: String,
     pub(super) passed: bool,
@@ -48,7 +48,7 @@ pub(super) struct TraceSpan {
     #[serde(default)]
     pub(super) outputs: Option<Map<String, Value>>,
     #[serde(default)]
-    pub(super) messages: Option<Vec<Message>>,
+    pub(super) messages: Option<Vec<SpanMessage>>,
     #[serde(default)]
     pub(super) raw: Option<String>,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub(super) struct TraceSpan {
     #[serde(default)]
     pub(super) parse_report: Option<Box<RawValue>>,
     #[serde(default)]
-    pub(super) checks: Option<Vec<CheckOutcome>>,
+    pub(super) checks: Option<Vec<SpanCheck>>,
     #[serde(default)]
     pub(super) error: Option<Value>,
 }
