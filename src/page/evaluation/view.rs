@@ -59,8 +59,8 @@ pub(in crate::page) async fn evaluation(
             (panels(&row, summary.as_ref()))
         }
         (compare_with(&visitor, &row).await?)
-        section.fields #results aria-label="Examples" {
-            (tabs("Order", &SHOWN.map(|(own, name, _)| (format!("{path}?show={own}#results"), name, own == word))))
+        section.fields #scored aria-label="Examples" {
+            (tabs("Order", &SHOWN.map(|(own, name, _)| (format!("{path}?show={own}#scored"), name, own == word))))
             div #examples data-live { (Results { rows: &found.items, examples: &examples }.table()) }
             (pager(&format!("{path}?show={word}"), page.after.is_none(), next.as_deref()))
         }

@@ -6,6 +6,7 @@ mod editor;
 mod evaluations;
 mod graphs;
 mod modules;
+mod optimizations;
 mod parse;
 mod search;
 mod sessions;
