@@ -81,7 +81,7 @@ pub(crate) use evaluation::forecast::{EstimateBasis, UsageEstimate};
 pub(crate) use evaluation::score_summary::ScoreSummary;
 pub(crate) use event::log_reader::Followable;
 pub(crate) use event::{EventKind, EventStream, StreamItem};
-pub(crate) use graph::{GraphSketch, GraphUpdate, NodeSketch, Port};
+pub(crate) use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
 pub(crate) use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub(crate) use job::kind::JobKind;
 pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName};

@@ -2,13 +2,16 @@
 // `PATCH /v1/graphs/{graph}`, applied to the text. Everything has a keyboard and a button as well.
 
 import { askTexts, choose } from "./choice_dialog.js";
-import { newNode, sources } from "./definition_completion.js";
+import { newNode, sources, strategyRank } from "./definition_completion.js";
 import { element, svgElement } from "./element.js";
 import { freeName, nameProblem } from "./graph_text.js";
 import { sourcesOf, targetsOf } from "./ports.js";
 
 /** Movement below this is a click. */
 const SLOP = 4;
+
+/** Nearer than this to an edge of the frame, dragging scrolls. */
+const EDGE = 36;
 
 export class Gestures {
   /** `host` has `picture`, `server`, `graph()`, `apply(edit)` and `announce(text)`. */
@@ -65,10 +68,10 @@ export class Gestures {
     if (!drag.line && Math.hypot(event.clientX - x, event.clientY - y) < SLOP) return;
     if (!drag.line) this.begin(drag);
     event.preventDefault();
+    scrollAtEdge(this.host.picture.root, event);
     const svg = drag.line.ownerSVGElement;
     const point = (clientX, clientY) => new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const circle = (drag.port.querySelector("circle") ?? drag.port).getBoundingClientRect();
-    const from = point(circle.left + circle.width / 2, circle.top + circle.height / 2);
+    const from = point(...anchor(drag.port));
     const to = point(event.clientX, event.clientY);
     const bend = Math.max(30, Math.abs(to.x - from.x) / 2);
     drag.line.setAttribute("d", `M${from.x} ${from.y}C${from.x + bend} ${from.y} ${to.x - bend} ${to.y} ${to.x} ${to.y}`);
@@ -170,7 +173,7 @@ export class Gestures {
   async addNode() {
     const { server } = this.host;
     const items = [...server.strategies.values()].map((strategy) => ({ label: strategy.name, detail: strategy.calls_lm ? "calls the model" : "computes", documentation: strategy.description, strategy }));
-    items.sort((a, b) => Number(!a.strategy.calls_lm) - Number(!b.strategy.calls_lm));
+    items.sort((a, b) => strategyRank(a.label, a.strategy.calls_lm) - strategyRank(b.label, b.strategy.calls_lm));
     const chosen = await choose("Add a node", items, { placeholder: "Search strategies" });
     if (!chosen) return;
     const taken = this.host.graph().nodes.map((node) => node.name);
@@ -211,6 +214,20 @@ export function deletion(part, graph) {
 /** An end of an edge as people read it. */
 export function shownEnd(label) {
   return label.replace("@output.", "output ");
+}
+
+/** Scrolls the frame while the pointer is near one of its edges. */
+function scrollAtEdge(frame, { clientX, clientY }) {
+  const box = frame.getBoundingClientRect();
+  const by = (place, start, end) => (place < start + EDGE ? -EDGE / 2 : place > end - EDGE ? EDGE / 2 : 0);
+  frame.scrollBy(by(clientX, box.left, box.right), by(clientY, box.top, box.bottom));
+}
+
+/** Where lines leave a port: the middle of its circle, or the right end of an input of the graph. */
+function anchor(port) {
+  const circle = port.querySelector("circle")?.getBoundingClientRect();
+  const box = circle ?? port.querySelector("rect").getBoundingClientRect();
+  return [circle ? box.left + box.width / 2 : box.right, box.top + box.height / 2];
 }
 
 function markTarget(port, target) {

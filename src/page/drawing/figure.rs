@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::diagram::{BoxKind, DiagramBox, DiagramEdge, Port};
 use super::layout::{Rect, Route, Step};
 use super::picture::{
-    HEADER, Inside, MOST_NAME, MOST_PORT, MOST_TYPE, NAME, PORT, Picture, SIDE, TYPE, port_height,
+    BOLD, HEADER, Inside, MOST_PORT, MOST_TYPE, NAME, PORT, Picture, SIDE, TYPE, port_height,
     selection_text,
 };
 use super::text::{Face, cut};
@@ -97,14 +97,14 @@ fn edge_group(picture: &Picture, edge: &DiagramEdge, route: &Route) -> Markup {
     let (source, target) = (&picture.diagram.boxes[edge.from.0], &picture.diagram.boxes[edge.to.0]);
     let (from, to) = (&source.outputs[edge.from.1], &target.inputs[edge.to.1]);
     let (x, y) = route.end();
-    let path = path_data(route, 5.0);
+    let path = path_data(route, 9.0);
     let selection = selection_text(&edge.selection);
     html! {
         g.edge data-edge=(edge.pointer) data-from=(source.port_name(from)) data-to=(target.port_name(to)) {
             title { (edge.source) " → " (target_name(target, to)) "\n" (edge.ty) }
             path.hit d=(path) {}
             path.line d=(path) {}
-            path.head d=(format!("M{} {}l-7 -3.6v7.2z", px(x), px(y))) {}
+            path.head d=(format!("M{} {}l-7 -3.6v7.2z", px(x - 3.5), px(y))) {}
             @if !selection.is_empty() {
                 text.selection x=(px(x - 11.0)) y=(px(y - 5.0)) { (cut(&selection, Face::Mono, TYPE, MOST_TYPE)) }
             }
@@ -147,7 +147,7 @@ fn node(shown: &DiagramBox, rect: Rect, inside: &[Inside], options: &FigureOptio
                 rect.body width=(px(rect.width)) height=(px(rect.height)) rx="7" {}
                 path.header d=(header_path(rect.width)) {}
                 @if !shown.about.is_empty() { title { (about(&shown.about)) } }
-                text.name x=(px(SIDE)) y="17.5" { (cut(&shown.name, Face::Sans, NAME, name_room.max(MOST_NAME.min(name_room)))) }
+                text.name x=(px(SIDE)) y="17.5" { (cut(&shown.name, Face::Sans, NAME * BOLD, name_room)) }
                 circle.kind cx=(px(SIDE + 3.0)) cy="31" r="3" {}
                 text.strategy x=(px(SIDE + 12.0)) y="34.5" { (cut(&shown.strategy, Face::Mono, TYPE, name_room - 12.0)) }
             }

@@ -18,6 +18,7 @@ pub(in crate::page) use self::cache::drawing;
 pub(in crate::page) use self::figure::FigureOptions;
 pub(in crate::page) use self::opened::Opened;
 use self::picture::Picture;
+use crate::app::GraphSketch;
 
 /// The picture of a graph, laid out.
 #[derive(Debug)]
@@ -27,6 +28,11 @@ impl Drawing {
     /// Lays out the picture of a program.
     pub(in crate::page) fn of(program: &Program, opened: &Opened) -> Self {
         Self(Picture::of(build::diagram(program, opened)))
+    }
+
+    /// Lays out the picture of a graph that is being written.
+    pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
+        Self(Picture::of(build::sketched(sketch)))
     }
 
     /// The picture in its frame. `drawing.js` adds to it.

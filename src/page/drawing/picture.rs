@@ -9,6 +9,9 @@ pub(super) const NAME: f64 = 13.0;
 pub(super) const PORT: f64 = 12.0;
 pub(super) const TYPE: f64 = 10.5;
 
+/// How much wider bold letters are.
+pub(super) const BOLD: f64 = 1.08;
+
 /// The height of the name and the strategy of a box, and of each row of ports.
 pub(super) const HEADER: f64 = 42.0;
 pub(super) const ROW: f64 = 22.0;
@@ -18,7 +21,7 @@ pub(super) const SIDE: f64 = 12.0;
 /// The height of an input or output of the graph.
 const SMALL: f64 = 26.0;
 /// The widest texts; longer ones are cut.
-pub(super) const MOST_NAME: f64 = 190.0;
+const MOST_NAME: f64 = 190.0;
 pub(super) const MOST_PORT: f64 = 132.0;
 pub(super) const MOST_TYPE: f64 = 112.0;
 /// The room for an arrow head.
@@ -109,7 +112,7 @@ fn box_width(shown: &DiagramBox) -> f64 {
         return port(&shown.name) + 2.0 * SIDE;
     }
     let toggle = if shown.opens { 28.0 } else { 0.0 };
-    let name = width(&shown.name, Face::Sans, NAME) * 1.06;
+    let name = width(&shown.name, Face::Sans, NAME * BOLD);
     let strategy = width(&shown.strategy, Face::Mono, TYPE) + 12.0;
     let head = name.max(strategy).min(MOST_NAME) + 2.0 * SIDE + toggle;
     let rows = shown.inputs.len().max(shown.outputs.len());
@@ -143,7 +146,7 @@ fn place_parts(shown: &mut DiagramBox, block: &mut Block) -> Vec<Inside> {
     let mut inside = Vec::new();
     for part in shown.parts.drain(..) {
         let picture = Picture::of(part.diagram);
-        let y = block.height + INSIDE_HEAD;
+        let y = block.height + if part.label.is_empty() { PADDING } else { INSIDE_HEAD };
         block.height = y + picture.layout.height + PADDING;
         block.width = block.width.max(picture.layout.width + 2.0 * SIDE);
         inside.push(Inside { label: part.label, x: SIDE, y, picture });

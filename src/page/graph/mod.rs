@@ -3,4 +3,3 @@
 pub(super) mod drawing;
 pub(super) mod editor;
 pub(super) mod list;
-mod sketch_picture;

@@ -1,6 +1,7 @@
 //! The diagram of a checked graph. Knows graphs and what is open; neither sizes nor SVG.
 
 mod part;
+mod sketch;
 mod type_texts;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use dsrs::signature::FieldSchema;
 use dsrs::strategy::stored_graphs;
 
 use self::part::parts;
+pub(super) use self::sketch::sketched;
 use self::type_texts::{TypeTexts, type_text};
 use super::diagram::{BoxKind, Diagram, DiagramBox, DiagramEdge, Port};
 use super::opened::Opened;

@@ -84,7 +84,7 @@ fn strategy_part(program: &Program, node: &str, path: &str, member: &str, strate
         name: strategy.to_owned(),
         ..alone(member, path, strategy, found.map(AsRef::as_ref))
     };
-    Part { label: member.to_owned(), diagram }
+    Part { label: String::new(), diagram }
 }
 
 fn alone(member: &str, path: &str, strategy: &str, schema: Option<&SignatureSchema>) -> Diagram {

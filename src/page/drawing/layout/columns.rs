@@ -16,6 +16,12 @@ pub(super) enum Item {
 /// The right port of a box, by indices.
 pub(super) type Origin = (usize, usize);
 
+/// A part of a link between neighbouring columns: items with the place of the port, from 0 to 1 of their height.
+pub(super) struct Wire {
+    pub(super) from: (usize, f64),
+    pub(super) to: (usize, f64),
+}
+
 /// The columns from left to right.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {

@@ -1,64 +1,43 @@
-//! Columns of large graphs, in linear time: each box in the column behind its sources, sorted by the middle of its
-//! neighbours.
+//! The order within the columns: every item near the middle of its neighbours, with as few crossings as a few sweeps
+//! find. Knows ports, so that links of one box do not cross without need.
 
 use std::collections::HashMap;
 
-use super::columns::{Columns, Origin, Placed};
-use super::{Block, Link, Place};
+use super::columns::{Columns, Origin, Placed, Wire};
+use super::crossings::crossings;
+use super::{Block, Link};
 
-/// How often the columns are sorted.
-const SWEEPS: usize = 6;
+/// How often the columns are sorted for each proposal.
+const SWEEPS: usize = 12;
 
-/// The column of each box: one behind its last source.
-pub(super) fn ranks(blocks: &[Block], links: &[Link]) -> Vec<usize> {
-    let first = |block: &Block| usize::from(block.place != Place::First);
-    let mut ranks: Vec<usize> = blocks.iter().map(first).collect();
-    let mut waits = vec![0_usize; blocks.len()];
-    let mut followers: Vec<Vec<usize>> = vec![Vec::new(); blocks.len()];
-    for link in links {
-        waits[link.to.0] += 1;
-        followers[link.from.0].push(link.to.0);
-    }
-    let mut ready: Vec<usize> = (0..blocks.len()).filter(|index| waits[*index] == 0).collect();
-    while let Some(index) = ready.pop() {
-        for follower in &followers[index] {
-            ranks[*follower] = ranks[*follower].max(ranks[index] + 1);
-            waits[*follower] -= 1;
-            if waits[*follower] == 0 {
-                ready.push(*follower);
-            }
-        }
-    }
-    let is_last = |index: &usize| blocks[*index].place == Place::Last;
-    let middle = (0..blocks.len()).filter(|index| !is_last(index)).map(|index| ranks[index]).max();
-    let last = middle.map_or(0, |rank| rank + 1);
-    (0..blocks.len()).filter(is_last).for_each(|index| ranks[index] = last);
-    close_gaps(&mut ranks);
-    ranks
-}
-
-fn close_gaps(ranks: &mut [usize]) {
-    let dense = super::columns::dense(ranks.iter().copied());
-    ranks.iter_mut().for_each(|rank| *rank = dense[rank]);
-}
-
-/// The columns of these ranks.
-pub(super) fn columns(blocks: &[Block], links: &[Link], ranks: &[usize]) -> Columns {
+/// The columns of these ranks. The first order is that of the boxes; `heights` is another proposal.
+pub(super) fn columns(
+    blocks: &[Block],
+    links: &[Link],
+    ranks: &[usize],
+    heights: Option<&[f64]>,
+) -> Columns {
     let count = ranks.iter().max().map_or(0, |last| last + 1);
     let lanes = Lanes::of(links, ranks);
-    let mut order = Order::of(blocks.len() + lanes.owners.len(), count, ranks, &lanes);
-    let pairs = lanes.pairs(links, ranks, blocks.len());
-    for sweep in 0..SWEEPS {
-        order.sort(&pairs, sweep % 2 == 0);
+    let wires = lanes.wires(blocks, links, ranks);
+    let mut best = Order::of(count, ranks, &lanes);
+    best.improve(&wires);
+    if let Some(heights) = heights {
+        let mut other = Order::of(count, ranks, &lanes);
+        other.arrange(heights);
+        other.improve(&wires);
+        if other.crossings < best.crossings {
+            best = other;
+        }
     }
     let mut heights: Vec<Vec<(f64, Placed)>> = vec![Vec::new(); count];
     for (index, rank) in ranks.iter().enumerate() {
-        heights[*rank].push((order.at[index], Placed::Block(index)));
+        heights[*rank].push((best.at[index], Placed::Block(index)));
     }
     for (index, link) in links.iter().enumerate() {
         for rank in ranks[link.from.0] + 1..ranks[link.to.0] {
             let lane = blocks.len() + lanes.by_place[&(link.from, rank)];
-            heights[rank].push((order.at[lane], Placed::Link(index)));
+            heights[rank].push((best.at[lane], Placed::Link(index)));
         }
     }
     Columns::sorted(ranks.to_vec(), heights, links)
@@ -85,61 +64,91 @@ impl Lanes {
         lanes
     }
 
-    /// The items that are next to each other on a link, each pair once.
-    fn pairs(&self, links: &[Link], ranks: &[usize], blocks: usize) -> Vec<(usize, usize)> {
-        let mut pairs = Vec::new();
-        for ((origin, rank), lane) in self.owners.iter().zip(blocks..) {
-            let before = self.by_place.get(&(*origin, rank - 1)).map(|lane| blocks + lane);
-            pairs.push((before.unwrap_or(origin.0), lane));
+    /// The parts of links between columns, each once.
+    fn wires(&self, blocks: &[Block], links: &[Link], ranks: &[usize]) -> Vec<Wire> {
+        let start =
+            |(block, port): Origin| (block, blocks[block].right[port] / blocks[block].height);
+        let lane = |origin: Origin, rank: usize| {
+            let lane = self.by_place.get(&(origin, rank));
+            lane.map_or_else(|| start(origin), |lane| (blocks.len() + lane, 0.5))
+        };
+        let mut wires = Vec::with_capacity(self.owners.len() + links.len());
+        for ((origin, rank), number) in self.owners.iter().zip(blocks.len()..) {
+            wires.push(Wire { from: lane(*origin, rank - 1), to: (number, 0.5) });
         }
-        for link in links {
-            let before = ranks[link.to.0].checked_sub(1);
-            let lane = before.and_then(|rank| self.by_place.get(&(link.from, rank)));
-            pairs.push((lane.map_or(link.from.0, |lane| blocks + lane), link.to.0));
+        for Link { from, to } in links {
+            let end = (to.0, blocks[to.0].left[to.1] / blocks[to.0].height);
+            wires.push(Wire { from: lane(*from, ranks[to.0].saturating_sub(1)), to: end });
         }
-        pairs
+        wires
     }
 }
 
-/// The order of the items of each column.
+/// The order of the items of each column: boxes first, then lanes, by number.
 struct Order {
     columns: Vec<Vec<usize>>,
-    column_of: Vec<usize>,
+    /// The position of each item in its column, counted from the middle.
     at: Vec<f64>,
+    column_of: Vec<usize>,
+    crossings: usize,
 }
 
 impl Order {
-    fn of(items: usize, count: usize, ranks: &[usize], lanes: &Lanes) -> Self {
-        let column_of: Vec<usize> =
-            ranks.iter().copied().chain(lanes.owners.iter().map(|(_, rank)| *rank)).collect();
+    fn of(count: usize, ranks: &[usize], lanes: &Lanes) -> Self {
+        let of_lanes = lanes.owners.iter().map(|(_, rank)| *rank);
+        let column_of: Vec<usize> = ranks.iter().copied().chain(of_lanes).collect();
         let mut columns = vec![Vec::new(); count];
         column_of.iter().enumerate().for_each(|(item, column)| columns[*column].push(item));
-        let mut order = Self { columns, column_of, at: vec![0.0; items] };
+        let at = vec![0.0; column_of.len()];
+        let mut order = Self { columns, at, column_of, crossings: usize::MAX };
         (0..count).for_each(|column| order.number(column));
         order
+    }
+
+    /// Sorts the boxes by their heights; lanes follow in the next sweep.
+    fn arrange(&mut self, heights: &[f64]) {
+        for column in 0..self.columns.len() {
+            let key = |item: &usize| heights.get(*item).copied().unwrap_or(f64::INFINITY);
+            self.columns[column].sort_by(|one, two| key(one).total_cmp(&key(two)));
+            self.number(column);
+        }
     }
 
     /// Positions in a column, around its middle.
     fn number(&mut self, column: usize) {
         let count = self.columns[column].len() as f64;
         for (position, item) in self.columns[column].iter().enumerate() {
-            self.at[*item] = position as f64 - (count - 1.0) / 2.0;
+            self.at[*item] = position as f64 - count / 2.0;
         }
     }
 
-    /// Sorts each column by the middle of its neighbours before it, or behind it.
-    fn sort(&mut self, pairs: &[(usize, usize)], forward: bool) {
-        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.at.len()];
-        for (from, to) in pairs {
-            let (item, other) = if forward { (*to, *from) } else { (*from, *to) };
-            neighbours[item].push(other);
+    /// Sweeps forward and back, and retains the order with the fewest crossings.
+    fn improve(&mut self, wires: &[Wire]) {
+        let neighbours = Neighbours::of(wires, self.at.len());
+        let mut best = (usize::MAX, Vec::new());
+        for sweep in 0..SWEEPS {
+            self.sort(&neighbours, sweep % 2 == 0);
+            let found = crossings(wires, &self.column_of, &self.at);
+            if found < best.0 {
+                best = (found, self.columns.clone());
+            }
+            if found == 0 {
+                break;
+            }
         }
+        (self.crossings, self.columns) = best;
+        (0..self.columns.len()).for_each(|column| self.number(column));
+    }
+
+    /// Sorts each column by the middle of its neighbours before it, or behind it.
+    fn sort(&mut self, neighbours: &Neighbours, forward: bool) {
         let count = self.columns.len();
         for step in 0..count {
             let column = if forward { step } else { count - 1 - step };
+            let sides = if forward { &neighbours.before } else { &neighbours.behind };
             let middle = |item: usize| {
-                let others = &neighbours[item];
-                let sum: f64 = others.iter().map(|other| self.at[*other]).sum();
+                let others = &sides[item];
+                let sum: f64 = others.iter().map(|(other, part)| self.at[*other] + part).sum();
                 if others.is_empty() { self.at[item] } else { sum / others.len() as f64 }
             };
             let mut keyed: Vec<(f64, usize)> =
@@ -148,6 +157,22 @@ impl Order {
             self.columns[column] = keyed.into_iter().map(|(_, item)| item).collect();
             self.number(column);
         }
-        debug_assert_eq!(self.column_of.len(), self.at.len());
+    }
+}
+
+/// The neighbours of each item at both sides, with the places of ports.
+struct Neighbours {
+    before: Vec<Vec<(usize, f64)>>,
+    behind: Vec<Vec<(usize, f64)>>,
+}
+
+impl Neighbours {
+    fn of(wires: &[Wire], items: usize) -> Self {
+        let mut found = Self { before: vec![Vec::new(); items], behind: vec![Vec::new(); items] };
+        for wire in wires {
+            found.before[wire.to.0].push(wire.from);
+            found.behind[wire.from.0].push(wire.to);
+        }
+        found
     }
 }

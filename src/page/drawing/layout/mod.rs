@@ -5,8 +5,10 @@
 //! columns, so they cross no box.
 
 mod columns;
+mod crossings;
 mod layered;
 mod ranked;
+mod ranks;
 mod route;
 mod straighten;
 
@@ -15,8 +17,8 @@ pub(super) use route::{Route, Step};
 use self::columns::Columns;
 use self::route::Frame;
 
-/// The most boxes and parts of links that are ordered with care. Beyond it, ordering is linear.
-const CAREFUL: usize = 1_500;
+/// The most boxes and parts of links whose columns are the best possible. Beyond it, they are found in linear time.
+const CAREFUL: usize = 500;
 
 /// Where a box belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,11 +80,14 @@ pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> Layout {
 }
 
 fn order(blocks: &[Block], links: &[Link]) -> Columns {
-    let ranks = layered::ranks(blocks, links);
+    let ranks = ranks::ranks(blocks, links);
     let spans = links.iter().map(|link| ranks[link.to.0].saturating_sub(ranks[link.from.0]));
     let size = blocks.len() + spans.sum::<usize>();
-    let careful = if size <= CAREFUL { ranked::columns(blocks, links) } else { None };
-    careful.unwrap_or_else(|| layered::columns(blocks, links, &ranks))
+    let careful = if size <= CAREFUL { ranked::ranked(blocks, links) } else { None };
+    match careful {
+        Some(found) => layered::columns(blocks, links, &found.ranks, Some(&found.heights)),
+        None => layered::columns(blocks, links, &ranks, None),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ const MARGIN: f64 = 12.0;
 
 /// The room for a curve between two columns.
 const LEAST_CURVE: f64 = 44.0;
-const MOST_CURVE: f64 = 150.0;
+const MOST_CURVE: f64 = 240.0;
 
 /// Boxes up to this width get the width of the widest one in their column.
 const ALIKE: f64 = 340.0;
@@ -114,12 +114,13 @@ impl Frame {
             steps.push(Step::Straight(here.right + here.margins.1));
             let to = tops[columns.number(item)] + offset + MARGIN;
             let bend = next.left - next.margins.0;
-            steps.push(if (to - height).abs() < 0.5 {
-                Step::Straight(bend)
+            // A difference that cannot be seen is no curve.
+            if (to - height).abs() < 0.5 {
+                steps.push(Step::Straight(bend));
             } else {
-                Step::Curve(bend, to)
-            });
-            height = to;
+                steps.push(Step::Curve(bend, to));
+                height = to;
+            }
         }
         steps.push(Step::Straight(rects[link.to.0].x));
         Route { start, steps: joined(steps) }

@@ -5,7 +5,13 @@ use super::columns::{Columns, End, Item};
 use super::{Block, Link};
 
 /// How often all columns are placed again.
-const SWEEPS: usize = 8;
+const SWEEPS: usize = 12;
+
+/// From which sweep on both sides count.
+const BOTH: usize = 6;
+
+/// How far an item moves to make one link straight.
+const SNAP: f64 = 14.0;
 
 /// The distances between two boxes, a box and a lane, and two lanes.
 const BETWEEN_BLOCKS: f64 = 26.0;
@@ -34,12 +40,13 @@ pub(super) fn tops(columns: &Columns, blocks: &[Block], links: &[Link]) -> Vec<f
         for step in 0..count {
             let column = if sweep % 2 == 0 { step } else { count - 1 - step };
             let sides = match sweep {
-                sweep if sweep + 2 >= SWEEPS => (true, true),
+                sweep if sweep >= BOTH => (true, true),
                 sweep => (sweep % 2 == 0, sweep % 2 == 1),
             };
             place(columns, column, blocks, &pulls, sides, &mut tops);
         }
     }
+    (0..count).for_each(|column| snap(columns, column, blocks, &pulls, &mut tops));
     let highest = tops.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = if highest.is_finite() { highest } else { 0.0 };
     tops.iter().map(|top| top - highest).collect()
@@ -160,5 +167,27 @@ fn place(
     let wanted = runs.iter().flat_map(|run| std::iter::repeat_n(run.sum / run.weight, run.count));
     for ((item, at), before) in items.iter().zip(wanted).zip(before) {
         tops[columns.number(*item)] = at + before;
+    }
+}
+
+/// Moves items of one column a little, so that a link from before them is straight, where there is room.
+fn snap(columns: &Columns, column: usize, blocks: &[Block], pulls: &Pulls, tops: &mut [f64]) {
+    let items = &columns.items[column];
+    for (position, item) in items.iter().enumerate() {
+        let number = columns.number(*item);
+        let top = tops[number];
+        let wanted = pulls.left[number].iter().map(|pull| tops[pull.other] + pull.offset);
+        let nearest = wanted.min_by(|one, two| (one - top).abs().total_cmp(&(two - top).abs()));
+        let Some(wanted) = nearest.filter(|wanted| (wanted - top).abs() <= SNAP) else { continue };
+        let above = position.checked_sub(1).and_then(|above| items.get(above));
+        let has_room_above = above.is_none_or(|above| {
+            tops[columns.number(*above)] + step(*above, *item, blocks) <= wanted + 0.01
+        });
+        let has_room_below = items.get(position + 1).is_none_or(|below| {
+            wanted + step(*item, *below, blocks) <= tops[columns.number(*below)] + 0.01
+        });
+        if has_room_above && has_room_below {
+            tops[number] = wanted;
+        }
     }
 }
