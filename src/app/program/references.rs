@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use dsrs::graph::document_references;
+use dsrs::graph::{Program, document_references};
 use dsrs::strategy::{GraphUnavailable, StoredGraphRef};
 use dsrs::value::Payload;
 use uuid::Uuid;
@@ -71,6 +71,18 @@ impl App {
             graphs.by_ref.insert(reference, found);
         }
         Ok(graphs)
+    }
+
+    /// The program of a stored graph that a definition refers to; `None` if there is no such graph.
+    pub(crate) async fn referenced_program(
+        &self,
+        scope: &Scope,
+        reference: &StoredGraphRef,
+    ) -> Result<Option<Arc<Program>>, AppError> {
+        match self.load_graph(scope, reference).await? {
+            Ok(graph) => self.program_of(scope, &graph.row).await.map(Some),
+            Err(_) => Ok(None),
+        }
     }
 
     async fn load_graph(

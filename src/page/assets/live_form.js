@@ -10,7 +10,8 @@ export async function fetchPart(url, options, selector) {
   return page.querySelector(selector) ?? page.querySelector("main");
 }
 
-function follow(form) {
+/** Makes a form live. Views that put a new form into the page call it. */
+export function follow(form) {
   let timer = 0;
   let running = null;
   const update = async () => {

@@ -1,9 +1,10 @@
 //! A graph as boxes with ports and the edges between them: what the picture shows, without positions. Knows
-//! neither graphs nor sizes nor SVG.
+//! neither sizes nor SVG.
 
 use std::sync::Arc;
 
 use dsrs::graph::INPUT;
+use dsrs::strategy::registry;
 
 /// A field at the side of a box.
 #[derive(Clone, Debug)]
@@ -31,6 +32,18 @@ pub(in crate::page) enum BoxKind {
     Graph,
     /// A strategy that waits for a value from outside.
     Wait,
+}
+
+impl BoxKind {
+    /// What a node of this strategy does.
+    pub(super) fn named(strategy: &str) -> Self {
+        match strategy {
+            "graph" => Self::Graph,
+            "await" => Self::Wait,
+            _ if registry::get(strategy).is_some_and(|found| found.op().is_some()) => Self::Op,
+            _ => Self::Strategy,
+        }
+    }
 }
 
 /// A node, or an input or output of the graph.

@@ -14,11 +14,13 @@ mod thumbnail;
 use dsrs::graph::Program;
 use maud::Markup;
 
+use crate::app::GraphSketch;
+
+pub(in crate::page) use self::build::graphs_inside;
 pub(in crate::page) use self::cache::drawing;
 pub(in crate::page) use self::figure::FigureOptions;
 pub(in crate::page) use self::opened::Opened;
 use self::picture::Picture;
-use crate::app::GraphSketch;
 
 /// The picture of a graph, laid out.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ impl Drawing {
         Self(Picture::of(build::diagram(program, opened)))
     }
 
-    /// Lays out the picture of a graph that is being written.
+    /// Lays out the picture of a definition that is being written.
     pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
         Self(Picture::of(build::sketched(sketch)))
     }

@@ -1,7 +1,7 @@
 //! A diagram with sizes and positions: what fits into a box, and where it is in it. Knows the layout, but no SVG.
 
 use super::diagram::{BoxKind, Diagram, DiagramBox};
-use super::layout::{Block, Layout, Link, Place, lay_out};
+use super::layout::{Block, Link, PictureLayout, Place, lay_out};
 use super::text::{Face, width};
 
 /// The sizes of texts.
@@ -33,7 +33,7 @@ const INSIDE_HEAD: f64 = 20.0;
 #[derive(Debug)]
 pub(in crate::page) struct Picture {
     pub(super) diagram: Diagram,
-    pub(super) layout: Layout,
+    pub(super) layout: PictureLayout,
     /// What is inside of each box.
     pub(super) inside: Vec<Vec<Inside>>,
 }

@@ -1,5 +1,13 @@
-//! Graphs: the list, one graph, its editor.
+//! Graphs: the list, one graph and its versions, its editor.
 
+mod answers;
+mod definition;
 pub(super) mod drawing;
 pub(super) mod editor;
 pub(super) mod list;
+mod nested;
+mod node;
+mod prompt;
+mod selection;
+pub(super) mod versions;
+pub(super) mod view;

@@ -10,6 +10,7 @@ use dsrs::graph::{INPUT, Node, Program, ProgramGraph, Source};
 use dsrs::signature::FieldSchema;
 use dsrs::strategy::stored_graphs;
 
+pub(in crate::page) use self::part::graphs_inside;
 use self::part::parts;
 pub(super) use self::sketch::sketched;
 use self::type_texts::{TypeTexts, type_text};
@@ -72,12 +73,7 @@ fn border(path: &str, kind: BoxKind, port: Port) -> DiagramBox {
 
 fn node_box(path: &str, name: &str, node: &Node, types: &mut TypeTexts) -> DiagramBox {
     let schema = node.schema();
-    let kind = match node.strategy() {
-        "graph" => BoxKind::Graph,
-        "await" => BoxKind::Wait,
-        _ if node.is_op() => BoxKind::Op,
-        _ => BoxKind::Strategy,
-    };
+    let kind = BoxKind::named(node.strategy());
     let about = if node.is_op() { String::new() } else { node.base().instructions.to_string() };
     DiagramBox {
         name: name.to_owned(),

@@ -18,7 +18,37 @@ pub(super) fn opens(node: &Node) -> bool {
     MEMBERS.iter().any(|name| strategy_of(node.config(), name).is_some())
 }
 
-/// What is inside a node, in the order of its config.
+/// A stored graph inside a node: where it is in the config, and the path of what is in it.
+pub(in crate::page) struct GraphInside {
+    member: Option<&'static str>,
+    pub(in crate::page) reference: StoredGraphRef,
+    pub(in crate::page) path: String,
+}
+
+/// The stored graphs inside the node of a path, each once.
+pub(in crate::page) fn graphs_inside(node: &Node, path: &str) -> Vec<GraphInside> {
+    let mut found: Vec<GraphInside> = Vec::new();
+    for member in MEMBERS {
+        let named = strategy_of(node.config(), member).filter(|(strategy, _)| *strategy == "graph");
+        let Some((strategy, config)) = named else { continue };
+        let references = stored_graphs(strategy, config).into_iter();
+        found.extend(references.map(|reference| GraphInside {
+            member: Some(member),
+            reference,
+            path: joined(path, member),
+        }));
+    }
+    for reference in stored_graphs(node.strategy(), node.config()) {
+        if found.iter().all(|known| known.reference != reference) {
+            let own = node.strategy() == "graph";
+            let path = if own { path.to_owned() } else { joined(path, &reference.graph) };
+            found.push(GraphInside { member: None, reference, path });
+        }
+    }
+    found
+}
+
+/// What is inside a node: strategies, then stored graphs.
 pub(super) fn parts(
     program: &Program,
     name: &str,
@@ -28,47 +58,24 @@ pub(super) fn parts(
 ) -> Vec<Part> {
     let Some(node) = program.graph().node(name) else { return Vec::new() };
     let mut parts = Vec::new();
-    let mut shown: Vec<StoredGraphRef> = Vec::new();
     for member in MEMBERS {
-        let Some((strategy, config)) = strategy_of(node.config(), member) else { continue };
-        let inside = stored_graphs(strategy, config);
-        match (strategy, inside.first()) {
-            ("graph", Some(reference)) => {
-                parts.extend(graph_part(
-                    Some(member),
-                    reference,
-                    &joined(path, member),
-                    opened,
-                    depth,
-                ));
-                shown.push(reference.clone());
-            }
-            _ => parts.push(strategy_part(program, name, path, member, strategy)),
+        let strategy = strategy_of(node.config(), member).map(|(strategy, _)| strategy);
+        if let Some(strategy) = strategy.filter(|strategy| *strategy != "graph") {
+            parts.push(strategy_part(program, name, path, member, strategy));
         }
     }
-    for reference in stored_graphs(node.strategy(), node.config()) {
-        if !shown.contains(&reference) {
-            let own = node.strategy() == "graph";
-            let below = if own { path.to_owned() } else { joined(path, &reference.graph) };
-            parts.extend(graph_part(None, &reference, &below, opened, depth));
-            shown.push(reference);
-        }
-    }
+    let graphs = graphs_inside(node, path);
+    parts.extend(graphs.iter().filter_map(|inside| graph_part(inside, opened, depth)));
     parts
 }
 
-fn graph_part(
-    member: Option<&str>,
-    reference: &StoredGraphRef,
-    path: &str,
-    opened: &Opened,
-    depth: usize,
-) -> Option<Part> {
-    let program = opened.program(reference)?;
-    let version = reference.version.map_or_else(String::new, |version| format!(" v{version}"));
-    let member = member.map_or_else(String::new, |member| format!("{member}: "));
-    let label = format!("{member}graph {}{version}", reference.graph);
-    Some(Part { label, diagram: within(program, opened, path, depth) })
+fn graph_part(inside: &GraphInside, opened: &Opened, depth: usize) -> Option<Part> {
+    let program = opened.program(&inside.reference)?;
+    let version =
+        inside.reference.version.map_or_else(String::new, |version| format!(" v{version}"));
+    let member = inside.member.map_or_else(String::new, |member| format!("{member}: "));
+    let label = format!("{member}graph {}{version}", inside.reference.graph);
+    Some(Part { label, diagram: within(program, opened, &inside.path, depth) })
 }
 
 /// A strategy in a config, as a diagram of one box.

@@ -4,6 +4,7 @@
 //! Boxes are in columns; a link that passes a column has a lane in it, where no box is. Links bend only between
 //! columns, so they cross no box.
 
+mod circles;
 mod columns;
 mod crossings;
 mod layered;
@@ -12,7 +13,7 @@ mod ranks;
 mod route;
 mod straighten;
 
-pub(super) use route::{Route, Step};
+pub(super) use route::{EdgeRoute, Step};
 
 use self::columns::Columns;
 use self::route::Frame;
@@ -45,7 +46,7 @@ pub(super) struct Block {
     pub(super) margins: (f64, f64),
 }
 
-/// A link: from the right port of a box to the left port of another one. Links form no circle.
+/// A link: from the right port of a box to the left port of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) from: (usize, usize),
@@ -63,20 +64,33 @@ pub(super) struct Rect {
 
 /// Where everything is.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct PictureLayout {
     pub(super) width: f64,
     pub(super) height: f64,
     /// As many as there are boxes, in their order.
     pub(super) rects: Vec<Rect>,
     /// As many as there are links, in their order.
-    pub(super) routes: Vec<Route>,
+    pub(super) routes: Vec<EdgeRoute>,
 }
 
-/// Places boxes and routes links.
-pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> Layout {
-    let columns = order(blocks, links);
-    let tops = straighten::tops(&columns, blocks, links);
-    Frame::of(&columns, blocks, links, &tops).layout(&columns, blocks, links, &tops)
+/// Places boxes and routes links. A link that closes a circle is routed last, and may cross boxes.
+pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> PictureLayout {
+    let is_forward = circles::forward(blocks.len(), links);
+    let forward = links.iter().zip(&is_forward).filter(|(_, is_forward)| **is_forward);
+    let forward: Vec<Link> = forward.map(|(link, _)| *link).collect();
+    let columns = order(blocks, &forward);
+    let tops = straighten::tops(&columns, blocks, &forward);
+    let frame = Frame::of(&columns, blocks, &forward, &tops);
+    let mut layout = frame.layout(&columns, blocks, &forward, &tops);
+    if forward.len() < links.len() {
+        let mut routed = std::mem::take(&mut layout.routes).into_iter();
+        let route = |(link, is_forward): (&Link, &bool)| {
+            let next = if *is_forward { routed.next() } else { None };
+            next.unwrap_or_else(|| EdgeRoute::back(link, blocks, &layout.rects))
+        };
+        layout.routes = links.iter().zip(&is_forward).map(route).collect();
+    }
+    layout
 }
 
 fn order(blocks: &[Block], links: &[Link]) -> Columns {
