@@ -73,8 +73,9 @@ pub(in crate::page) fn points(axes: Axes<'_>, points: &[Point], line: &[(f64, f6
         Range::of(points.iter().map(|point| point.x.max(0.0)).chain(line.iter().map(|at| at.0)));
     let xs = Range(xs.0.max(0.0), xs.1);
     let ys = Range::of(points.iter().map(|point| point.y).chain(line.iter().map(|at| at.1)));
-    // Scores are from 0 to 1.
-    let ys = Range(ys.0.max(0.0), ys.1.min(1.0));
+    // Scores are from 0 to 1; small differences are not drawn as large ones.
+    let room = (0.3 - (ys.1 - ys.0)).max(0.0) / 2.0;
+    let ys = Range((ys.0 - room).max(0.0), (ys.1 + room).min(1.0));
     html! {
         svg.chart viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="group" aria-label=(axes.title) {
             title { (axes.title) }

@@ -56,7 +56,10 @@ async fn the_form_is_made_of_the_schema_of_metrics_and_foresees_calls() {
         chosen.text
     );
     let same = words(&chosen.text);
-    assert!(same.contains("&quot;exact&quot;: { &quot;field&quot;: &quot;answer&quot; }"), "{same}");
+    assert!(
+        same.contains("&quot;exact&quot;: { &quot;field&quot;: &quot;answer&quot; }"),
+        "{same}"
+    );
     assert_eq!(api.get("/v1/evaluations").await.json()["items"], json!([]), "nothing was started");
 }
 
