@@ -89,8 +89,9 @@ async fn versions_and_pages_have_addresses_and_a_deletion_frees_the_name() {
 async fn a_key_that_may_only_read_sees_no_buttons_that_change_or_start_something() {
     let api = Api::with_settings(&[("DSRS_API_KEYS", "open-sesame-123456")]).await;
     let own = ("authorization", "Bearer open-sesame-123456");
-    let post = |path: &'static str, body: serde_json::Value| {
-        api.send(Method::POST, path, &[own], Some(body.to_string()))
+    let post = async |path: &str, body: serde_json::Value| {
+        let headers = [own, ("content-type", "application/json")];
+        api.send(Method::POST, path, &headers, Some(body.to_string())).await
     };
     post("/v1/datasets", capitals()).await.expect(201);
     let key = post("/v1/keys", json!({"name": "reader", "scopes": ["read"]})).await.expect(201);
