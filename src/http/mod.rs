@@ -47,6 +47,7 @@ pub use protocol::status::ProblemCode;
 pub(crate) use routes::dataset_upload::read_pasted as read_pasted_dataset;
 pub(crate) use routes::evaluation::{read_request as read_evaluation_request, result_key_of};
 pub(crate) use routes::optimization::read_request as read_optimization_request;
+pub(crate) use routes::run::{problem_text, time as read_time};
 
 /// Every route on one page.
 fn routes() -> OpenApiRouter<Arc<App>> {

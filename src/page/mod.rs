@@ -12,6 +12,7 @@ mod parse;
 mod parts;
 mod problem;
 mod reference;
+mod run;
 mod search;
 mod shell;
 mod sign_in;
@@ -69,6 +70,13 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post("/optimizations/{id}/cancel", EXECUTE, optimization::activate::cancel)
         .post("/optimizations/{id}/activate", WRITE, optimization::activate::activate)
         .get("/optimizations/{id}/candidates/{number}", READ, optimization::candidate::candidate)
+        .get("/runs", READ, run::list::runs)
+        .get("/runs/compare", READ, run::compare::compare)
+        .get("/runs/{id}", READ, run::view::run)
+        .post("/runs/{id}/cancel", EXECUTE, run::actions::cancel)
+        .post_job("/runs/{id}/resume", EXECUTE, run::actions::resume)
+        .post_job("/runs/{id}/signal", EXECUTE, run::actions::signal)
+        .post("/runs/{id}/example", WRITE, run::actions::make_example)
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)

@@ -183,6 +183,12 @@ pub struct RunFilter {
     pub since: Option<DateTime<Utc>>,
     /// Created before this time.
     pub until: Option<DateTime<Utc>>,
+    /// Runs of this graph version.
+    pub version: Option<i32>,
+    /// Runs with this state version.
+    pub state_version: Option<i32>,
+    /// Runs whose problem contains this text, in any case.
+    pub problem: Option<String>,
 }
 
 /// The inputs and outputs of a run. Documents are JSON text.
@@ -273,6 +279,23 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
     if let Some(until) = filter.until {
         sql.push(" and created_at < ").push_bind(until);
     }
+    if let Some(version) = filter.version {
+        sql.push(" and graph_version = ").push_bind(version);
+    }
+    if let Some(version) = filter.state_version {
+        sql.push(" and state_version = ").push_bind(version);
+    }
+    if let Some(text) = &filter.problem {
+        // A run that succeeded has no problem: the partial index names the others.
+        sql.push(" and status <> 'succeeded' and strpos(lower(error::text), lower(");
+        sql.push_bind(json_content(text)).push(")) > 0");
+    }
+}
+
+/// A text as JSON has it between quotes: documents are searched as they are stored.
+fn json_content(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

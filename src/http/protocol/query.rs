@@ -61,6 +61,15 @@ impl Query {
         Some(value)
     }
 
+    /// Reads a parameter that may be given several times.
+    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+        let (own, others) =
+            std::mem::take(&mut self.given).into_iter().partition(|(given, _)| given == name);
+        self.given = others;
+        let own: Vec<(String, String)> = own;
+        own.into_iter().map(|(_, value)| value).collect()
+    }
+
     /// Reads an optional parameter; `wanted` describes valid values.
     pub(crate) fn read<T>(
         &mut self,

@@ -27,6 +27,9 @@ use crate::http::views::{ExecuteBody, RunEvents, RunItemView, RunPage, RunView};
 use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::run::{RunFilter, RunStatus};
 
+/// The longest text that problems are searched for, in characters.
+const LONGEST_PROBLEM_TEXT: usize = 200;
+
 /// Execute a graph
 ///
 /// Runs the graph and answers the run when it has ended. The answer of a failed run is its problem,
@@ -147,6 +150,9 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("status" = Option<String>, Query, pattern = "^(queued|running|waiting|succeeded|failed|cancelled)$", description = "Only runs with this status"),
         ("since" = Option<String>, Query, description = "Created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
+        ("version" = Option<u32>, Query, description = "Only runs of this graph version"),
+        ("state_version" = Option<u32>, Query, description = "Only runs with this state version"),
+        ("problem" = Option<String>, Query, min_length = 1, max_length = 200, description = "Only runs whose problem contains this text, in any case"),
         PageParams),
     responses((status = 200, description = "A page", body = RunPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
@@ -163,10 +169,18 @@ pub(crate) async fn run_list(
         status: query.read("status", statuses, RunStatus::parse),
         since: query.read("since", "an RFC 3339 time", time),
         until: query.read("until", "an RFC 3339 time", time),
+        version: query.number("version"),
+        state_version: query.number("state_version"),
+        problem: query.read("problem", "a text of 1 to 200 characters", problem_text),
     };
     query.close()?;
     let found = app.run_list(&caller.scope(), &filter, page.newest()?).await?;
     Ok(page.respond(&found, RunItemView::from))
+}
+
+/// Reads a text that problems are searched for.
+pub(crate) fn problem_text(text: &str) -> Option<String> {
+    (1..=LONGEST_PROBLEM_TEXT).contains(&text.chars().count()).then(|| text.to_owned())
 }
 
 /// Reads a time from a query.

@@ -14,5 +14,6 @@ pub(super) mod schema_entry;
 pub(super) mod schema_form;
 pub(super) mod sparkline;
 pub(super) mod time;
+pub(super) mod value_form;
 pub(super) mod values;
 pub(super) mod word_diff;

@@ -1,0 +1,12 @@
+//! Runs: the table, one run as a waterfall, two side by side, and what a person does with a run.
+
+pub(super) mod actions;
+pub(super) mod compare;
+mod filter;
+pub(super) mod list;
+mod provenance;
+mod signal;
+mod span;
+mod trace;
+pub(super) mod view;
+mod waterfall;
