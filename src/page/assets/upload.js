@@ -166,8 +166,10 @@ class Upload {
     let answer = {};
     try { answer = JSON.parse(sending.responseText); } catch { /* an answer without a document */ }
     if (sending.status < 300) { location.assign(`/datasets/${encodeURIComponent(answer.name)}`); return; }
-    this.say(answer.detail ?? `The server answered ${sending.status}.`, true);
-    this.showProblems(answer.errors ?? []);
+    const problems = answer.errors ?? [];
+    const summary = problems.length > 1 ? `${problems.length} problems: nothing was stored.` : answer.detail;
+    this.say(summary ?? `The server answered ${sending.status}.`, true);
+    this.showProblems(problems);
   }
 
   showProblems(problems) {

@@ -92,6 +92,6 @@ pub(super) fn description(stored: Option<&str>) -> Option<String> {
 pub(super) fn splits(splits: &Map<String, Value>) -> Markup {
     html! {
         @if splits.is_empty() { span.muted { "none" } }
-        @for (name, count) in splits { span.badge { (name) " " (count) } " " }
+        @else { span { @for (name, count) in splits { span.badge { (name) " " (count) } " " } } }
     }
 }

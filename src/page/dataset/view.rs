@@ -6,7 +6,7 @@ use dsrs::problem::Problems;
 use maud::{Markup, html};
 use serde_json::json;
 
-use crate::app::{AppError, DatasetCheck, is_split};
+use crate::app::{AppError, DatasetCheck, DatasetPart, is_split};
 use crate::http::{ApiProblem, PageRequest, Query};
 use crate::page::dataset::Bytes;
 use crate::page::dataset::examples::table;
@@ -204,8 +204,8 @@ async fn check(
             code { "/v1/datasets/" (row.name) "/check" } " checks all of them." } },
         );
     }
-    let mut part = crate::app::DatasetPart::default();
-    part.split = selection.split.as_deref().map(Into::into);
+    let split = selection.split.as_deref().map(Into::into);
+    let part = DatasetPart { split, ..DatasetPart::default() };
     let wanted = DatasetCheck {
         graph: GraphRef::parse(&selection.graph),
         graph_version: None,

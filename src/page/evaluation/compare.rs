@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::app::ScoreComparison;
 use crate::http::{ApiProblem, PageRequest, Query};
-use crate::page::evaluation::results::{Examples, expected_of, feedback, got};
+use crate::page::evaluation::results::{ExamplesByPosition, expected_of, feedback, got};
 use crate::page::evaluation::view::summary_line;
 use crate::page::parts::badge::{Tone, badge};
 use crate::page::parts::chart::interval;
@@ -107,7 +107,7 @@ fn gain(sum: &Comparison) -> Markup {
     }
 }
 
-fn table(pairs: &[ScorePairRow], old: &Side, new: &Side, examples: &Examples) -> Markup {
+fn table(pairs: &[ScorePairRow], old: &Side, new: &Side, examples: &ExamplesByPosition) -> Markup {
     html! {
         table.stack.examples.gains {
             thead { tr { th.number { "Gain" } th.number { "A" } th.number { "B" } th { "Inputs" } th { "Expected" } th { "A got" } th { "B got" } } }
@@ -120,7 +120,7 @@ fn line(
     pair: &ScorePairRow,
     old: Option<&EvaluationResultRow>,
     new: Option<&EvaluationResultRow>,
-    examples: &Examples,
+    examples: &ExamplesByPosition,
 ) -> Markup {
     let example = new.and_then(|row| examples.get(&row.position));
     let (inputs, expected) = example.map_or_else(

@@ -17,15 +17,15 @@ use crate::store::dataset_example::ExampleRow;
 use crate::store::evaluation::EvaluationResultRow;
 
 /// The examples behind results, by their position.
-pub(super) type Examples = HashMap<i32, ExampleRow>;
+pub(super) type ExamplesByPosition = HashMap<i32, ExampleRow>;
 
 /// The examples behind some results. `dataset` is the stored selection.
 pub(super) async fn expected_of(
     visitor: &Visitor,
     dataset: &str,
     rows: &[EvaluationResultRow],
-) -> Result<Examples, ApiProblem> {
-    let Some(pick) = DatasetPick::read(dataset) else { return Ok(Examples::new()) };
+) -> Result<ExamplesByPosition, ApiProblem> {
+    let Some(pick) = DatasetPick::read(dataset) else { return Ok(ExamplesByPosition::new()) };
     let positions: Vec<i32> = rows.iter().map(|row| row.position).collect();
     let version = (pick.id, pick.version);
     let found = visitor.app.dataset_examples_at(&visitor.scope, version, &positions).await?;
@@ -35,7 +35,7 @@ pub(super) async fn expected_of(
 /// Results with their examples.
 pub(super) struct Results<'a> {
     pub(super) rows: &'a [EvaluationResultRow],
-    pub(super) examples: &'a Examples,
+    pub(super) examples: &'a ExamplesByPosition,
 }
 
 impl Results<'_> {

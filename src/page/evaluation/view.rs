@@ -59,8 +59,8 @@ pub(in crate::page) async fn evaluation(
             (panels(&row, summary.as_ref()))
         }
         (compare_with(&visitor, &row).await?)
-        section.fields #results aria-label="Examples" {
-            (tabs("Order", &SHOWN.map(|(own, name, _)| (format!("{path}?show={own}#results"), name, own == word))))
+        section.fields #scored aria-label="Examples" {
+            (tabs("Order", &SHOWN.map(|(own, name, _)| (format!("{path}?show={own}#scored"), name, own == word))))
             div #examples data-live { (Results { rows: &found.items, examples: &examples }.table()) }
             (pager(&format!("{path}?show={word}"), page.after.is_none(), next.as_deref()))
         }
@@ -178,8 +178,10 @@ async fn compare_with(visitor: &Visitor, row: &EvaluationRow) -> Result<Markup, 
     let graph = GraphRef::Id(row.graph_id);
     let list = ListQuery::new(None, 50);
     let found = visitor.app.evaluation_list(&visitor.scope, Some(&graph), list).await?;
-    let others: Vec<&EvaluationRow> =
-        found.items.iter().filter(|other| other.id != row.id && other.tally.done > 0).collect();
+    let is_other = |other: &&EvaluationRow| other.id != row.id && other.tally.done > 0;
+    let mut others: Vec<&EvaluationRow> = found.items.iter().filter(is_other).collect();
+    // Those of the same dataset have examples in common.
+    others.sort_by_key(|other| dataset_of(other) != dataset_of(row));
     Ok(html! {
         @if !others.is_empty() {
             form.filters action="/evaluations/compare" method="get" {

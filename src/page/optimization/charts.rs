@@ -70,7 +70,7 @@ pub(super) fn scatter(id: Uuid, all: &[CandidateOutline]) -> Markup {
     };
     html! {
         (points(axes, &found, &[]))
-        p.legend { span { span.dot.marked {} "Pareto front" } span { span.dot {} "other candidates" } }
+        p.legend { span { span.dot.on {} "Pareto front" } span { span.dot {} "other candidates" } }
     }
 }
 

@@ -225,7 +225,7 @@ fn line(
     html! {
         tr {
             td.name { a href={ "/optimizations/" (row.id) "/candidates/" (one.number) } { (one.number) } " "
-                @if one.number == 0 { span.small.muted { "original" } }
+                @if one.number == 0 { span.small.muted { "original" } " " }
                 @if is_best { (badge(Tone::Good, "best")) } " " @if is_front { (badge(Tone::Info, "front")) } }
             td data-label="Made" { div { (one.origin)
                 @if !one.parents.is_empty() { span.small.muted { " from " (one.parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")) } }

@@ -73,6 +73,9 @@ pub(in crate::page) fn points(axes: Axes<'_>, points: &[Point], line: &[(f64, f6
         Range::of(points.iter().map(|point| point.x.max(0.0)).chain(line.iter().map(|at| at.0)));
     let xs = Range(xs.0.max(0.0), xs.1);
     let ys = Range::of(points.iter().map(|point| point.y).chain(line.iter().map(|at| at.1)));
+    // Scores are from 0 to 1; small differences are not drawn as large ones.
+    let room = (0.3 - (ys.1 - ys.0)).max(0.0) / 2.0;
+    let ys = Range((ys.0 - room).max(0.0), (ys.1 + room).min(1.0));
     html! {
         svg.chart viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="group" aria-label=(axes.title) {
             title { (axes.title) }
@@ -91,7 +94,7 @@ pub(in crate::page) fn points(axes: Axes<'_>, points: &[Point], line: &[(f64, f6
             @for point in points {
                 a href=(point.href) aria-label=(point.label) {
                     circle.hit cx=(at(xs.x(point.x))) cy=(at(ys.y(point.y))) r="10" {}
-                    circle.point.marked[point.is_marked] cx=(at(xs.x(point.x))) cy=(at(ys.y(point.y))) r=(if point.is_marked { "5" } else { "4" }) {
+                    circle.point.on[point.is_marked] cx=(at(xs.x(point.x))) cy=(at(ys.y(point.y))) r=(if point.is_marked { "5" } else { "4" }) {
                         title { (point.label) }
                     }
                 }
@@ -197,7 +200,7 @@ mod tests {
         };
         let html = points(axes, &[some(1.0, 0.5), some(2.0, 1.0)], &[(1.0, 0.5), (2.0, 1.0)])
             .into_string();
-        for part in ["<title>Scores", "<desc>of two", "aria-label=\"&lt;2&gt;\"", "point marked"] {
+        for part in ["<title>Scores", "<desc>of two", "aria-label=\"&lt;2&gt;\"", "point on"] {
             assert!(html.contains(part), "{part} in {html}");
         }
         assert!(!html.contains("NaN") && !html.contains("style="), "{html}");

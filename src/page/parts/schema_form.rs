@@ -139,7 +139,7 @@ impl SchemaForm<'_> {
                 html! { input name=(name) value=(value) placeholder=(hint) autocomplete="off" spellcheck="false"; }
             }
             _ => {
-                html! { textarea.mono name=(name) rows="3" spellcheck="false" placeholder=(if hint.is_empty() { "JSON, or a plain text" } else { &hint }) { "\n" (value) } }
+                html! { textarea.mono name=(name) rows="3" spellcheck="false" placeholder=(document_hint(schema, &hint)) { "\n" (value) } }
             }
         }
     }
@@ -154,6 +154,16 @@ impl SchemaForm<'_> {
 
 fn options(values: &[Value], chosen: &str) -> Markup {
     html! { @for known in values { @let text = plain(known); option value=(text) selected[text == chosen] { (text) } } }
+}
+
+/// What a field for JSON holds.
+fn document_hint<'h>(schema: &Value, hint: &'h str) -> &'h str {
+    match schema["type"].as_str() {
+        _ if !hint.is_empty() => hint,
+        Some("object") => "JSON: {…}",
+        Some("array") => "JSON: […]",
+        _ => "JSON, or a plain text",
+    }
 }
 
 fn bound(schema: &Value, name: &str) -> Option<String> {

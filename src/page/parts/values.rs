@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 /// The most characters of a value in a table; the rest is behind the fold.
-const FOLD: usize = 400;
+const FOLD: usize = 200;
 
 /// The members of a document; anything that is no object is shown as it is.
 pub(in crate::page) fn members(text: &str) -> Map<String, Value> {

@@ -1,8 +1,9 @@
 //! Datasets on the page: the list, the examples, what does not fit a graph, uploads by form.
 
+use reqwest::Method;
 use serde_json::json;
 
-use super::{open, submit, words};
+use super::{HTML, open, submit, words};
 use crate::support::{Api, one_node};
 
 /// A dataset of capitals; the third has an input that no graph here accepts.
@@ -82,4 +83,35 @@ async fn versions_and_pages_have_addresses_and_a_deletion_frees_the_name() {
     assert!(words(&second.text).contains("n 50 ") && second.text.contains("First page"));
     submit(&api, "/datasets/many/delete", &[]).await.expect(303);
     assert_eq!(open(&api, "/datasets/many").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_may_only_read_sees_no_buttons_that_change_or_start_something() {
+    let api = Api::with_settings(&[("DSRS_API_KEYS", "open-sesame-123456")]).await;
+    let own = ("authorization", "Bearer open-sesame-123456");
+    let post = async |path: &str, body: serde_json::Value| {
+        let headers = [own, ("content-type", "application/json")];
+        api.send(Method::POST, path, &headers, Some(body.to_string())).await
+    };
+    post("/v1/datasets", capitals()).await.expect(201);
+    let key = post("/v1/keys", json!({"name": "reader", "scopes": ["read"]})).await.expect(201);
+    let bearer = format!("Bearer {}", key.json()["key"].as_str().unwrap());
+    let read = async |path: &str| {
+        api.send(Method::GET, path, &[HTML, ("authorization", &bearer)], None).await
+    };
+    for (path, hidden) in [
+        ("/datasets", "id=\"upload\""),
+        ("/datasets/capitals", "/delete\""),
+        ("/datasets/capitals", "/evaluations/new"),
+        ("/evaluations", "/evaluations/new"),
+        ("/optimizations", "/optimizations/new"),
+    ] {
+        let view = read(path).await.expect(200);
+        assert!(!view.text.contains(hidden), "{hidden} in {path}");
+        let all = api.send(Method::GET, path, &[HTML, own], None).await.expect(200);
+        assert!(all.text.contains(hidden), "{hidden} not in {path} for a key that may");
+    }
+    for path in ["/evaluations/new", "/optimizations/new"] {
+        assert_eq!(read(path).await.status, 403, "{path}");
+    }
 }

@@ -8,10 +8,10 @@ use crate::support::{Api, one_node};
 /// A server with a graph and a dataset of two examples.
 async fn server() -> Api {
     let api = Api::new().await;
-    api.post("/v1/graphs", one_node("geo", "country -> capital")).await.expect(201);
+    api.post("/v1/graphs", one_node("geo", "country -> answer")).await.expect(201);
     let examples = json!([
-        {"inputs": {"country": "<i>France</i>"}, "expected": {"capital": "Paris"}},
-        {"inputs": {"country": "Japan"}, "expected": {"capital": "Tokyo"}}]);
+        {"inputs": {"country": "<i>France</i>"}, "expected": {"answer": "Paris"}},
+        {"inputs": {"country": "Japan"}, "expected": {"answer": "Tokyo"}}]);
     let body = json!({"name": "capitals", "examples": examples});
     api.post("/v1/datasets", body).await.expect(201);
     api
@@ -21,7 +21,7 @@ const FILLED: [(&str, &str); 4] = [
     ("/graph", "geo"),
     ("/dataset/dataset", "capitals"),
     ("/metric#", "1"),
-    ("/metric/exact/field", "capital"),
+    ("/metric/exact/field", "answer"),
 ];
 
 /// Starts an evaluation by the form, and returns its id once it has ended.
@@ -51,12 +51,15 @@ async fn the_form_is_made_of_the_schema_of_metrics_and_foresees_calls() {
     }
     let chosen = submit(&api, "/evaluations/new", &FILLED).await.expect(200);
     assert!(
-        chosen.text.contains("name=\"/metric/exact/field\" value=\"capital\""),
+        chosen.text.contains("name=\"/metric/exact/field\" value=\"answer\""),
         "{}",
         chosen.text
     );
     let same = words(&chosen.text);
-    assert!(same.contains("\"exact\": { \"field\": \"capital\" }"), "{same}");
+    assert!(
+        same.contains("&quot;exact&quot;: { &quot;field&quot;: &quot;answer&quot; }"),
+        "{same}"
+    );
     assert_eq!(api.get("/v1/evaluations").await.json()["items"], json!([]), "nothing was started");
 }
 

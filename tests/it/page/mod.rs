@@ -7,6 +7,7 @@ mod evaluations;
 mod graph;
 mod graphs;
 mod modules;
+mod optimizations;
 mod parse;
 mod search;
 mod sessions;
