@@ -97,10 +97,10 @@ fn table(row: &GraphRow, versions: &[GraphVersionRow]) -> Markup {
             tbody {
                 @for version in versions {
                     tr aria-current=[(version.version == row.version).then_some("true")] {
-                        td data-label="Version" {
+                        td data-label="Version" { span {
                             a href={ (path) "?version=" (version.version) } { b { (version.version) } }
                             @if version.version == row.newest_version { " " (badge(Tone::Good, "newest")) }
-                        }
+                        } }
                         td data-label="Description" { span { (version.description.as_deref().unwrap_or("–")) } }
                         td data-label="State" { a href={ (path) "/state?version=" (version.state_version) } { (version.state_version) } }
                         td data-label="Stored" { (ago(version.created_at)) }

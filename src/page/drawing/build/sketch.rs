@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsrs::graph::INPUT;
 
 use crate::app::{self, GraphSketch, NodeSketch};
-use crate::page::drawing::diagram::{BoxKind, Diagram, DiagramBox, DiagramEdge, Port};
+use crate::page::drawing::diagram::{BoxKind, BoxPort, Diagram, DiagramBox, DiagramEdge};
 
 /// A port by its owner and its name, as edges name it.
 type Places<'s> = HashMap<(&'s str, &'s str), (usize, usize)>;
@@ -24,9 +24,9 @@ pub(in crate::page::drawing) fn sketch_diagram(sketch: &GraphSketch) -> Diagram 
     Diagram { name: String::new(), boxes, edges }
 }
 
-fn port(found: &app::Port) -> Port {
+fn port(found: &app::Port) -> BoxPort {
     let ty = found.ty.as_deref().unwrap_or("not known yet");
-    Port {
+    BoxPort {
         name: found.name.to_string(),
         ty: ty.to_owned(),
         definitions: Arc::from(""),
@@ -51,8 +51,8 @@ fn shape(
     name: &str,
     kind: BoxKind,
     strategy: &str,
-    inputs: Vec<Port>,
-    outputs: Vec<Port>,
+    inputs: Vec<BoxPort>,
+    outputs: Vec<BoxPort>,
 ) -> DiagramBox {
     DiagramBox {
         name: name.to_owned(),
