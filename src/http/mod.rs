@@ -45,7 +45,7 @@ pub(crate) use protocol::same_site::admit_sign_in;
 pub(crate) use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
 pub(crate) use routes::dataset_upload::read_pasted as read_pasted_dataset;
-pub(crate) use routes::evaluation::read_request as read_evaluation_request;
+pub(crate) use routes::evaluation::{read_request as read_evaluation_request, result_key_of};
 pub(crate) use routes::optimization::read_request as read_optimization_request;
 
 /// Every route on one page.

@@ -4,8 +4,10 @@
 mod asset;
 mod dataset;
 mod drawing;
+mod evaluation;
 mod form;
 mod graph;
+mod optimization;
 mod parse;
 mod parts;
 mod problem;
@@ -26,6 +28,9 @@ const READ: HtmlAccess = HtmlAccess::Needs(KeyScope::Read);
 /// A view that changes something.
 const WRITE: HtmlAccess = HtmlAccess::Needs(KeyScope::Write);
 
+/// A view that runs something.
+const EXECUTE: HtmlAccess = HtmlAccess::Needs(KeyScope::Execute);
+
 /// Every view on one page.
 pub(crate) fn routes() -> HtmlRoutes {
     HtmlRoutes::default()
@@ -41,6 +46,13 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/datasets/{dataset}", READ, dataset::view::dataset)
         .post("/datasets/{dataset}", WRITE, dataset::change::replace)
         .post("/datasets/{dataset}/delete", WRITE, dataset::change::delete)
+        .get("/evaluations", READ, evaluation::list::evaluations)
+        .post_job("/evaluations", EXECUTE, evaluation::start::start)
+        .get("/evaluations/new", EXECUTE, evaluation::start::form)
+        .post("/evaluations/new", EXECUTE, evaluation::start::preview)
+        .get("/evaluations/compare", READ, evaluation::compare::compare)
+        .get("/evaluations/{id}", READ, evaluation::view::evaluation)
+        .post("/evaluations/{id}/cancel", EXECUTE, evaluation::view::cancel)
         .post("/drawing", READ, graph::drawing::drawing)
         .get("/new", WRITE, graph::editor::new)
         .post("/new", WRITE, graph::editor::create)
@@ -49,6 +61,14 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/graphs/{graph}/versions", READ, graph::versions::versions)
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
+        .get("/optimizations", READ, optimization::list::optimizations)
+        .post_job("/optimizations", EXECUTE, optimization::start::start)
+        .get("/optimizations/new", EXECUTE, optimization::start::form)
+        .post("/optimizations/new", EXECUTE, optimization::start::preview)
+        .get("/optimizations/{id}", READ, optimization::view::optimization)
+        .post("/optimizations/{id}/cancel", EXECUTE, optimization::activate::cancel)
+        .post("/optimizations/{id}/activate", WRITE, optimization::activate::activate)
+        .get("/optimizations/{id}/candidates/{number}", READ, optimization::candidate::candidate)
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)

@@ -22,6 +22,8 @@ pub(super) struct Visitor {
     has_session: bool,
     /// The path and query of this view.
     pub(super) address: String,
+    /// The id of the request.
+    pub(super) request_id: Arc<str>,
 }
 
 impl Visitor {
@@ -66,6 +68,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
             scopes: caller.identity.scopes,
             has_session: session_key(&parts.headers).is_some(),
             address: address.to_owned(),
+            request_id: caller.request_id.clone(),
         })
     }
 }

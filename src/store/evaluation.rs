@@ -305,3 +305,42 @@ pub async fn pairs(
     .await?;
     Ok(pairs)
 }
+
+/// The results of these examples, by their ids; those that have none are left out.
+pub async fn results_of(
+    scope: &Scope,
+    db: &Db,
+    evaluation: Uuid,
+    examples: &[String],
+) -> Result<Vec<EvaluationResultRow>, StoreError> {
+    let rows = sqlx::query_as(
+        "select position, example_id, score, feedback::text, outputs::text, error::text, usage::text, \
+         judging::text, parse_reports::text, duration_ms, run_id from evaluation_results \
+         where evaluation_id = $1 and workspace_id = $2 and example_id = any($3)",
+    )
+    .bind(evaluation)
+    .bind(scope.workspace)
+    .bind(examples)
+    .fetch_all(&mut *db.scoped(scope).await?)
+    .await?;
+    Ok(rows)
+}
+
+/// The scores so far, `most` at most, in the order of the examples.
+pub async fn scores(
+    scope: &Scope,
+    db: &Db,
+    evaluation: Uuid,
+    most: i64,
+) -> Result<Vec<f64>, StoreError> {
+    let scores = sqlx::query_scalar(
+        "select score from evaluation_results where evaluation_id = $1 and workspace_id = $2 \
+         order by position limit $3",
+    )
+    .bind(evaluation)
+    .bind(scope.workspace)
+    .bind(most)
+    .fetch_all(&mut *db.scoped(scope).await?)
+    .await?;
+    Ok(scores)
+}

@@ -1,6 +1,6 @@
 //! The candidates of an optimization, in order. Attempts write them through `optimization_work`.
 
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::job::Lease;
@@ -116,4 +116,41 @@ pub(super) async fn write(
         .await?;
     }
     Ok(())
+}
+
+/// A candidate without its state and its graph.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct CandidateOutlineRow {
+    /// The number, counted from 0, which is the original program.
+    pub number: i32,
+    /// The candidates that it was made from.
+    pub parents: Vec<i32>,
+    /// How it was made, as a JSON string.
+    pub origin: String,
+    /// Its scores: `{full, partial}`.
+    pub scores: String,
+    /// Whether it changes the graph.
+    pub changes_graph: bool,
+}
+
+/// The first candidates of an optimization, `most` at most, in order.
+pub async fn outlines(
+    scope: &Scope,
+    db: &Db,
+    optimization: Uuid,
+    most: i64,
+) -> Result<Vec<CandidateOutlineRow>, StoreError> {
+    let rows = sqlx::query_as(
+        "select number, parents, origin::text as origin, scores::text as scores,
+                definition is not null as changes_graph
+         from optimization_candidates
+         where optimization_id = $1 and workspace_id = $2
+         order by number limit $3",
+    )
+    .bind(optimization)
+    .bind(scope.workspace)
+    .bind(most)
+    .fetch_all(&mut *db.scoped(scope).await?)
+    .await?;
+    Ok(rows)
 }

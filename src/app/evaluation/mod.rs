@@ -4,6 +4,8 @@
 pub(crate) mod attempt;
 pub(crate) mod comparison;
 pub(crate) mod example;
+pub(crate) mod forecast;
+pub(crate) mod score_summary;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,7 +29,7 @@ use crate::store::state::NewState;
 use crate::store::{ListQuery, Page, Scope};
 
 use size::check_size;
-pub(crate) use sketch::{GraphSketch, NodeSketch, Port};
+pub(crate) use sketch::{GraphSketch, NodeSketch, SketchPort};
 
 /// The current format of stored definitions.
 const FORMAT: i32 = 1;

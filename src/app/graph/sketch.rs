@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dsrs::graph::{ProgramGraph, document_references};
+use dsrs::graph::{Program, ProgramGraph, document_references};
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::signature::FieldSchema;
@@ -18,7 +18,7 @@ use crate::store::Scope;
 
 /// A field of a node or of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Port {
+pub(crate) struct SketchPort {
     pub(crate) name: Arc<str>,
     /// Its type, if it is known.
     pub(crate) ty: Option<String>,
@@ -29,21 +29,21 @@ pub(crate) struct Port {
 pub(crate) struct NodeSketch {
     pub(crate) name: Arc<str>,
     pub(crate) strategy: Arc<str>,
-    pub(crate) inputs: Vec<Port>,
-    pub(crate) outputs: Vec<Port>,
+    pub(crate) inputs: Vec<SketchPort>,
+    pub(crate) outputs: Vec<SketchPort>,
 }
 
 /// An output of the graph and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputSketch {
-    pub(crate) port: Port,
+    pub(crate) port: SketchPort,
     pub(crate) from: String,
 }
 
 /// A graph as far as it can be read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GraphSketch {
-    pub(crate) inputs: Vec<Port>,
+    pub(crate) inputs: Vec<SketchPort>,
     pub(crate) nodes: Vec<NodeSketch>,
     /// Source and target, as written.
     pub(crate) edges: Vec<(String, String)>,
@@ -51,17 +51,17 @@ pub(crate) struct GraphSketch {
 }
 
 impl App {
-    /// The nodes of a definition with their fields, as far as they can be read.
+    /// The nodes of a definition with their fields, as far as they can be read; and the program, if it is one.
     pub(crate) async fn graph_sketch(
         &self,
         scope: &Scope,
         document: &ParsedJson,
-    ) -> Result<GraphSketch, AppError> {
+    ) -> Result<(GraphSketch, Option<Program>), AppError> {
         let document = &document.payload;
         check_size(&self.limits, document)?;
         let build = |env: &dyn BuildEnv| match ProgramGraph::from_document(document, env) {
-            Ok(graph) => of_graph(&graph),
-            Err(_) => Reading { env, document, known: HashMap::new() }.sketch(),
+            Ok(graph) => (of_graph(&graph), graph.compile().ok()),
+            Err(_) => (Reading { env, document, known: HashMap::new() }.sketch(), None),
         };
         self.build_new(scope, None, document_references(document), build).await
     }
@@ -75,7 +75,7 @@ fn of_graph(graph: &ProgramGraph) -> GraphSketch {
         outputs: ports(&node.schema().outputs),
     });
     let outputs = graph.outputs().map(|(name, output)| OutputSketch {
-        port: Port { name: name.clone(), ty: Some(output.ty.ir.to_string()) },
+        port: SketchPort { name: name.clone(), ty: Some(output.ty.ir.to_string()) },
         from: output.source.to_string(),
     });
     GraphSketch {
@@ -90,12 +90,12 @@ fn of_graph(graph: &ProgramGraph) -> GraphSketch {
     }
 }
 
-fn ports(fields: &[FieldSchema]) -> Vec<Port> {
+fn ports(fields: &[FieldSchema]) -> Vec<SketchPort> {
     fields.iter().map(port).collect()
 }
 
-fn port(field: &FieldSchema) -> Port {
-    Port { name: field.name.clone(), ty: Some(field.ty.to_string()) }
+fn port(field: &FieldSchema) -> SketchPort {
+    SketchPort { name: field.name.clone(), ty: Some(field.ty.to_string()) }
 }
 
 /// A document that is not a valid graph, read part by part.
@@ -110,7 +110,7 @@ impl Reading<'_> {
     fn sketch(mut self) -> GraphSketch {
         let edges = self.edges();
         let inputs = self.inputs(&edges);
-        for Port { name, ty } in &inputs {
+        for SketchPort { name, ty } in &inputs {
             self.know("input", name, ty.as_deref());
         }
         let nodes = self.nodes(&edges);
@@ -131,10 +131,11 @@ impl Reading<'_> {
     }
 
     /// The declared inputs, and those that edges name.
-    fn inputs(&self, edges: &[(String, String)]) -> Vec<Port> {
+    fn inputs(&self, edges: &[(String, String)]) -> Vec<SketchPort> {
         let declared = self.members("inputs");
-        let mut inputs: Vec<Port> =
-            declared.map(|(name, ty)| Port { name: name.clone(), ty: written_type(ty) }).collect();
+        let mut inputs: Vec<SketchPort> = declared
+            .map(|(name, ty)| SketchPort { name: name.clone(), ty: written_type(ty) })
+            .collect();
         for (from, _) in edges {
             add_port(
                 &mut inputs,
@@ -148,7 +149,7 @@ impl Reading<'_> {
         let written =
             self.members("outputs").filter_map(|(name, from)| Some((name, from.as_str()?)));
         let outputs = written.map(|(name, from)| OutputSketch {
-            port: Port { name: name.clone(), ty: self.known.get(from).cloned() },
+            port: SketchPort { name: name.clone(), ty: self.known.get(from).cloned() },
             from: from.to_owned(),
         });
         outputs.collect()
@@ -190,7 +191,7 @@ impl Reading<'_> {
     }
 
     fn learn(&mut self, node: &NodeSketch) {
-        for Port { name, ty } in &node.outputs {
+        for SketchPort { name, ty } in &node.outputs {
             self.know(&node.name, name, ty.as_deref());
         }
     }
@@ -221,7 +222,7 @@ impl Reading<'_> {
         node: &Payload,
         strategy: &str,
         edges: &[(String, String)],
-    ) -> Option<(Vec<Port>, Vec<Port>)> {
+    ) -> Option<(Vec<SketchPort>, Vec<SketchPort>)> {
         let op = registry::get(strategy)?.op();
         let mut request = Map::new();
         let types = self.document.as_map().and_then(|members| members.get("types"));
@@ -240,7 +241,7 @@ impl Reading<'_> {
     }
 
     /// The fields of a signature whose strategy or config cannot be read.
-    fn signature_fields(&self, node: &Payload) -> Option<(Vec<Port>, Vec<Port>)> {
+    fn signature_fields(&self, node: &Payload) -> Option<(Vec<SketchPort>, Vec<SketchPort>)> {
         let signature = member(node, "signature")?.clone();
         let plain: Map = [(Arc::from("signature"), signature)].into_iter().collect();
         self.fields("", &Payload::map(plain), "predict", &[])
@@ -269,7 +270,7 @@ impl Reading<'_> {
     }
 
     /// The inputs that an op has whatever is connected.
-    fn op_inputs(&self, node: &Payload, strategy: &str) -> Vec<Port> {
+    fn op_inputs(&self, node: &Payload, strategy: &str) -> Vec<SketchPort> {
         let Some(op) = registry::get(strategy).and_then(StrategyFactory::op) else {
             return Vec::new();
         };
@@ -281,7 +282,7 @@ impl Reading<'_> {
         let read = op.read(self.env, config, &mut scope.unwrap_or_default(), &At::Root);
         let inputs = read.map(|op| op.inputs()).unwrap_or_default().into_iter();
         inputs
-            .map(|input| Port { name: input.name, ty: input.ty.map(|ty| ty.to_string()) })
+            .map(|input| SketchPort { name: input.name, ty: input.ty.map(|ty| ty.to_string()) })
             .collect()
     }
 }
@@ -315,8 +316,8 @@ fn feeding<'e>(
     ends.filter(move |((node, _), _)| *node == name).map(|((_, field), from)| (field, from))
 }
 
-fn add_port(ports: &mut Vec<Port>, name: Option<&str>) {
+fn add_port(ports: &mut Vec<SketchPort>, name: Option<&str>) {
     if let Some(name) = name.filter(|name| ports.iter().all(|port| port.name.as_ref() != *name)) {
-        ports.push(Port { name: name.into(), ty: None });
+        ports.push(SketchPort { name: name.into(), ty: None });
     }
 }

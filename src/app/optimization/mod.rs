@@ -33,7 +33,7 @@ use crate::app::{AnswerBuilder, App, AppError};
 use crate::store::batch::UsageTotals;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::optimization::{self, OptimizationRow};
-use crate::store::optimization_candidate::{self, CandidateRow};
+use crate::store::optimization_candidate::{self, CandidateOutlineRow, CandidateRow};
 use crate::store::run::RunStatus;
 use crate::store::{ListQuery, Page, Scope, job};
 
@@ -196,6 +196,16 @@ impl App {
         list: ListQuery,
     ) -> Result<Page<OptimizationRow>, AppError> {
         Ok(optimization::list(scope, &self.db, graph, list).await?)
+    }
+
+    /// The first candidates of an optimization in outline, `most` at most, in order.
+    pub(crate) async fn optimization_outlines(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        most: i64,
+    ) -> Result<Vec<CandidateOutlineRow>, AppError> {
+        Ok(optimization_candidate::outlines(scope, &self.db, id, most).await?)
     }
 
     /// One page of the candidates of an optimization, in order.

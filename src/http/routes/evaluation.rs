@@ -197,7 +197,8 @@ impl PageKey for ResultCursor {
     }
 }
 
-fn result_key_of(key: &str) -> Option<ResultCursor> {
+/// Reads the key of a result within a page.
+pub(crate) fn result_key_of(key: &str) -> Option<ResultCursor> {
     let (position, score) = key.split_once(' ')?;
     let score = score.parse().ok().filter(|score: &f64| score.is_finite())?;
     Some(ResultCursor { position: plain_number(position)?, score })

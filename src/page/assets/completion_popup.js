@@ -18,7 +18,7 @@ export class CompletionPopup {
   }
 
   build() {
-    this.list = element("ul", { class: "completion-list", role: "listbox", id: "completion-list", "aria-label": "Suggestions" });
+    this.list = element("ul", { class: "completion-list", role: "listbox", id: "completion-list", "aria-label": "Suggestions", tabindex: "0" });
     this.detail = element("div", { class: "completion-detail" });
     this.root = element("div", { class: "completion", hidden: true }, this.list, this.detail);
     this.count = element("div", { class: "sr", role: "status" });
@@ -137,12 +137,14 @@ export class CompletionPopup {
     const { from, to, editor, needsComma } = this;
     this.close();
     const comma = needsComma ? commaBefore(editor.text, from) : undefined;
-    const inserted = item.insert;
+    // Behind a new member there may be another one.
+    const isFollowed = item.kind === "member" && /^\s*"/.test(editor.text.slice(to));
+    const inserted = isFollowed ? `${item.insert},${/^\s/.test(editor.text[to]) ? "" : " "}` : item.insert;
     const changes = [{ start: from, removed: editor.text.slice(from, to), inserted }];
     if (comma) changes.push(comma);
-    const caret = from + (item.caret ?? inserted.length) + (comma ? 1 : 0);
+    const caret = from + (item.caret ?? item.insert.length) + (comma ? 1 : 0);
     editor.apply(changes, { selection: [caret, caret] });
-    const isHole = item.caret !== undefined && item.caret < inserted.length;
+    const isHole = item.caret !== undefined && item.caret < item.insert.length;
     if (isHole) this.open({ isAsked: false });
   }
 

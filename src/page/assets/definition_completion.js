@@ -18,7 +18,10 @@ export async function complete(text, at, server) {
   if (!found) return undefined;
   const { from = context.from, to = context.to, typed = context.typed } = found;
   const items = filtered(found.items, typed);
-  return items.length > 0 ? { from, to, items, needsComma: context.needsComma === true } : undefined;
+  // Between two parts there is a comma, which the part before a new one may lack.
+  const before = text.slice(0, from).trimEnd().at(-1) ?? "{";
+  const needsComma = from === context.from && !"{[,:".includes(before);
+  return items.length > 0 ? { from, to, items, needsComma } : undefined;
 }
 
 /** Items that contain what is typed: those that begin with it first, others after them, otherwise in their order. */
@@ -222,7 +225,17 @@ function strategyItems({ server, steps }) {
     kind: strategy.calls_lm ? "strategy" : "op",
     detail: strategy.calls_lm ? "calls the model" : "computes",
     documentation: strategy.description,
-  })).sort((a, b) => Number(a.kind === "op") - Number(b.kind === "op"));
+  })).sort((a, b) => strategyRank(a.label, a.kind === "strategy") - strategyRank(b.label, b.kind === "strategy"));
+}
+
+/** Where most graphs begin; then what calls a model; then what computes. */
+const COMMON = ["predict", "chain_of_thought", "react"];
+
+/** The place of a strategy among others. */
+export function strategyRank(name, callsModel) {
+  const common = COMMON.indexOf(name);
+  if (common >= 0) return common;
+  return COMMON.length + Number(!callsModel);
 }
 
 function modelItems(server) {

@@ -6,12 +6,14 @@ import { complete } from "./definition_completion.js";
 import { Problem, list, send } from "./api.js";
 import { debounced, element, prose } from "./element.js";
 import { FindBar } from "./find_bar.js";
-import { Gestures, inspector } from "./gestures.js";
+import { Gestures } from "./gestures.js";
 import { applyChanges, changesOf } from "./graph_edits.js";
 import { readGraph, subjectOf } from "./graph_text.js";
 import { find, parse, pointerAt, rangeOf, steps } from "./json_text.js";
 import { format } from "./json_format.js";
+import { inspector } from "./inspector.js";
 import { LivePicture, note } from "./live_picture.js";
+import { PortDrag } from "./port_drag.js";
 import { ProblemList } from "./problem_list.js";
 import { definitionText, initialText, save } from "./save.js";
 import { TextEditor } from "./text_editor.js";
@@ -44,8 +46,9 @@ class GraphEditor {
     this.picture = new LivePicture(frame);
     this.parts = element("div", { class: "inspector", "aria-live": "polite" });
     this.gestures = new Gestures(this);
+    this.dragging = new PortDrag(this);
     const button = (label, act) => element("button", { type: "button", class: "small", onclick: act }, label);
-    const tools = element("div", { class: "pane-tools" }, element("h2", {}, "Picture"), button("Add node…", () => this.gestures.addNode()), button("Add input…", () => this.gestures.addInput()));
+    const tools = element("div", { class: "pane-tools" }, element("h2", {}, "Picture"), button("Add node…", () => this.gestures.addNode()), button("Add input…", () => this.gestures.addInput()), (this.fitButton = element("button", { type: "button", class: "small", "aria-pressed": "false", onclick: () => this.fit() }, "Fit")));
     this.form.append(element("section", { class: "picture-pane", "aria-label": "Picture" }, tools, frame, this.parts));
     this.form.classList.add("live");
     this.popup = new CompletionPopup(this.text, (text, at) => complete(text, at, this.server));
@@ -58,6 +61,12 @@ class GraphEditor {
     return element("div", { class: "pane-tools" }, element("h2", {}, "Definition"),
       (this.undoButton = button("Undo", "Ctrl-Z", () => this.step("undo"))), (this.redoButton = button("Redo", "Ctrl-Y", () => this.step("redo"))),
       button("Find", "Ctrl-F", () => this.finder.open()), button("Format", "Write the text afresh", () => this.text.setText(format(this.text.text))));
+  }
+
+  /** Shows the whole picture, or its natural size. */
+  fit() {
+    const isFit = this.picture.root.classList.toggle("fit");
+    this.fitButton.setAttribute("aria-pressed", String(isFit));
   }
 
   step(direction) {
@@ -73,6 +82,8 @@ class GraphEditor {
     text.addEventListener("announce", (event) => this.announce(event.detail));
     validation.addEventListener("checking", () => this.status.classList.add("busy"));
     validation.addEventListener("checked", (event) => this.checked(event.detail));
+    // A large graph is shown in part: fitted into the frame it could not be read.
+    picture.addEventListener("first", (event) => event.detail.width < 2 * picture.root.clientWidth && this.fit());
     picture.addEventListener("select", (event) => this.selected(event.detail));
     this.form.addEventListener("submit", (event) => this.submit(event));
     addEventListener("keydown", (event) => {
@@ -174,6 +185,7 @@ class GraphEditor {
     this.followed = part;
     if (!part) return;
     this.picture.select(part, { isQuiet: true });
+    this.picture.reveal(part);
     this.inspect(part);
   }
 

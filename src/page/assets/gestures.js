@@ -1,21 +1,16 @@
-// Drawing in the picture: drag from an output to an input, delete, rename, add. Each gesture is one edit of
-// `PATCH /v1/graphs/{graph}`, applied to the text. Everything has a keyboard and a button as well.
+// The gestures of the picture: connect, add, rename, delete. Each is one edit of `PATCH /v1/graphs/{graph}`, applied to
+// the text. Knows no mouse: every gesture asks in a dialog for what it needs.
 
 import { askTexts, choose } from "./choice_dialog.js";
-import { newNode, sources } from "./definition_completion.js";
-import { element, svgElement } from "./element.js";
+import { newNode, sources, strategyRank } from "./definition_completion.js";
 import { freeName, nameProblem } from "./graph_text.js";
 import { sourcesOf, targetsOf } from "./ports.js";
-
-/** Movement below this is a click. */
-const SLOP = 4;
 
 export class Gestures {
   /** `host` has `picture`, `server`, `graph()`, `apply(edit)` and `announce(text)`. */
   constructor(host) {
     this.host = host;
     const { root } = host.picture;
-    root.addEventListener("pointerdown", (event) => this.press(event), { capture: true });
     root.addEventListener("keydown", (event) => this.keydown(event));
   }
 
@@ -28,96 +23,9 @@ export class Gestures {
     event.preventDefault();
   }
 
-  // Dragging -------------------------------------------------------------------------------------------------------
-
-  press(event) {
-    const port = event.target.closest?.("[data-port]");
-    if (!port || event.button !== 0 || port.dataset.side !== "out") return;
-    const { node } = event.target.closest("[data-node]")?.dataset ?? {};
-    if (node?.includes("/")) return;
-    const source = this.source(port.dataset.port);
-    if (!source) return;
-    event.stopPropagation();
-    const drag = { source, port, start: [event.clientX, event.clientY], line: undefined, targets: new Map() };
-    const move = (moved) => this.drag(drag, moved);
-    const end = (ended) => {
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", end);
-      removeEventListener("pointercancel", end);
-      removeEventListener("keydown", cancel, { capture: true });
-      this.drop(drag, ended);
-    };
-    const cancel = (pressed) => {
-      if (pressed.key === "Escape") end(pressed);
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", end);
-    addEventListener("pointercancel", end);
-    addEventListener("keydown", cancel, { capture: true });
-  }
-
   source(label) {
     return sources(this.host.server, this.host.graph()).find((source) => source.label === label);
   }
-
-  drag(drag, event) {
-    const [x, y] = drag.start;
-    if (!drag.line && Math.hypot(event.clientX - x, event.clientY - y) < SLOP) return;
-    if (!drag.line) this.begin(drag);
-    event.preventDefault();
-    const svg = drag.line.ownerSVGElement;
-    const point = (clientX, clientY) => new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const circle = (drag.port.querySelector("circle") ?? drag.port).getBoundingClientRect();
-    const from = point(circle.left + circle.width / 2, circle.top + circle.height / 2);
-    const to = point(event.clientX, event.clientY);
-    const bend = Math.max(30, Math.abs(to.x - from.x) / 2);
-    drag.line.setAttribute("d", `M${from.x} ${from.y}C${from.x + bend} ${from.y} ${to.x - bend} ${to.y} ${to.x} ${to.y}`);
-    const over = this.over(event);
-    const target = over && drag.targets.get(over.dataset.port);
-    drag.over?.classList.remove("over");
-    drag.over = over;
-    over?.classList.add("over");
-    if (target && target !== drag.said) this.host.announce(target.reason ? `${shownEnd(target.label)}: ${target.reason}` : `Connect ${drag.source.label} to ${shownEnd(target.label)}`);
-    drag.said = target;
-  }
-
-  over(event) {
-    const found = document.elementFromPoint(event.clientX, event.clientY)?.closest("[data-port]");
-    return found && this.host.picture.root.contains(found) && found.dataset.side === "in" ? found : undefined;
-  }
-
-  /** Shows at once which targets fit; those that do not are grey and say why. */
-  async begin(drag) {
-    const { root } = this.host.picture;
-    drag.line = svgElement("path", { class: "dragged", fill: "none" });
-    root.querySelector("svg").append(drag.line);
-    root.classList.add("dragging");
-    document.body.classList.add("is-dragging");
-    for (const target of await targetsOf(drag.source, this.host.server, this.host.graph())) {
-      if (drag.isOver) return;
-      drag.targets.set(target.label, target);
-      const port = [...root.querySelectorAll('[data-side="in"]')].find((found) => found.dataset.port === target.label);
-      if (port) markTarget(port, target);
-    }
-  }
-
-  async drop(drag, event) {
-    drag.isOver = true;
-    const { root } = this.host.picture;
-    root.classList.remove("dragging");
-    document.body.classList.remove("is-dragging");
-    drag.line?.remove();
-    const over = event.type === "pointerup" && drag.line ? this.over(event) : undefined;
-    for (const port of root.querySelectorAll(".fits, .unfit, .over")) unmarkTarget(port);
-    if (!over) return;
-    const targets = drag.targets.has(over.dataset.port) ? [...drag.targets.values()] : await targetsOf(drag.source, this.host.server, this.host.graph());
-    const target = targets.find((found) => found.label === over.dataset.port);
-    if (!target) return;
-    if (target.reason) this.host.announce(`${shownEnd(target.label)} does not accept ${drag.source.label}: ${target.reason}.`, true);
-    else this.host.apply(target.edit);
-  }
-
-  // One gesture each -----------------------------------------------------------------------------------------------
 
   /** Connects an output: asks for the target. */
   async connect(label) {
@@ -170,7 +78,7 @@ export class Gestures {
   async addNode() {
     const { server } = this.host;
     const items = [...server.strategies.values()].map((strategy) => ({ label: strategy.name, detail: strategy.calls_lm ? "calls the model" : "computes", documentation: strategy.description, strategy }));
-    items.sort((a, b) => Number(!a.strategy.calls_lm) - Number(!b.strategy.calls_lm));
+    items.sort((a, b) => strategyRank(a.label, a.strategy.calls_lm) - strategyRank(b.label, b.strategy.calls_lm));
     const chosen = await choose("Add a node", items, { placeholder: "Search strategies" });
     if (!chosen) return;
     const taken = this.host.graph().nodes.map((node) => node.name);
@@ -211,58 +119,4 @@ export function deletion(part, graph) {
 /** An end of an edge as people read it. */
 export function shownEnd(label) {
   return label.replace("@output.", "output ");
-}
-
-function markTarget(port, target) {
-  port.classList.add(target.reason ? "unfit" : "fits");
-  const title = port.querySelector(":scope > title");
-  if (title && target.reason) {
-    port.dataset.title = title.textContent;
-    title.textContent = `Does not fit: ${target.reason}`;
-  }
-}
-
-function unmarkTarget(port) {
-  port.classList.remove("fits", "unfit", "over");
-  if (port.dataset.title === undefined) return;
-  port.querySelector(":scope > title").textContent = port.dataset.title;
-  delete port.dataset.title;
-}
-
-/** The parts of a selection as a list with buttons: what the mouse does, for keyboards and fingers. */
-export function inspector(part, host, gestures) {
-  if (part?.node !== undefined) return nodeInspector(part.node, host, gestures);
-  if (part?.edge) return row(element("b", {}, `${part.edge.from} → ${shownEnd(part.edge.to)}`), button("Delete edge", () => gestures.delete(part)));
-  if (part?.port?.startsWith("input.")) return row(element("b", {}, `Input ${part.port.slice(6)}`), button("Connect…", () => gestures.connect(part.port)), button("Delete input", () => gestures.delete(part)));
-  if (part?.port) return row(element("b", {}, `Output ${part.port.slice(8)}`), button("Delete output", () => gestures.delete(part)));
-  return [element("p", { class: "muted small" }, "Select a node, or drag from an output to an input. Keys: C connects, F2 renames, Delete deletes.")];
-}
-
-function nodeInspector(name, host, gestures) {
-  const graph = host.graph();
-  const node = graph.nodes.find((found) => found.name === name);
-  if (!node) return [];
-  const ports = host.server.ports?.nodes[name] ?? { inputs: [], outputs: [] };
-  const head = row(element("b", {}, name), element("code", {}, node.strategy ?? ""), button("Show in text", () => host.showNode(name)), button("Rename", () => gestures.rename(name)), button("Delete", () => gestures.delete({ node: name })));
-  const inputs = ports.inputs.map((port) => {
-    const label = `${name}.${port.name}`;
-    const edge = graph.edges.find((found) => found.to === label);
-    const act = edge ? button("Disconnect", () => host.apply({ op: "disconnect", from: edge.from, to: edge.to }), `Disconnect ${label}`)
-      : button("Connect…", () => gestures.connectInput({ label, type: port.type }), `Connect ${label}`);
-    return element("li", {}, element("span", {}, edge ? `${edge.from} → ` : "not connected → ", element("b", {}, port.name)), element("code", {}, port.type ?? "?"), act);
-  });
-  const outputs = ports.outputs.map((port) => {
-    const label = `${name}.${port.name}`;
-    return element("li", {}, element("span", {}, element("b", {}, port.name), " →"), element("code", {}, port.type ?? "?"), button("Connect…", () => gestures.connect(label), `Connect ${label}`));
-  });
-  if (inputs.length + outputs.length === 0) return head;
-  return [...head, element("ul", { class: "ports", "aria-label": `Fields of ${name}` }, inputs, outputs)];
-}
-
-function row(...children) {
-  return [element("div", { class: "part-row" }, children)];
-}
-
-function button(label, act, spoken) {
-  return element("button", { type: "button", class: "small", onclick: act, "aria-label": spoken }, label);
 }

@@ -31,7 +31,8 @@ const EDITS = {
   remove_node: ({ name }, draft) => {
     draft.require(name);
     const used = draft.graph.outputs.filter((output) => endOf(output.from)?.node === name).map((output) => `\`${output.name}\``);
-    if (used.length > 0) throw new Error(`The output ${used.join(", ")} comes from \`${name}\`. Delete the output first.`);
+    if (used.length === 1) throw new Error(`The output ${used[0]} comes from \`${name}\`. Delete the output first.`);
+    if (used.length > 1) throw new Error(`The outputs ${used.join(", ")} come from \`${name}\`. Delete them first.`);
     const edges = draft.graph.edges.filter((edge) => touches(edge, name)).map((edge) => edge.index);
     return [...draft.remove("nodes", name), ...draft.removeEdges(edges)];
   },

@@ -324,7 +324,7 @@ function between(tree, at, open, context) {
   const before = tree.text.slice(0, at).trimEnd().at(-1);
   const isAfresh = before === open || before === ",";
   const line = tree.text.slice(tree.text.lastIndexOf("\n", at - 1) + 1, lineEnd(tree.text, at));
-  if (isAfresh || line.trim() === "") return { ...context, needsComma: !isAfresh };
+  if (isAfresh || line.trim() === "") return context;
   return { ...context, role: "none" };
 }
 

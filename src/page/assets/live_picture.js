@@ -4,7 +4,9 @@
 import { element, svgElement } from "./element.js";
 import { send } from "./api.js";
 
-/** Dispatches `select` with `{node}`, `{edge: {from, to}}`, `{port}` or nothing; `drawn` when the picture was replaced. */
+/**
+ * Dispatches `select` with `{node}`, `{edge: {from, to}}`, `{port}` or nothing; `first` with the
+ * width of the first picture; `drawn` when it was replaced. */
 export class LivePicture extends EventTarget {
   constructor(root) {
     super();
@@ -29,12 +31,14 @@ export class LivePicture extends EventTarget {
   show(markup) {
     const parsed = new DOMParser().parseFromString(markup, "text/html");
     const { scrollLeft, scrollTop } = this.root;
-    this.root.replaceChildren(...parsed.body.childNodes);
+    this.root.replaceChildren(parsed.querySelector("svg.drawing-picture") ?? note("There is nothing to draw yet."));
     this.root.scrollTo(scrollLeft, scrollTop);
+    if (!this.wasDrawn) this.dispatchEvent(new CustomEvent("first", { detail: { width: Number(this.root.querySelector("svg")?.getAttribute("width") ?? 0) } }));
+    this.wasDrawn = true;
     this.makeReachable();
     this.mark(this.problems);
     this.select(this.selected, { isQuiet: true });
-    if (this.awaited) this.elementOf(this.awaited)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (this.awaited) this.reveal(this.awaited);
     this.awaited = undefined;
     this.dispatchEvent(new CustomEvent("drawn"));
   }
@@ -54,7 +58,9 @@ export class LivePicture extends EventTarget {
     if (target?.matches(".toggle") || event.target.closest("button")) return;
     if (!target && event.type === "keydown") return;
     if (event.target.closest("a") || event.type === "keydown") event.preventDefault();
-    this.select(target ? partOf(target) : undefined);
+    const part = target ? partOf(target) : undefined;
+    this.select(part);
+    if (part && event.type === "click") this.focus(part);
   }
 
   select(part, { isQuiet = false } = {}) {
@@ -76,7 +82,15 @@ export class LivePicture extends EventTarget {
   focus(part) {
     const found = this.elementOf(part);
     (found?.querySelector("a") ?? found)?.focus({ preventScroll: true });
-    found?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  /** Scrolls the frame, and only the frame, so that a part is visible. */
+  reveal(part) {
+    const box = this.elementOf(part)?.getBoundingClientRect();
+    if (!box) return;
+    const frame = this.root.getBoundingClientRect();
+    const by = (start, end, first, last) => (start < first ? start - first - 24 : end > last ? Math.min(end - last + 24, start - first - 24) : 0);
+    this.root.scrollBy(by(box.left, box.right, frame.left, frame.right), by(box.top, box.bottom, frame.top, frame.bottom));
   }
 
   /** Selects a part that the next picture has. */
@@ -114,8 +128,9 @@ function markOne(found, detail) {
     return;
   }
   const box = found.querySelector("rect, path").getBBox();
-  const isEdge = found.hasAttribute("data-edge");
-  const [x, y] = isEdge ? [box.x + box.width / 2, box.y + box.height / 2] : [box.x + box.width - 2, box.y + 2];
+  const line = found.hasAttribute("data-edge") ? found.querySelector("path") : undefined;
+  const middle = line?.getPointAtLength(line.getTotalLength() / 2);
+  const [x, y] = middle ? [middle.x, middle.y] : [box.x + box.width - 2, box.y + 2];
   found.append(svgElement("g", { class: "problem-badge", transform: `translate(${x} ${y})` }, svgElement("circle", { r: 8 }), svgElement("text", { y: 4, "text-anchor": "middle" }, "!"), svgElement("title", {}, detail)));
 }
 

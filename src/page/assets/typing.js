@@ -51,7 +51,9 @@ export function paired(text, start, end, key) {
   if (key === next && (key === '"' ? isInText && previous !== "\\" : "}]".includes(key) && !isInText)) {
     return { changes: [], selection: [start + 1, start + 1] };
   }
-  if (!(key in PAIRS) || isInText || !/^[\s,}\]:]?$/.test(next)) return undefined;
+  // A quote before a quote that opens a text would close around what is between: it gets its own partner.
+  const isFree = /^[\s,}\]:]?$/.test(next) || (key === '"' && next === '"');
+  if (!(key in PAIRS) || isInText || !isFree) return undefined;
   return inserted(text, start, end, key + PAIRS[key], 1);
 }
 

@@ -37,7 +37,7 @@ fn line(row: &ExampleRow, fit: Option<Option<&Problems>>) -> Markup {
             @if let Some(problems) = problems {
                 td data-label="Fits" {
                     @if problems.is_empty() { (badge(Tone::Good, "fits")) }
-                    @for problem in problems { p.small.reason { code { (problem.pointer) } " " (problem.detail) } }
+                    div { @for problem in problems { p.small.reason { code { (problem.pointer) } " " (problem.detail) } } }
                 }
             }
         }

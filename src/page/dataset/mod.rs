@@ -3,7 +3,7 @@
 pub(super) mod change;
 pub(super) mod examples;
 pub(super) mod list;
-mod upload;
+pub(super) mod upload;
 pub(super) mod view;
 
 use std::fmt;

@@ -8,7 +8,7 @@ use dsrs::strategy::registry;
 
 /// A field at the side of a box.
 #[derive(Clone, Debug)]
-pub(in crate::page) struct BoxPort {
+pub(in crate::page) struct Port {
     pub(in crate::page) name: String,
     /// Its type as a type expression.
     pub(in crate::page) ty: String,
@@ -57,8 +57,8 @@ pub(in crate::page) struct DiagramBox {
     pub(in crate::page) strategy: String,
     /// The instructions of its signature, or the description of the field.
     pub(in crate::page) about: String,
-    pub(in crate::page) inputs: Vec<BoxPort>,
-    pub(in crate::page) outputs: Vec<BoxPort>,
+    pub(in crate::page) inputs: Vec<Port>,
+    pub(in crate::page) outputs: Vec<Port>,
     /// Whether there is something inside that can be shown.
     pub(in crate::page) opens: bool,
     /// What is inside, if it is open.
@@ -110,7 +110,7 @@ impl DiagramBox {
     }
 
     /// The name of one of its ports in the picture: `node.field`, `input.field` or `@output.field`.
-    pub(in crate::page) fn port_name(&self, port: &BoxPort) -> String {
+    pub(in crate::page) fn port_name(&self, port: &Port) -> String {
         let above = self.path.strip_suffix(&self.name).unwrap_or_default();
         match self.kind {
             BoxKind::Input => format!("{above}{INPUT}.{}", port.name),

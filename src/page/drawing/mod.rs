@@ -34,12 +34,7 @@ impl Drawing {
 
     /// Lays out the picture of a definition that is being written.
     pub(in crate::page) fn of_sketch(sketch: &GraphSketch) -> Self {
-        Self(Picture::of(build::sketch_diagram(sketch)))
-    }
-
-    /// The picture without a frame.
-    pub(in crate::page) fn svg(&self) -> Markup {
-        figure::svg(&self.0, &FigureOptions::default(), "Picture of the graph")
+        Self(Picture::of(build::sketched(sketch)))
     }
 
     /// The picture in its frame. `drawing.js` adds to it.

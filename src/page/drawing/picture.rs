@@ -1,7 +1,7 @@
 //! A diagram with sizes and positions: what fits into a box, and where it is in it. Knows the layout, but no SVG.
 
 use super::diagram::{BoxKind, Diagram, DiagramBox};
-use super::layout::{Block, GraphLayout, Link, Place, lay_out};
+use super::layout::{Block, Link, PictureLayout, Place, lay_out};
 use super::text::{Face, width};
 
 /// The sizes of texts.
@@ -33,7 +33,7 @@ const INSIDE_HEAD: f64 = 20.0;
 #[derive(Debug)]
 pub(in crate::page) struct Picture {
     pub(super) diagram: Diagram,
-    pub(super) layout: GraphLayout,
+    pub(super) layout: PictureLayout,
     /// What is inside of each box.
     pub(super) inside: Vec<Vec<Inside>>,
 }
@@ -117,9 +117,8 @@ fn box_width(shown: &DiagramBox) -> f64 {
     let head = name.max(strategy).min(MOST_NAME) + 2.0 * SIDE + toggle;
     let rows = shown.inputs.len().max(shown.outputs.len());
     let row = |row: usize| {
-        let side = |ports: &[super::diagram::BoxPort]| {
-            ports.get(row).map_or(0.0, |found| port(&found.name))
-        };
+        let side =
+            |ports: &[super::diagram::Port]| ports.get(row).map_or(0.0, |found| port(&found.name));
         let (left, right) = (side(&shown.inputs), side(&shown.outputs));
         let between = if left > 0.0 && right > 0.0 { 28.0 } else { 0.0 };
         left + between + right + 2.0 * SIDE

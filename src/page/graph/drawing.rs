@@ -1,16 +1,17 @@
 //! `POST /drawing`: the picture of a definition that is being written, and the fields of its nodes with their types.
 //! For the script of the editor.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use maud::PreEscaped;
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
-use crate::app::{App, GraphSketch, Port};
+use crate::app::{App, GraphSketch, SketchPort};
 use crate::http::{ApiProblem, Caller, Document};
-use crate::page::drawing::Drawing;
+use crate::page::drawing::{Drawing, FigureOptions, Opened};
 
 /// `POST /drawing`: a definition in, valid or not.
 pub(in crate::page) async fn drawing(
@@ -18,8 +19,12 @@ pub(in crate::page) async fn drawing(
     caller: Caller,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let sketch = app.graph_sketch(&caller.scope(), &document.parsed).await?;
-    let PreEscaped(svg) = Drawing::of_sketch(&sketch).svg();
+    let (sketch, program) = app.graph_sketch(&caller.scope(), &document.parsed).await?;
+    let drawing = match &program {
+        Some(program) => Drawing::of(program, &Opened::default()),
+        None => Drawing::of_sketch(&sketch),
+    };
+    let PreEscaped(svg) = drawing.figure(&FigureOptions::default());
     Ok(Json(json!({"svg": svg, "ports": ports(&sketch)})).into_response())
 }
 
@@ -36,6 +41,6 @@ fn ports(sketch: &GraphSketch) -> Value {
     json!({"inputs": list(&sketch.inputs), "nodes": nodes})
 }
 
-fn list(ports: &[Port]) -> Vec<Value> {
+fn list(ports: &[SketchPort]) -> Vec<Value> {
     ports.iter().map(|port| json!({"name": port.name, "type": port.ty})).collect()
 }

@@ -78,7 +78,14 @@ pub(in crate::page) async fn edit(
     let version = query.number("version");
     query.close()?;
     let graph = GraphRef::parse(&graph);
-    let newest = visitor.app.graph_get(&visitor.scope, &graph, None).await?;
+    let newest = match visitor.app.graph_get(&visitor.scope, &graph, None).await {
+        Ok(newest) => newest,
+        // What people guess as the address of an empty editor; a graph of this name comes first.
+        Err(AppError::NotFound(_)) if graph == GraphRef::Name("new".into()) => {
+            return Ok(see("/new"));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let shown = match version {
         Some(version) => visitor.app.graph_get(&visitor.scope, &graph, Some(version)).await?,
         None => newest.clone(),

@@ -1,6 +1,7 @@
 //! The small parts that views share. Each knows its own look and no view.
 
 pub(super) mod badge;
+pub(super) mod chart;
 pub(super) mod choice;
 pub(super) mod empty;
 pub(super) mod figure;
@@ -9,6 +10,9 @@ pub(super) mod json;
 pub(super) mod marked_text;
 pub(super) mod pager;
 pub(super) mod same_request;
+pub(super) mod schema_entry;
+pub(super) mod schema_form;
 pub(super) mod sparkline;
 pub(super) mod time;
 pub(super) mod values;
+pub(super) mod word_diff;

@@ -3,6 +3,7 @@
 mod assets;
 mod datasets;
 mod editor;
+mod evaluations;
 mod graph;
 mod graphs;
 mod modules;

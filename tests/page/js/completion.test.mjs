@@ -45,6 +45,13 @@ test("members of the document are offered, without those that are there", async 
   assert.equal(accepted, '{"name": "a", "description": ""}');
 });
 
+test("a new member knows that the one before it lacks a comma", async () => {
+  const found = async (text) => (await complete(text, text.length - 2, server)).needsComma;
+  assert.equal(await found('{"name": "a"\n"ed"}'), true);
+  assert.equal(await found('{"name": "a",\n"ed"}'), false);
+  assert.equal(await found('{"ed"}'), false);
+});
+
 test("a member that has a value only changes its name", async () => {
   const { accepted } = await at('{"des|": "x"}');
   assert.equal(accepted, '{"description": "x"}');
@@ -168,5 +175,6 @@ test("keys indent, break lines and pair signs", () => {
   assert.equal(typed('"a|"', key('"')), '"a"|');
   assert.equal(typed('"a|"', key("[")), undefined);
   assert.equal(typed("[|]", key("Backspace")), "|");
+  assert.equal(typed('{|"a": 1}', key('"')), '{"|""a": 1}');
   assert.equal(typed("x|", key("y")), undefined);
 });

@@ -12,9 +12,9 @@ use dsrs::strategy::stored_graphs;
 
 pub(in crate::page) use self::part::graphs_inside;
 use self::part::parts;
-pub(super) use self::sketch::sketch_diagram;
+pub(super) use self::sketch::sketched;
 use self::type_texts::{TypeTexts, type_text};
-use super::diagram::{BoxKind, BoxPort, Diagram, DiagramBox, DiagramEdge};
+use super::diagram::{BoxKind, Diagram, DiagramBox, DiagramEdge, Port};
 use super::opened::Opened;
 
 /// How many levels of nested graphs are drawn.
@@ -53,7 +53,7 @@ fn joined(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
-fn border(path: &str, kind: BoxKind, port: BoxPort) -> DiagramBox {
+fn border(path: &str, kind: BoxKind, port: Port) -> DiagramBox {
     let (inputs, outputs) = match kind {
         BoxKind::Output => (vec![port.clone()], Vec::new()),
         _ => (Vec::new(), vec![port.clone()]),

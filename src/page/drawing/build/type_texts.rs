@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsrs::signature::FieldSchema;
 use dsrs::types::{Type, TypeDefs, TypeIR, describe_definitions};
 
-use crate::page::drawing::diagram::BoxPort;
+use crate::page::drawing::diagram::Port;
 
 /// How many characters of a type are shown at most.
 const LONGEST_TYPE: usize = 200;
@@ -20,17 +20,17 @@ pub(super) struct TypeTexts(HashMap<String, Arc<str>>);
 
 impl TypeTexts {
     /// The ports of fields.
-    pub(super) fn ports(&mut self, defs: &Arc<TypeDefs>, fields: &[FieldSchema]) -> Vec<BoxPort> {
+    pub(super) fn ports(&mut self, defs: &Arc<TypeDefs>, fields: &[FieldSchema]) -> Vec<Port> {
         fields.iter().map(|field| self.port(defs, field)).collect()
     }
 
     /// The port of a field.
-    pub(super) fn port(&mut self, defs: &Arc<TypeDefs>, field: &FieldSchema) -> BoxPort {
+    pub(super) fn port(&mut self, defs: &Arc<TypeDefs>, field: &FieldSchema) -> Port {
         let ty = type_text(&field.ty);
         let known = self.0.entry(ty.clone());
         let definitions = known.or_insert_with(|| definitions(defs, &field.ty)).clone();
         let description = field.description.as_deref().map(str::to_owned);
-        BoxPort { name: field.name.to_string(), ty, definitions, description }
+        Port { name: field.name.to_string(), ty, definitions, description }
     }
 }
 

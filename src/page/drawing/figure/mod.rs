@@ -10,8 +10,8 @@ use maud::{Markup, html};
 
 pub(super) use self::path::{path_data, px};
 use self::shape::{border, node};
-use super::diagram::{BoxKind, BoxPort, DiagramBox, DiagramEdge};
-use super::layout::LinkRoute;
+use super::diagram::{BoxKind, DiagramBox, DiagramEdge, Port};
+use super::layout::EdgeRoute;
 use super::picture::{MOST_TYPE, Picture, TYPE, port_height, selection_text};
 use super::text::{Face, cut};
 use crate::page::form::encoded;
@@ -86,7 +86,7 @@ fn content(picture: &Picture, options: &FigureOptions<'_>) -> Markup {
 }
 
 /// The right ports that have edges, each once, with their places.
-fn connected(picture: &Picture) -> Vec<(&DiagramBox, &BoxPort, f64, f64)> {
+fn connected(picture: &Picture) -> Vec<(&DiagramBox, &Port, f64, f64)> {
     let mut ports: Vec<(usize, usize)> =
         picture.diagram.edges.iter().map(|edge| edge.from).collect();
     ports.sort_unstable();
@@ -103,7 +103,7 @@ fn connected(picture: &Picture) -> Vec<(&DiagramBox, &BoxPort, f64, f64)> {
     ports.into_iter().map(place).collect()
 }
 
-fn edge_group(picture: &Picture, edge: &DiagramEdge, route: &LinkRoute) -> Markup {
+fn edge_group(picture: &Picture, edge: &DiagramEdge, route: &EdgeRoute) -> Markup {
     let (source, target) = (&picture.diagram.boxes[edge.from.0], &picture.diagram.boxes[edge.to.0]);
     let (from, to) = (&source.outputs[edge.from.1], &target.inputs[edge.to.1]);
     let (x, y) = route.end();
@@ -122,7 +122,7 @@ fn edge_group(picture: &Picture, edge: &DiagramEdge, route: &LinkRoute) -> Marku
     }
 }
 
-fn target_name(target: &DiagramBox, port: &BoxPort) -> String {
+fn target_name(target: &DiagramBox, port: &Port) -> String {
     match target.kind {
         BoxKind::Output => port.name.clone(),
         _ => format!("{}.{}", target.name, port.name),

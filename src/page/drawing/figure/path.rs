@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::page::drawing::layout::{LinkRoute, Step};
+use crate::page::drawing::layout::{EdgeRoute, Step};
 
 /// The data of a path, ending `short` before its end.
-pub(in crate::page::drawing) fn path_data(route: &LinkRoute, short: f64) -> String {
+pub(in crate::page::drawing) fn path_data(route: &EdgeRoute, short: f64) -> String {
     let (mut x, mut y) = route.start;
     let mut data = format!("M{} {}", px(x), px(y));
     for (index, step) in route.steps.iter().enumerate() {

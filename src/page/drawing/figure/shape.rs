@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::path::px;
 use super::{FigureOptions, address, content};
-use crate::page::drawing::diagram::{BoxKind, BoxPort, DiagramBox};
+use crate::page::drawing::diagram::{BoxKind, DiagramBox, Port};
 use crate::page::drawing::layout::Rect;
 use crate::page::drawing::picture::{
     BOLD, HEADER, Inside, MOST_PORT, NAME, PORT, SIDE, TYPE, port_height,
@@ -46,7 +46,7 @@ pub(super) fn node(
 
 fn port_group(
     shown: &DiagramBox,
-    port: &BoxPort,
+    port: &Port,
     side: &str,
     (x, text, y): (f64, f64, f64),
 ) -> Markup {
@@ -120,7 +120,7 @@ const fn kind_class(kind: BoxKind) -> &'static str {
 
 /// A node as a screen reader says it.
 fn spoken(shown: &DiagramBox) -> String {
-    let fields = |ports: &[BoxPort]| {
+    let fields = |ports: &[Port]| {
         let texts: Vec<String> =
             ports.iter().map(|port| format!("{} {}", port.name, port.ty)).collect();
         if texts.is_empty() { "nothing".to_owned() } else { texts.join(", ") }
@@ -139,7 +139,7 @@ fn about(text: &str) -> String {
 }
 
 /// A field with its type, its definitions and its description.
-fn hover(port: &BoxPort) -> String {
+fn hover(port: &Port) -> String {
     let mut text = format!("{}: {}", port.name, port.ty);
     for more in [&*port.definitions, port.description.as_deref().unwrap_or_default()] {
         if !more.is_empty() {

@@ -13,7 +13,7 @@ mod ranks;
 mod route;
 mod straighten;
 
-pub(super) use route::{LinkRoute, Step};
+pub(super) use route::{EdgeRoute, Step};
 
 use self::columns::Columns;
 use self::route::Frame;
@@ -64,17 +64,17 @@ pub(super) struct Rect {
 
 /// Where everything is.
 #[derive(Clone, Debug)]
-pub(super) struct GraphLayout {
+pub(super) struct PictureLayout {
     pub(super) width: f64,
     pub(super) height: f64,
     /// As many as there are boxes, in their order.
     pub(super) rects: Vec<Rect>,
     /// As many as there are links, in their order.
-    pub(super) routes: Vec<LinkRoute>,
+    pub(super) routes: Vec<EdgeRoute>,
 }
 
 /// Places boxes and routes links. A link that closes a circle is routed last, and may cross boxes.
-pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> GraphLayout {
+pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> PictureLayout {
     let is_forward = circles::forward(blocks.len(), links);
     let forward = links.iter().zip(&is_forward).filter(|(_, is_forward)| **is_forward);
     let forward: Vec<Link> = forward.map(|(link, _)| *link).collect();
@@ -86,7 +86,7 @@ pub(super) fn lay_out(blocks: &[Block], links: &[Link]) -> GraphLayout {
         let mut routed = std::mem::take(&mut layout.routes).into_iter();
         let route = |(link, is_forward): (&Link, &bool)| {
             let next = if *is_forward { routed.next() } else { None };
-            next.unwrap_or_else(|| LinkRoute::back(link, blocks, &layout.rects))
+            next.unwrap_or_else(|| EdgeRoute::back(link, blocks, &layout.rects))
         };
         layout.routes = links.iter().zip(&is_forward).map(route).collect();
     }

@@ -1,7 +1,7 @@
 //! The columns in pixels, and the routes of links: straight beside boxes, curved between columns.
 
 use super::columns::{Columns, Item};
-use super::{Block, GraphLayout, Link, Rect};
+use super::{Block, Link, PictureLayout, Rect};
 
 /// The edge of the picture.
 const MARGIN: f64 = 12.0;
@@ -24,12 +24,12 @@ pub(in crate::page::drawing) enum Step {
 
 /// The way of a link from port to port.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::page::drawing) struct LinkRoute {
+pub(in crate::page::drawing) struct EdgeRoute {
     pub(in crate::page::drawing) start: (f64, f64),
     pub(in crate::page::drawing) steps: Vec<Step>,
 }
 
-impl LinkRoute {
+impl EdgeRoute {
     /// The way of a link that closes a circle: out to the right, and back.
     pub(super) fn back(link: &Link, blocks: &[Block], rects: &[Rect]) -> Self {
         let (source, target) = (rects[link.from.0], rects[link.to.0]);
@@ -90,7 +90,7 @@ impl Frame {
         blocks: &[Block],
         links: &[Link],
         tops: &[f64],
-    ) -> GraphLayout {
+    ) -> PictureLayout {
         let rect = |(index, block): (usize, &Block)| {
             let column = self.0[columns.column_of[index]];
             let width = if block.width <= ALIKE { column.alike } else { block.width };
@@ -105,7 +105,7 @@ impl Frame {
         let bottoms = rects.iter().map(|rect| rect.y + rect.height);
         let lanes = tops.iter().map(|top| top + MARGIN);
         let height = bottoms.chain(lanes).fold(0.0, f64::max) + MARGIN;
-        GraphLayout { width, height, rects, routes }
+        PictureLayout { width, height, rects, routes }
     }
 
     fn route(
@@ -115,7 +115,7 @@ impl Frame {
         (index, link): (usize, &Link),
         rects: &[Rect],
         tops: &[f64],
-    ) -> LinkRoute {
+    ) -> EdgeRoute {
         let source = rects[link.from.0];
         let start = (source.x + source.width, source.y + blocks[link.from.0].right[link.from.1]);
         let mut steps = Vec::new();
@@ -136,7 +136,7 @@ impl Frame {
             }
         }
         steps.push(Step::Straight(rects[link.to.0].x));
-        LinkRoute { start, steps: joined(steps) }
+        EdgeRoute { start, steps: joined(steps) }
     }
 }
 

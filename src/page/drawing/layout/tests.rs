@@ -59,7 +59,7 @@ fn overlap(one: &Rect, two: &Rect) -> bool {
 }
 
 /// Points on a route, close to each other.
-fn points(route: &LinkRoute) -> Vec<(f64, f64)> {
+fn points(route: &EdgeRoute) -> Vec<(f64, f64)> {
     let (mut at, mut points) = (route.start, Vec::new());
     for step in &route.steps {
         let to = match *step {

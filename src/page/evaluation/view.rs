@@ -1,0 +1,208 @@
+//! `/evaluations/{id}`: status, score with its interval, cost, and the examples, those that failed first.
+
+use axum::extract::Path;
+use axum::response::Response;
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use crate::app::{Evaluations, ScoreSummary};
+use crate::http::{ApiProblem, PageRequest, Query, result_key_of};
+use crate::page::evaluation::list::{dataset_name, total_cost};
+use crate::page::evaluation::results::{Results, expected_of};
+use crate::page::evaluation::{id_of, metric_line};
+use crate::page::form::{encoded, see};
+use crate::page::parts::badge::status;
+use crate::page::parts::chart::{histogram, interval, share_bar};
+use crate::page::parts::figure::{cost, count, score};
+use crate::page::parts::head::{head, tabs};
+use crate::page::parts::pager::pager;
+use crate::page::parts::same_request::SameRequest;
+use crate::page::parts::time::{ago, duration};
+use crate::page::parts::values::plain;
+use crate::page::shell::{PageSection, View};
+use crate::page::visitor::Visitor;
+use crate::store::ListQuery;
+use crate::store::batch::UsageTotals;
+use crate::store::evaluation::{EvaluationRow, ResultFilter};
+use crate::store::graph::GraphRef;
+use crate::store::key_scope::KeyScope;
+
+/// The orders and filters of results: the word in addresses, the name, and the filter.
+const SHOWN: [(&str, &str, ResultFilter); 3] = [
+    ("worst", "Worst first", ResultFilter { failed: None, worst_first: true }),
+    ("failed", "Failed", ResultFilter { failed: Some(true), worst_first: false }),
+    ("order", "In order", ResultFilter { failed: None, worst_first: false }),
+];
+
+/// `GET /evaluations/{id}`.
+pub(in crate::page) async fn evaluation(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    mut query: Query,
+) -> Result<Response, ApiProblem> {
+    let Visitor { app, scope, .. } = &visitor;
+    let id = id_of(&id)?;
+    let shown = query.text("show");
+    let known = SHOWN.iter().find(|(word, _, _)| shown.as_deref() == Some(*word));
+    let (word, _, filter) = *known.unwrap_or(&SHOWN[0]);
+    let page = PageRequest::of(format!("results {id} {word}"), query)?;
+    let row = app.job_get::<Evaluations>(scope, id).await?;
+    let found = app.evaluation_results(scope, id, filter, page.list(result_key_of)?).await?;
+    let examples = expected_of(&visitor, &row.dataset, &found.items).await?;
+    let summary = app.evaluation_scores(scope, id).await?;
+    let next = page.next_of(&found);
+    let path = format!("/evaluations/{id}");
+    let body = html! {
+        (title(&visitor, &row))
+        div #live data-live {
+            (progress(&row))
+            (panels(&row, summary.as_ref()))
+        }
+        (compare_with(&visitor, &row).await?)
+        section.fields #results aria-label="Examples" {
+            (tabs("Order", &SHOWN.map(|(own, name, _)| (format!("{path}?show={own}#results"), name, own == word))))
+            div #examples data-live { (Results { rows: &found.items, examples: &examples }.table()) }
+            (pager(&format!("{path}?show={word}"), page.after.is_none(), next.as_deref()))
+        }
+        (SameRequest::get(&format!("/v1{path}")).show())
+    };
+    let view = View::new(format!("Evaluation of {}", row.graph_name), PageSection::Evaluations)
+        .styles(&["quality.css", "chart.css"])
+        .scripts(&["live_job.js"]);
+    Ok(visitor.show(&view, body))
+}
+
+/// `POST /evaluations/{id}/cancel`.
+pub(in crate::page) async fn cancel(
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, ApiProblem> {
+    let id = id_of(&id)?;
+    visitor.app.job_cancel::<Evaluations>(&visitor.scope, id).await?;
+    Ok(see(&format!("/evaluations/{id}")))
+}
+
+fn title(visitor: &Visitor, row: &EvaluationRow) -> Markup {
+    let may_cancel = visitor.may(KeyScope::Execute) && !row.status.has_ended();
+    let again = format!(
+        "/evaluations/new?graph={}&dataset={}",
+        encoded(&row.graph_name),
+        encoded(&dataset_of(row))
+    );
+    let actions = html! {
+        @if may_cancel {
+            form action={ "/evaluations/" (row.id) "/cancel" } method="post" data-confirm="Cancel this evaluation? Scores so far remain." data-while-running {
+                button.danger type="submit" { "Cancel" }
+            }
+        }
+        @if visitor.may(KeyScope::Execute) { a.button href=(again) { "Evaluate again" } }
+    };
+    let name = html! {
+        span.cut title=(row.graph_name) { "Evaluation of " (row.graph_name) }
+    };
+    head(&[("/evaluations".to_owned(), "Evaluations")], &name, &actions)
+}
+
+fn dataset_of(row: &EvaluationRow) -> String {
+    let stored: serde_json::Value = serde_json::from_str(&row.dataset).unwrap_or_default();
+    plain(&stored["dataset"])
+}
+
+fn progress(row: &EvaluationRow) -> Markup {
+    let tally = row.tally;
+    let follow = (!row.status.has_ended()).then(|| format!("/v1/evaluations/{}/events", row.id));
+    let took = row
+        .started_at
+        .zip(row.finished_at)
+        .map(|(start, end)| (end - start).num_milliseconds() as f64);
+    html! {
+        div.progress-line data-follow=[follow] data-events="evaluation.progress evaluation.completed evaluation.failed evaluation.cancelled" {
+            (status(row.status.as_str()))
+            span { b { (count(tally.done.into())) } " of " (count(tally.total.into())) " examples" }
+            @if tally.failed > 0 { span.reason { b { (count(tally.failed.into())) } " failed" } }
+            @if !row.status.has_ended() { (share_bar(tally.done.into(), tally.total.into(), &format!("{} of {} examples", tally.done, tally.total))) }
+            @if let Some(took) = took { span.muted { "in " (duration(took)) } }
+            span.muted { "started " (ago(row.created_at)) " by " (row.created_by) }
+        }
+        @if let Some(error) = &row.error { (failure(error)) }
+    }
+}
+
+/// The problem of a job that failed as a whole.
+pub(in crate::page) fn failure(stored: &str) -> Markup {
+    let problem: serde_json::Value = serde_json::from_str(stored).unwrap_or_default();
+    html! { p.refusal role="alert" { code { (plain(&problem["code"])) } " " (plain(&problem["detail"])) } }
+}
+
+fn panels(row: &EvaluationRow, summary: Option<&ScoreSummary>) -> Markup {
+    let graph = encoded(&row.graph_name);
+    let judging = UsageTotals::from(row.judging);
+    let tokens = |usage: UsageTotals| count(usage.input_tokens + usage.output_tokens);
+    html! {
+        div.panels {
+            section.panel {
+                header { h2 { "Score" } @if let Some(found) = summary { span.big { (score(found.interval.mean)) } } }
+                div.body {
+                    @match summary {
+                        None => p.muted { "No example has a score yet." },
+                        Some(found) => {
+                            @let of = found.interval;
+                            @let words = format!("mean score {:.3}, 95 % interval from {:.3} to {:.3}, {} examples", of.mean, of.low, of.high, of.n);
+                            (interval((0.0, 1.0), (of.low, of.mean, of.high), None, &words))
+                            p.small.muted { "95 % interval " (score(of.low)) " to " (score(of.high))
+                                @if of.n < 30 { ": too few examples to rest on; use at least 30" } }
+                            (histogram(&found.bins, "How many examples have which score"))
+                        }
+                    }
+                }
+            }
+            section.panel {
+                header { h2 { "Request and cost" } @if let Some(spent) = total_cost(row) { span.big { (cost(spent)) } } }
+                div.body {
+                    dl.facts {
+                        dt { "Graph" } dd { a href={ "/graphs/" (graph) "?version=" (row.graph_version) } { (row.graph_name) } " v" (row.graph_version)
+                            " · state " a href={ "/graphs/" (graph) "/state?version=" (row.state_version) } { (row.state_version) } }
+                        dt { "Dataset" } dd { (dataset_name(&row.dataset)) }
+                        dt { "Metric" } dd { code { (metric_line(&row.metric)) } }
+                        dt { "Graph used" } dd { (count(row.spent.lm_calls)) " calls, " (tokens(row.spent)) " tokens, " (row.spent.cost.map_or_else(|| "cost unknown".to_owned(), cost)) }
+                        @if judging.lm_calls > 0 { dt { "Metric used" } dd { (count(judging.lm_calls)) " calls, " (tokens(judging)) " tokens, " (judging.cost.map_or_else(|| "cost unknown".to_owned(), cost)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A form that compares this evaluation with another of the same graph.
+async fn compare_with(visitor: &Visitor, row: &EvaluationRow) -> Result<Markup, ApiProblem> {
+    let graph = GraphRef::Id(row.graph_id);
+    let list = ListQuery::new(None, 50);
+    let found = visitor.app.evaluation_list(&visitor.scope, Some(&graph), list).await?;
+    let others: Vec<&EvaluationRow> =
+        found.items.iter().filter(|other| other.id != row.id && other.tally.done > 0).collect();
+    Ok(html! {
+        @if !others.is_empty() {
+            form.filters action="/evaluations/compare" method="get" {
+                label.wide { "Compare with"
+                    select name="a" { @for other in others { option value=(other.id) { (summary_line(other)) } } }
+                }
+                input type="hidden" name="b" value=(row.id);
+                button type="submit" { "Compare" }
+            }
+        }
+    })
+}
+
+/// An evaluation in one line, for a choice.
+pub(super) fn summary_line(row: &EvaluationRow) -> String {
+    let mean = row.tally.mean().map_or_else(|| "–".to_owned(), score);
+    let id: Uuid = row.id;
+    format!(
+        "{mean} · v{} state {} · {} · {} · {}",
+        row.graph_version,
+        row.state_version,
+        dataset_of(row),
+        row.created_at.format("%Y-%m-%d %H:%M"),
+        &id.to_string()[..8]
+    )
+}

@@ -1,0 +1,209 @@
+//! The fields of a form made from a JSON Schema. The name of a field is the JSON Pointer of its value, so that a
+//! problem of the request is shown at its field. `schema_entry` reads the form back.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::http::ApiProblem;
+use crate::page::form::Form;
+use crate::page::parts::values::plain;
+
+/// The suffix of the field that chooses among the alternatives of `oneOf`.
+pub(super) const CHOICE: &str = "#";
+
+/// How a value is entered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Entry<'s> {
+    /// One of these values.
+    Choice(&'s [Value]),
+    Text,
+    Integer,
+    Number,
+    Flag,
+    /// A list of texts, one a line.
+    Lines,
+    /// An object with these members.
+    Members(&'s serde_json::Map<String, Value>),
+    /// One of these schemas.
+    OneOf(&'s [Value]),
+    /// Anything else, as JSON.
+    Document,
+}
+
+impl<'s> Entry<'s> {
+    /// How a value of a schema is entered.
+    pub(super) fn of(schema: &'s Value) -> Self {
+        if let Some(alternatives) = schema["oneOf"].as_array() {
+            return Self::OneOf(alternatives);
+        }
+        if let Some(values) = schema["enum"].as_array() {
+            return Self::Choice(values);
+        }
+        match schema["type"].as_str() {
+            Some("string") => Self::Text,
+            Some("integer") => Self::Integer,
+            Some("number") => Self::Number,
+            Some("boolean") => Self::Flag,
+            Some("array") if schema["items"]["type"] == "string" => Self::Lines,
+            Some("object") => match schema["properties"].as_object() {
+                Some(members) if !members.is_empty() => Self::Members(members),
+                _ => Self::Document,
+            },
+            _ => Self::Document,
+        }
+    }
+}
+
+/// A form with its values so far and the problems of its last request.
+#[derive(Clone, Copy)]
+pub(in crate::page) struct SchemaForm<'a> {
+    pub(in crate::page) form: &'a Form,
+    pub(in crate::page) problem: Option<&'a ApiProblem>,
+}
+
+impl SchemaForm<'_> {
+    /// The fields of a schema. `name` is the pointer of its value, `label` its name for people.
+    pub(in crate::page) fn fields(&self, schema: &Value, name: &str, label: &str) -> Markup {
+        match Entry::of(schema) {
+            Entry::Members(members) => html! {
+                @for (member, schema) in members {
+                    @let own = format!("{name}/{member}");
+                    @match Entry::of(schema) {
+                        Entry::Members(_) | Entry::OneOf(_) => fieldset { legend { (member) } (about(schema)) (self.fields(schema, &own, member)) },
+                        _ => (self.fields(schema, &own, member)),
+                    }
+                }
+                (self.problems(name))
+            },
+            Entry::OneOf(alternatives) => self.one_of(alternatives, name, label),
+            entry => html! {
+                label { (label) (about(schema)) (self.input(schema, entry, name)) (self.problems(name)) }
+            },
+        }
+    }
+
+    fn one_of(&self, alternatives: &[Value], name: &str, label: &str) -> Markup {
+        let field = format!("{name}{CHOICE}");
+        let chosen = self
+            .form
+            .text(&field)
+            .parse()
+            .unwrap_or(0_usize)
+            .min(alternatives.len().saturating_sub(1));
+        html! {
+            label { (label)
+                select name=(field) data-reshapes {
+                    @for (index, schema) in alternatives.iter().enumerate() {
+                        option value=(index) selected[index == chosen] { (title(schema)) }
+                    }
+                }
+            }
+            @if let Some(schema) = alternatives.get(chosen) {
+                @match only_member(schema) {
+                    Some((member, inner)) => (self.fields(inner, &format!("{name}/{member}"), member)),
+                    None => @match Entry::of(schema) {
+                        Entry::Choice(values) => label { "name" select name=(name) { (options(values, self.form.text(name))) } },
+                        _ => (self.fields(schema, name, "value")),
+                    },
+                }
+            }
+            (self.problems(name))
+        }
+    }
+
+    fn input(&self, schema: &Value, entry: Entry<'_>, name: &str) -> Markup {
+        let value = self.form.text(name);
+        let default = schema.get("default").map(plain).unwrap_or_default();
+        let hint = if default.is_empty() { String::new() } else { format!("default {default}") };
+        match entry {
+            Entry::Choice(values) => html! {
+                select name=(name) {
+                    option value="" selected[value.is_empty()] { @if hint.is_empty() { "not set" } @else { (hint) } }
+                    (options(values, value))
+                }
+            },
+            Entry::Flag => html! {
+                select name=(name) {
+                    option value="" selected[value.is_empty()] { @if hint.is_empty() { "not set" } @else { (hint) } }
+                    @for word in ["true", "false"] { option value=(word) selected[word == value] { (word) } }
+                }
+            },
+            Entry::Integer | Entry::Number => html! {
+                input type="number" name=(name) value=(value) placeholder=(hint) min=[bound(schema, "minimum")] max=[bound(schema, "maximum")]
+                    step=(if entry == Entry::Integer { "1" } else { "any" });
+            },
+            Entry::Lines => {
+                html! { textarea name=(name) rows="2" placeholder="one on each line" { "\n" (value) } }
+            }
+            Entry::Text => {
+                html! { input name=(name) value=(value) placeholder=(hint) autocomplete="off" spellcheck="false"; }
+            }
+            _ => {
+                html! { textarea.mono name=(name) rows="3" spellcheck="false" placeholder=(if hint.is_empty() { "JSON, or a plain text" } else { &hint }) { "\n" (value) } }
+            }
+        }
+    }
+
+    /// The problems of a value.
+    pub(in crate::page) fn problems(&self, name: &str) -> Markup {
+        let items = self.problem.map(ApiProblem::items).unwrap_or_default();
+        let own = items.iter().filter(|item| item.pointer == name);
+        html! { @for item in own { span.field-problem { (item.detail) } } }
+    }
+}
+
+fn options(values: &[Value], chosen: &str) -> Markup {
+    html! { @for known in values { @let text = plain(known); option value=(text) selected[text == chosen] { (text) } } }
+}
+
+fn bound(schema: &Value, name: &str) -> Option<String> {
+    schema.get(name).map(ToString::to_string)
+}
+
+fn about(schema: &Value) -> Markup {
+    html! { @if let Some(text) = schema["description"].as_str() { span.hint { (text) } } }
+}
+
+/// The member of a schema that stands for one alternative: `{name: options}`.
+pub(super) fn only_member(schema: &Value) -> Option<(&String, &Value)> {
+    let members = schema["properties"].as_object()?;
+    members.iter().next().filter(|_| members.len() == 1)
+}
+
+fn title(schema: &Value) -> String {
+    let about = schema["description"].as_str().unwrap_or("a value");
+    let name = schema["required"].as_array().and_then(|names| names.first()?.as_str());
+    name.map_or_else(
+        || about.to_owned(),
+        |name| format!("{name}: {}", about.split(';').next().unwrap_or(about)),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_becomes_fields_named_by_their_pointers() {
+        let form = Form::of(vec![("/c/k".into(), "<3>".into()), ("/m#".into(), "1".into())]);
+        let shown = SchemaForm { form: &form, problem: None };
+        let schema = json!({"type": "object", "properties": {
+            "k": {"type": "integer", "minimum": 1, "default": 16}, "on": {"type": "boolean"},
+            "how": {"enum": ["a", "b"], "default": "a"}, "any": {}}});
+        let html = shown.fields(&schema, "/c", "config").into_string();
+        for part in [
+            r#"type="number" name="/c/k" value="&lt;3&gt;" placeholder="default 16" min="1""#,
+            r#"select name="/c/on""#,
+            r#"<option value="" selected>default a"#,
+            r#"textarea class="mono" name="/c/any""#,
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+        let schema = json!({"oneOf": [{"type": "string", "enum": ["x"]}, {"type": "object", "required": ["f"],
+            "properties": {"f": {"type": "object", "properties": {"field": {"type": "string"}}}}}]});
+        let html = shown.fields(&schema, "/m", "metric").into_string();
+        assert!(html.contains(r#"name="/m/f/field""#) && !html.contains(r#"name="/m""#), "{html}");
+    }
+}
