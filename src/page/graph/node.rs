@@ -76,7 +76,7 @@ impl SelectedNode<'_> {
                 (fields("Outputs", &schema.outputs, &schema.defs))
                 (self.settings())
                 @for (path, predictor) in &predictors { (self.predictor(path, *predictor)) }
-                @if !predictors.is_empty() { (self.prompt(selection)) }
+                @if !predictors.is_empty() && !node.is_op() { (self.prompt(selection)) }
                 @if self.is_own() { (self.last_answers()) }
             }
         }
