@@ -82,7 +82,7 @@ function startLighting(svg) {
   });
   svg.addEventListener("pointerleave", () => { shown = null; light(svg, edges ??= readEdges(svg), []); });
   svg.addEventListener("focusin", (event) => {
-    if (!event.target.matches(":focus-visible")) return;
+    if (!event.target.matches(":focus-visible") || event.target.closest(".toggle")) return;
     edges ??= readEdges(svg);
     const node = event.target.closest("[data-node]")?.dataset.node;
     light(svg, edges, [...edges.into.get(node) ?? [], ...edges.outOf.get(node) ?? []]);
@@ -164,6 +164,13 @@ export function select(figure, path) {
     node.classList.toggle("selected", is);
     const link = node.querySelector(":scope > .node-link");
     is ? link?.setAttribute("aria-current", "true") : link?.removeAttribute("aria-current");
+  }
+  // What opens or closes a node retains the selection.
+  for (const toggle of figure.querySelectorAll("[data-toggle]")) {
+    const [query] = toggle.getAttribute("href").split("#");
+    const parameters = new URLSearchParams(query);
+    path ? parameters.set("node", path) : parameters.delete("node");
+    toggle.setAttribute("href", `?${parameters}`);
   }
 }
 

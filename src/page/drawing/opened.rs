@@ -39,11 +39,6 @@ impl Opened {
         self.paths.contains(path)
     }
 
-    /// The paths, in order.
-    pub(in crate::page) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.paths.iter().map(String::as_str)
-    }
-
     /// The program of a stored graph, if it was loaded.
     pub(in crate::page) fn program(&self, reference: &StoredGraphRef) -> Option<&Arc<Program>> {
         self.programs.get(reference)

@@ -8,71 +8,92 @@ use crate::page::parts::json::{json, json_value};
 /// A longer definition is one text without folds.
 const MOST_BYTES: usize = 400_000;
 
-/// Deeper values do not fold by themselves.
+/// Deeper values neither fold nor have colours.
 const MOST_DEPTH: usize = 6;
+
+/// The same of a long definition.
+const MOST_DEPTH_LONG: usize = 2;
+
+/// From this many bytes on, a definition is long.
+const LONG: usize = 60_000;
 
 /// Up to this many members are open at first.
 const MOST_OPEN: usize = 6;
+
+/// How deep a value is in its definition.
+#[derive(Clone, Copy)]
+struct Level {
+    depth: usize,
+    /// From which depth on values do not fold.
+    most: usize,
+}
 
 /// A definition.
 pub(super) fn definition(text: &str) -> Markup {
     let value =
         if text.len() <= MOST_BYTES { serde_json::from_str::<Value>(text).ok() } else { None };
+    let most = if text.len() < LONG { MOST_DEPTH } else { MOST_DEPTH_LONG };
     html! {
         @match value {
-            Some(value) => div.definition.json.mono { (body(&value, 0)) },
+            Some(value) => {
+                @let (open, close) = brackets(&value);
+                div.definition.json.mono {
+                    div { (open) }
+                    (members(&value, Level { depth: 0, most }))
+                    div { (close) }
+                }
+            },
             None => pre.json { (json(text)) },
         }
     }
 }
 
-/// A value: its members on lines of their own, with the brackets around them.
-fn body(value: &Value, depth: usize) -> Markup {
-    let (open, close) = brackets(value);
+/// The members of a value on lines of their own.
+fn members(value: &Value, level: Level) -> Markup {
+    let last = size(value).saturating_sub(1);
+    let comma = |index: usize| if index < last { "," } else { "" };
     html! {
-        @if depth == 0 { div { (open) } }
         div.members {
             @match value {
                 Value::Object(members) => {
-                    @for (index, (name, value)) in members.iter().enumerate() {
-                        (member(Some(name), value, depth, index + 1 < members.len(), members.len()))
+                    @for (index, (name, inner)) in members.iter().enumerate() {
+                        (member(&key(name), inner, level, members.len() <= MOST_OPEN, comma(index)))
                     }
                 },
                 Value::Array(items) => {
-                    @for (index, value) in items.iter().enumerate() {
-                        (member(None, value, depth, index + 1 < items.len(), items.len()))
+                    @for (index, inner) in items.iter().enumerate() {
+                        (member(&html! {}, inner, level, items.len() <= MOST_OPEN, comma(index)))
                     }
                 },
                 scalar => (json_value(scalar)),
             }
         }
-        @if depth == 0 { div { (close) } }
     }
 }
 
-fn member(
-    name: Option<&String>,
-    value: &Value,
-    depth: usize,
-    has_more: bool,
-    siblings: usize,
-) -> Markup {
-    let comma = if has_more { "," } else { "" };
-    let key = html! { @if let Some(name) = name { span.k { (Value::from(name.as_str()).to_string()) } ": " } };
-    let size = size(value);
-    let is_short = size == 0 || depth >= MOST_DEPTH || is_flat(value);
+fn key(name: &str) -> Markup {
+    html! { span.k { (Value::from(name).to_string()) } ": " }
+}
+
+fn member(key: &Markup, value: &Value, level: Level, is_open: bool, comma: &str) -> Markup {
+    let (open, close) = brackets(value);
     html! {
-        @if is_short {
-            div.member { (key) @if is_flat(value) { (line(value)) } @else { span.text { (json_value(value)) } } (comma) }
+        @if is_flat(value) {
+            div.member { (key) (line(value)) (comma) }
+        } @else if level.depth >= level.most {
+            div.member { (key) span.text { (pretty(value)) } (comma) }
         } @else {
-            @let (open, close) = brackets(value);
-            details open[depth == 0 || siblings <= MOST_OPEN] {
-                summary { (key) (open) span.count { (size) } span.closing { (close) (comma) } }
-                (body(value, depth + 1))
+            details open[level.depth == 0 || is_open] {
+                summary { (key) (open) span.count { (size(value)) } span.closing { (close) (comma) } }
+                (members(value, Level { depth: level.depth + 1, ..level }))
                 div.close { (close) (comma) }
             }
         }
     }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 const fn brackets(value: &Value) -> (&'static str, &'static str) {

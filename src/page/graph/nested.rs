@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dsrs::graph::Program;
 
 use crate::page::drawing::{Opened, graphs_inside};
-use crate::page::graph::selection::Selection;
+use crate::page::graph::selection::GraphSelection;
 use crate::page::visitor::Visitor;
 
 /// How many nodes are looked into.
@@ -22,7 +22,11 @@ pub(super) struct Nested {
 
 impl Nested {
     /// Loads what is open, and what leads to the selected node.
-    pub(super) async fn load(visitor: &Visitor, root: Arc<Program>, selection: &Selection) -> Self {
+    pub(super) async fn load(
+        visitor: &Visitor,
+        root: Arc<Program>,
+        selection: &GraphSelection,
+    ) -> Self {
         let mut nested = Self {
             opened: Opened::new(selection.open.iter().map(String::as_str)),
             programs: HashMap::from([(String::new(), root)]),

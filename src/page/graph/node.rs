@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::page::form::encoded;
 use crate::page::graph::answers::NodeAnswer;
 use crate::page::graph::prompt::{PromptInputs, prompt};
-use crate::page::graph::selection::Selection;
+use crate::page::graph::selection::GraphSelection;
 use crate::page::parts::badge::{Tone, badge, status};
 use crate::page::parts::json::json_value;
 use crate::page::parts::same_request::SameRequest;
@@ -61,7 +61,7 @@ impl SelectedNode<'_> {
     }
 
     /// The panel.
-    pub(super) fn show(&self, selection: &Selection) -> Markup {
+    pub(super) fn show(&self, selection: &GraphSelection) -> Markup {
         let Some(node) = self.program.graph().node(self.name) else { return html! {} };
         let (schema, predictors) = (node.schema(), self.predictors());
         html! {
@@ -76,22 +76,22 @@ impl SelectedNode<'_> {
                 (fields("Outputs", &schema.outputs, &schema.defs))
                 (self.settings())
                 @for (path, predictor) in &predictors { (self.predictor(path, *predictor)) }
-                @if !predictors.is_empty() { (self.prompt(selection)) }
+                @if !predictors.is_empty() && !node.is_op() { (self.prompt(selection)) }
                 @if self.is_own() { (self.last_answers()) }
             }
         }
     }
 
-    /// Its members in the definition that are neither strategy nor signature.
+    /// Its members in the definition beside strategy and signature.
     fn settings(&self) -> Markup {
-        let members = self.definition();
-        let others =
-            members.iter().filter(|(name, _)| !["strategy", "signature"].contains(&name.as_str()));
-        let others: Map<String, Value> =
-            others.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut members = self.definition();
+        members.retain(|name, value| {
+            let is_empty = value.as_object().is_some_and(Map::is_empty);
+            !["strategy", "signature"].contains(&name.as_str()) && !is_empty
+        });
         html! {
-            @if !others.is_empty() {
-                section { h3 { "Config" } pre.json tabindex="0" { (json_value(&Value::Object(others))) } }
+            @if !members.is_empty() {
+                section { h3 { "Config and settings" } pre.json tabindex="0" { (json_value(&Value::Object(members))) } }
             }
         }
     }
@@ -123,7 +123,7 @@ impl SelectedNode<'_> {
         }
     }
 
-    fn prompt(&self, selection: &Selection) -> Markup {
+    fn prompt(&self, selection: &GraphSelection) -> Markup {
         let Some(node) = self.program.graph().node(self.name) else { return html! {} };
         let last = self.answers.first().map(|answer| &answer.inputs);
         let inputs = PromptInputs::of(node.schema(), selection, last);

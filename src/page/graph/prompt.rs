@@ -11,7 +11,7 @@ use dsrs::value::{Map, Payload};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::page::graph::selection::Selection;
+use crate::page::graph::selection::GraphSelection;
 use crate::page::parts::values::plain;
 
 /// The longest list of choices.
@@ -27,7 +27,7 @@ impl PromptInputs {
     /// What was typed; else what the node last received; else an empty value of the type.
     pub(super) fn of(
         schema: &SignatureSchema,
-        selection: &Selection,
+        selection: &GraphSelection,
         last: Option<&serde_json::Map<String, Value>>,
     ) -> Self {
         let text = |field: &FieldSchema| {
@@ -56,7 +56,7 @@ impl PromptInputs {
 pub(super) fn prompt(
     program: &Program,
     (node, path): (&str, &str),
-    selection: &Selection,
+    selection: &GraphSelection,
     inputs: &PromptInputs,
     action: &str,
 ) -> Markup {
@@ -109,7 +109,7 @@ fn message_of(message: &Message) -> Markup {
 }
 
 fn control(field: &FieldSchema, text: &str, defs: &TypeDefs) -> Markup {
-    let name = Selection::field_of(&field.name);
+    let name = GraphSelection::field_of(&field.name);
     let choices = choices(&field.ty, defs);
     html! {
         label {

@@ -5,7 +5,7 @@ const INPUT: &str = "in.";
 
 /// What is shown of a graph.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Selection {
+pub(super) struct GraphSelection {
     pub(super) version: Option<i32>,
     /// The path of the selected node.
     pub(super) node: Option<String>,
@@ -15,7 +15,7 @@ pub(super) struct Selection {
     inputs: Vec<(String, String)>,
 }
 
-impl Selection {
+impl GraphSelection {
     /// Reads the parameters of an address, or the fields of a form.
     pub(super) fn of<'p>(fields: impl IntoIterator<Item = (&'p str, &'p str)>) -> Self {
         let mut selection = Self::default();
@@ -57,10 +57,10 @@ mod tests {
     fn an_address_names_version_node_open_nodes_and_inputs() {
         let fields =
             [("version", "3"), ("node", "a/b"), ("open", "a,,c"), ("in.q", "why?"), ("x", "")];
-        let selection = Selection::of(fields);
+        let selection = GraphSelection::of(fields);
         assert_eq!((selection.version, selection.node.as_deref()), (Some(3), Some("a/b")));
         assert_eq!(selection.open, ["a", "c"]);
         assert_eq!((selection.input("q"), selection.input("x")), (Some("why?"), None));
-        assert_eq!(Selection::of([("version", "-1")]).version, None);
+        assert_eq!(GraphSelection::of([("version", "-1")]).version, None);
     }
 }

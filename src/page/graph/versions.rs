@@ -97,14 +97,14 @@ fn table(row: &GraphRow, versions: &[GraphVersionRow]) -> Markup {
             tbody {
                 @for version in versions {
                     tr aria-current=[(version.version == row.version).then_some("true")] {
-                        td data-label="Version" {
+                        td data-label="Version" { span {
                             a href={ (path) "?version=" (version.version) } { b { (version.version) } }
                             @if version.version == row.newest_version { " " (badge(Tone::Good, "newest")) }
-                        }
-                        td data-label="Description" { span { (version.description.as_deref().unwrap_or("–")) } }
+                        } }
+                        td data-label="Description" { span { (version.description.as_deref().filter(|text| !text.is_empty()).unwrap_or("–")) } }
                         td data-label="State" { a href={ (path) "/state?version=" (version.state_version) } { (version.state_version) } }
                         td data-label="Stored" { (ago(version.created_at)) }
-                        td data-label="By" { span { (version.created_by) } }
+                        td.by data-label="By" { span.cut title=(version.created_by) { (version.created_by) } }
                         td data-label="Difference" {
                             @if version.version > 1 {
                                 a href={ (path) "/versions?from=" (version.version - 1) "&to=" (version.version) } { "to version " (version.version - 1) }

@@ -14,7 +14,7 @@ use crate::page::graph::answers::last_answers;
 use crate::page::graph::definition::definition;
 use crate::page::graph::nested::Nested;
 use crate::page::graph::node::SelectedNode;
-use crate::page::graph::selection::Selection;
+use crate::page::graph::selection::GraphSelection;
 use crate::page::graph::versions::newest_versions;
 use crate::page::parts::badge::{Tone, badge};
 use crate::page::parts::figure::score;
@@ -34,7 +34,7 @@ pub(in crate::page) async fn graph(
 ) -> Result<Response, ApiProblem> {
     let fields = query.into_fields()?;
     let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    show(&visitor, &graph, &Selection::of(fields)).await
+    show(&visitor, &graph, &GraphSelection::of(fields)).await
 }
 
 /// `POST /graphs/{graph}`: the same with inputs that are too long for an address. Changes nothing.
@@ -43,13 +43,13 @@ pub(in crate::page) async fn with_inputs(
     Path(graph): Path<String>,
     form: Form,
 ) -> Result<Response, ApiProblem> {
-    show(&visitor, &graph, &Selection::of(form.iter())).await
+    show(&visitor, &graph, &GraphSelection::of(form.iter())).await
 }
 
 async fn show(
     visitor: &Visitor,
     graph: &str,
-    selection: &Selection,
+    selection: &GraphSelection,
 ) -> Result<Response, ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
     let row = app.graph_get(scope, &GraphRef::parse(graph), selection.version).await?;
@@ -62,12 +62,14 @@ async fn show(
             @match program {
                 Some(program) => (picture_and_node(visitor, &row, program, selection).await?),
                 None => {
-                    p.refusal { "This server cannot build this version: something that it uses is gone." }
+                    div.picture-column {
+                        p.refusal { "This server cannot build this version: something that it uses is gone." }
+                        (newest_versions(visitor, &row).await?)
+                    }
                     aside.panel #node { (definition_panel(&row)) }
                 },
             }
         }
-        (newest_versions(visitor, &row).await?)
         (SameRequest::get(&format!("/v1/graphs/{}", encoded(&row.name))).show())
     };
     let view = View::new(row.name.as_str(), PageSection::Graphs)
@@ -91,7 +93,7 @@ fn title(visitor: &Visitor, row: &GraphRow) -> Markup {
 fn facts(row: &GraphRow, program: Option<&Program>) -> Markup {
     let path = format!("/graphs/{}", encoded(&row.name));
     html! {
-        @if let Some(description) = &row.description { p.text { (description) } }
+        @if let Some(description) = row.description.as_deref().filter(|text| !text.is_empty()) { p.text { (description) } }
         p.figures {
             span {
                 "version " b { (row.version) } " "
@@ -116,7 +118,7 @@ async fn picture_and_node(
     visitor: &Visitor,
     row: &GraphRow,
     program: Arc<Program>,
-    selection: &Selection,
+    selection: &GraphSelection,
 ) -> Result<Markup, ApiProblem> {
     let nested = Nested::load(visitor, program.clone(), selection).await;
     let found = selection.node.as_deref().and_then(|path| nested.node(path));
@@ -145,13 +147,13 @@ async fn picture_and_node(
         }
     };
     Ok(html! {
-        div.picture-column { (picture) }
+        div.picture-column { (picture) (newest_versions(visitor, row).await?) }
         aside.panel #node aria-label="Selected" tabindex="-1" { (panel) }
     })
 }
 
 /// The address of the view without a selected node.
-fn whole(selection: &Selection) -> String {
+fn whole(selection: &GraphSelection) -> String {
     let mut parts = Vec::new();
     parts.extend(selection.version.map(|version| format!("version={version}")));
     if !selection.open.is_empty() {

@@ -40,13 +40,14 @@ pub(super) fn figure(picture: &Picture, options: &FigureOptions<'_>) -> Markup {
     );
     html! {
         figure.drawing data-graph=(picture.diagram.name) {
-            div.drawing-tools hidden {
+            div.drawing-frame tabindex="0" role="region" aria-label=(label) {
+                (svg(picture, options, &label))
+            }
+            figcaption.drawing-tools hidden {
+                span.hint { "Hover a field or an edge to follow its value." }
                 button type="button" data-zoom="out" aria-label="Zoom out" title="Zoom out (−)" { "−" }
                 button type="button" data-zoom="fit" title="Fit to the frame (0)" { "Fit" }
                 button type="button" data-zoom="in" aria-label="Zoom in" title="Zoom in (+)" { "+" }
-            }
-            div.drawing-frame tabindex="0" role="region" aria-label=(label) {
-                (svg(picture, options, &label))
             }
         }
     }
