@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use maud::{Markup, PreEscaped};
+use maud::Markup;
 
 use crate::app::{App, RunPlace};
 use crate::http::{ApiProblem, Caller, ProblemCode, session_key};
@@ -20,8 +20,6 @@ pub(super) struct Visitor {
     pub(super) scope: Scope,
     scopes: KeyScopes,
     has_session: bool,
-    /// The path and query of this view.
-    pub(super) address: String,
     /// The id of the request.
     pub(super) request_id: Arc<str>,
     /// The place of the run that the request starts, if its key has limits.
@@ -47,12 +45,6 @@ impl Visitor {
         let user = PageUser { actor: &self.scope.actor, has_session: self.has_session };
         shell::page(view, Some(user), body).into_response()
     }
-
-    /// A part of a view, for a script that puts it into place.
-    pub(super) fn part(&self, body: Markup) -> Response {
-        let PreEscaped(html) = body;
-        shell::html(html)
-    }
 }
 
 impl FromRequestParts<Arc<App>> for Visitor {
@@ -63,13 +55,11 @@ impl FromRequestParts<Arc<App>> for Visitor {
         app: &Arc<App>,
     ) -> Result<Self, Self::Rejection> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        let address = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self {
             app: app.clone(),
             scope: caller.scope(),
             scopes: caller.identity.scopes,
             has_session: session_key(&parts.headers).is_some(),
-            address: address.to_owned(),
             request_id: caller.request_id.clone(),
             place: caller.place,
         })

@@ -112,17 +112,6 @@ impl TraceTree {
     pub(super) fn children(&self, span: &TraceSpan) -> &[usize] {
         self.children.get(&span.id).map_or(&[], Vec::as_slice)
     }
-
-    /// How many spans a span contains, at every depth.
-    pub(super) fn size(&self, span: &TraceSpan) -> usize {
-        let mut waiting: Vec<usize> = self.children(span).to_vec();
-        let mut size = 0;
-        while let Some(at) = waiting.pop() {
-            size += 1;
-            waiting.extend(self.spans.get(at).map_or(&[][..], |span| self.children(span)));
-        }
-        size
-    }
 }
 
 impl TraceSpan {
