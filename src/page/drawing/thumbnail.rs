@@ -8,7 +8,7 @@ use super::figure::{path_data, px};
 use super::picture::Picture;
 
 /// The most edges that are drawn.
-const MOST_EDGES: usize = 600;
+const MOST_EDGES: usize = 2_000;
 
 /// The picture in small. All boxes are one path and all lines another, so that a list of many stays light.
 pub(super) fn thumbnail(picture: &Picture) -> Markup {

@@ -28,6 +28,12 @@ struct Level {
     most: usize,
 }
 
+impl Level {
+    const fn is_last(self) -> bool {
+        self.depth + 1 >= self.most
+    }
+}
+
 /// A definition.
 pub(super) fn definition(text: &str) -> Markup {
     let value =
@@ -79,9 +85,13 @@ fn member(key: &Markup, value: &Value, level: Level, is_open: bool, comma: &str)
     let (open, close) = brackets(value);
     html! {
         @if is_flat(value) {
-            div.member { (key) (line(value)) (comma) }
-        } @else if level.depth >= level.most {
-            div.member { (key) span.text { (pretty(value)) } (comma) }
+            div.member { (key) @if level.is_last() { (value.to_string()) } @else { (line(value)) } (comma) }
+        } @else if level.is_last() {
+            details open[level.depth == 0] {
+                summary { (key) (open) span.count { (size(value)) } span.closing { (close) (comma) } }
+                div.member.text { (inner_text(value)) }
+                div.close { (close) (comma) }
+            }
         } @else {
             details open[level.depth == 0 || is_open] {
                 summary { (key) (open) span.count { (size(value)) } span.closing { (close) (comma) } }
@@ -92,8 +102,12 @@ fn member(key: &Markup, value: &Value, level: Level, is_open: bool, comma: &str)
     }
 }
 
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
+/// The members of a value as a text, without its brackets.
+fn inner_text(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
+    inner.join("\n")
 }
 
 const fn brackets(value: &Value) -> (&'static str, &'static str) {
@@ -153,6 +167,18 @@ mod tests {
         assert!(html.contains(r#"<summary><span class="k">&quot;edges&quot;</span>: [<span class="count">1</span>"#), "{html}");
         assert!(html.contains(r#"{<span class="k">&quot;from&quot;</span>: <span class="s">&quot;a.b&quot;</span>, "#), "{html}");
         assert!(html.contains(r#"<span class="k">&quot;x&quot;</span>: []"#), "{html}");
+    }
+
+    #[test]
+    fn a_long_definition_folds_only_its_nodes() {
+        let node = |index: usize| {
+            format!("\"n{index}\": {{\"config\": {{\"a\": {{\"b\": [1, 2, 3, 4, 5]}}}}}}")
+        };
+        let nodes: Vec<String> = (0..2_000).map(node).collect();
+        let html = definition(&format!("{{\"nodes\": {{{}}}}}", nodes.join(","))).into_string();
+        assert_eq!(html.matches("<details").count(), 2_001);
+        assert_eq!(html.matches("<span class=\"k\"").count(), 2_001);
+        assert!(html.contains("&quot;b&quot;: ["), "{html}");
     }
 
     #[test]
