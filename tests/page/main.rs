@@ -9,6 +9,7 @@ mod browser;
 mod foreign_site;
 mod graphs;
 mod parse;
+mod runs;
 mod search;
 mod sessions;
 #[path = "../it/support/mod.rs"]

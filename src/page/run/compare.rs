@@ -12,7 +12,7 @@ use crate::page::parts::figure::{cost, count};
 use crate::page::parts::head::head;
 use crate::page::parts::time::{ago, duration};
 use crate::page::parts::values::members;
-use crate::page::run::list::{Usage, millis};
+use crate::page::run::list::{RunUsage, millis};
 use crate::page::run::span::shown;
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
@@ -55,7 +55,7 @@ fn page(a: &RunRow, b: &RunRow) -> Markup {
 }
 
 fn summary(row: &RunRow) -> Markup {
-    let usage = Usage::read(&row.usage);
+    let usage = RunUsage::read(&row.usage);
     html! {
         section.panel {
             header { h2 { a.mono href={ "/runs/" (row.id) } { (row.id.to_string().get(24..).unwrap_or_default()) } } (status(row.status.as_str())) }

@@ -23,7 +23,7 @@ use crate::store::run::RunSummaryRow;
 /// Calls, tokens and cost, as runs store them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Usage {
+pub(super) struct RunUsage {
     pub(super) lm_calls: i64,
     pub(super) input_tokens: i64,
     pub(super) output_tokens: i64,
@@ -31,7 +31,7 @@ pub(super) struct Usage {
     pub(super) cost: Option<f64>,
 }
 
-impl Usage {
+impl RunUsage {
     /// Reads the stored text.
     pub(super) fn read(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
@@ -91,7 +91,7 @@ fn table(rows: &[RunSummaryRow]) -> Markup {
 }
 
 fn line(row: &RunSummaryRow) -> Markup {
-    let usage = Usage::read(&row.usage);
+    let usage = RunUsage::read(&row.usage);
     let id = row.id.to_string();
     html! {
         tr {

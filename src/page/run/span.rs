@@ -9,7 +9,7 @@ use crate::page::parts::figure::{cost, count};
 use crate::page::parts::json::json_value;
 use crate::page::parts::marked_text::{Repair, marked_text, repair_list, repairs};
 use crate::page::parts::time::duration;
-use crate::page::run::list::Usage;
+use crate::page::run::list::RunUsage;
 use crate::page::run::trace::{SpanMessage, TraceSpan};
 
 /// The content of a span.
@@ -42,7 +42,7 @@ fn facts(span: &TraceSpan) -> Markup {
 }
 
 /// Tokens and cost.
-pub(super) fn spent(usage: &Usage) -> Markup {
+pub(super) fn spent(usage: &RunUsage) -> Markup {
     html! {
         @if usage.lm_calls > 1 { span { b { (count(usage.lm_calls)) } " calls" } }
         span { b { (count(usage.input_tokens)) } " tokens in" @if usage.cached_tokens > 0 { " (" (count(usage.cached_tokens)) " cached)" } }

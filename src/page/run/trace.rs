@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::page::run::list::Usage;
+use crate::page::run::list::RunUsage;
 
 /// A message of a conversation.
 #[derive(Debug, Deserialize)]
@@ -64,7 +64,7 @@ pub(super) struct TraceSpan {
     #[serde(default)]
     pub(super) reward: Option<f64>,
     #[serde(default)]
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<RunUsage>,
     #[serde(default)]
     pub(super) parse_report: Option<Box<RawValue>>,
     #[serde(default)]

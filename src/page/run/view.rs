@@ -16,7 +16,7 @@ use crate::page::parts::marked_text::repairs;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
 use crate::page::parts::values::members;
-use crate::page::run::list::{Usage, millis};
+use crate::page::run::list::{RunUsage, millis};
 use crate::page::run::provenance::{lineage, panel};
 use crate::page::run::signal::forms;
 use crate::page::run::span::{answer, shown, spent};
@@ -108,7 +108,7 @@ fn title(visitor: &Visitor, row: &RunRow) -> Markup {
 }
 
 fn facts(row: &RunRow) -> Markup {
-    let usage = Usage::read(&row.usage);
+    let usage = RunUsage::read(&row.usage);
     let follow = (!row.status.has_ended()).then(|| format!("/v1/runs/{}/events", row.id));
     let queued = row
         .started_at
@@ -124,7 +124,7 @@ fn facts(row: &RunRow) -> Markup {
                 @if row.duration_ms.is_some() { span { "took " b { (millis(row.duration_ms)) } } }
                 @if let Some(ms) = queued { span { "queued " b { (millis(Some(ms))) } } }
                 span { b { (count(usage.lm_calls)) } " calls" }
-                (spent(&Usage { lm_calls: 0, ..usage }))
+                (spent(&RunUsage { lm_calls: 0, ..usage }))
                 span.muted { (ago(row.created_at)) " by " (row.created_by) }
                 span.muted.mono.small { (row.id) }
             }

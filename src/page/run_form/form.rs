@@ -14,7 +14,9 @@ use serde_json::{Map, Value, json};
 use crate::app::ExecuteRequest;
 use crate::http::{ApiProblem, ProblemCode, Query};
 use crate::page::drawing::{FigureOptions, Opened, drawing};
+use crate::page::evaluation::start::dataset_names;
 use crate::page::form::{Form, encoded};
+use crate::page::parts::choice::{Names, choice};
 use crate::page::parts::head::head;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::run_form::answer::answer;
@@ -24,7 +26,7 @@ use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
 
-/// A form with what a person filled in, and what came of it.
+/// A form with what a person filled in, and the answer or refusal.
 struct FilledForm<'f> {
     row: &'f GraphRow,
     program: &'f Program,
@@ -32,6 +34,7 @@ struct FilledForm<'f> {
     inputs: Map<String, Value>,
     refused: Option<ApiProblem>,
     answer: Option<Markup>,
+    datasets: Names,
 }
 
 async fn program(
@@ -69,9 +72,18 @@ pub(in crate::page) async fn form(
         }
         (None, None) => prefill::of_defaults(&program),
     };
+    let datasets = dataset_names(&visitor).await?;
     Ok(show(
         &visitor,
-        &FilledForm { row: &row, program: &program, chosen, inputs, refused: None, answer: None },
+        &FilledForm {
+            row: &row,
+            program: &program,
+            chosen,
+            inputs,
+            refused: None,
+            answer: None,
+            datasets,
+        },
     ))
 }
 
@@ -101,10 +113,11 @@ pub(in crate::page) async fn execute(
         Ok(run) => (None, Some(answer(&run))),
         Err(error) => (Some(ApiProblem::from(error)), None),
     };
+    let datasets = dataset_names(&visitor).await?;
     let status = refused.as_ref().map(|problem| problem.code().status());
     let mut response = show(
         &visitor,
-        &FilledForm { row: &row, program: &program, chosen, inputs, refused, answer },
+        &FilledForm { row: &row, program: &program, chosen, inputs, refused, answer, datasets },
     );
     *response.status_mut() = status.unwrap_or_default();
     Ok(response)
@@ -133,14 +146,14 @@ fn show(visitor: &Visitor, filled: &FilledForm<'_>) -> Response {
 }
 
 fn page(filled: &FilledForm<'_>) -> Markup {
-    let FilledForm { row, program, chosen, inputs, refused, answer } = filled;
+    let FilledForm { row, program, chosen, inputs, refused, answer, datasets } = filled;
     let graph = encoded(&row.name);
     let crumbs = [("/".to_owned(), "Graphs"), (format!("/graphs/{graph}"), row.name.as_str())];
     let body = body(inputs.clone(), chosen);
     let path = path(&row.name);
     html! {
         (head(&crumbs, &html! { "Run" }, &html! { a.button href={ "/runs?graph=" (graph) } { "Runs" } }))
-        div.run-form {
+        div.run-form { div.fields {
             form.fields #run-form action={ "/graphs/" (graph) "/run" } method="post" data-graph=(row.name) {
                 @if let Some(problem) = refused { (refusal(problem)) }
                 (input_fields(program, inputs, refused.as_ref()))
@@ -150,8 +163,8 @@ fn page(filled: &FilledForm<'_>) -> Markup {
                     button type="button" #stop hidden { "Stop" }
                     span #totals .muted aria-live="polite" {}
                 }
-                (example_choice(&graph))
             }
+            (example_choice(&graph, datasets)) }
             div.outcome {
                 (drawing(program, &Opened::default()).figure(&FigureOptions::default()))
                 section #progress aria-label="Nodes" aria-live="polite" hidden {}
@@ -207,9 +220,14 @@ fn versions(chosen: &ChosenVersions) -> Markup {
 }
 
 /// Begins with an example of a dataset. A form of its own, beside the other.
-fn example_choice(graph: &str) -> Markup {
+fn example_choice(graph: &str, datasets: &Names) -> Markup {
     html! {
-        p.small { "Inputs from an example: add " code { "?dataset=NAME&example=0" } " to the address, or open an example of "
-            a href={ "/datasets?graph=" (graph) } { "a dataset" } "." }
+        @if !datasets.names.is_empty() {
+            form.filters.example-choice action={ "/graphs/" (graph) "/run" } method="get" {
+                label { "Inputs of an example" (choice("dataset", "", datasets, "choose a dataset")) }
+                label.short { "Position" input name="example" value="0" inputmode="numeric" pattern="[0-9]*"; }
+                button type="submit" { "Fill in" }
+            }
+        }
     }
 }

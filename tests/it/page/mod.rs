@@ -9,6 +9,8 @@ mod graphs;
 mod modules;
 mod optimizations;
 mod parse;
+mod run_form;
+mod runs;
 mod search;
 mod sessions;
 
