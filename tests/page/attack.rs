@@ -67,7 +67,7 @@ async fn what_strangers_write_is_shown_as_text_everywhere() {
             "{path} ran what a stranger wrote"
         );
         let foreign = "return [...document.querySelectorAll('main a[href], main form[action], main img[src]')]\
-            .map((element) => element.href || element.action || element.src)\
+            .map((element) => new URL(element.getAttribute('href') ?? element.getAttribute('action') ?? element.getAttribute('src'), location.href).href)\
             .filter((address) => !address.startsWith(location.origin))";
         assert_eq!(browser.run(foreign).await, json!([]), "{path} leads elsewhere");
         assert_eq!(browser.count("main script:not([type='application/json'])").await, 0, "{path}");
