@@ -138,7 +138,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         "/openapi.json",
         openapi::complete(&document, views::complete_requests),
     );
-    Router::from(router)
+    router
         .merge(html.router)
         .with_state(app)
         .merge(docs)

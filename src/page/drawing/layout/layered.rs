@@ -35,9 +35,10 @@ pub(super) fn columns(
         heights[*rank].push((best.at[index], Placed::Block(index)));
     }
     for (index, link) in links.iter().enumerate() {
-        for rank in ranks[link.from.0] + 1..ranks[link.to.0] {
+        let passed = ranks[link.from.0] + 1..ranks[link.to.0];
+        for (rank, column) in heights.iter_mut().enumerate().take(passed.end).skip(passed.start) {
             let lane = blocks.len() + lanes.by_place[&(link.from, rank)];
-            heights[rank].push((best.at[lane], Placed::Link(index)));
+            column.push((best.at[lane], Placed::Link(index)));
         }
     }
     Columns::sorted(ranks.to_vec(), heights, links)
