@@ -32,6 +32,8 @@ pub(crate) struct NodeRenderRequest<'r> {
     pub(crate) inputs: &'r Payload,
     /// The versions.
     pub(crate) pick: VersionSelection,
+    /// Changes of the state that are not stored, by predictor path.
+    pub(crate) changes: Option<&'r Payload>,
     /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }
@@ -55,8 +57,12 @@ impl App {
         graph: &GraphRef,
         request: NodeRenderRequest<'_>,
     ) -> Result<IndexMap<String, Vec<Message>>, AppError> {
-        let pin = self.pin(scope, graph, request.pick).await?;
-        let program = self.program(scope, &pin).await?;
+        let program = match request.changes {
+            Some(changes) => {
+                Arc::new(Box::pin(self.state_draft(scope, graph, request.pick, changes)).await?)
+            }
+            None => self.program(scope, &*self.pin(scope, graph, request.pick).await?).await?,
+        };
         let mut problems = Problems::new();
         let rendered = program
             .render(request.node, request.inputs, &At::Root, &mut problems)

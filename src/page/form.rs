@@ -33,6 +33,12 @@ impl Form {
             .filter(|value| !value.is_empty())
     }
 
+    /// The values of a field.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let own = self.0.iter().filter(move |(given, _)| given == name);
+        own.map(|(_, value)| value.as_str())
+    }
+
     /// Every field.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))

@@ -17,6 +17,7 @@ mod run_form;
 mod search;
 mod shell;
 mod sign_in;
+mod state;
 mod visitor;
 
 use axum::{Router, middleware};
@@ -63,6 +64,14 @@ pub(crate) fn routes() -> HtmlRoutes {
         .get("/graphs/{graph}/versions", READ, graph::versions::versions)
         .get("/graphs/{graph}/edit", WRITE, graph::editor::edit)
         .post("/graphs/{graph}/edit", WRITE, graph::editor::save)
+        .get("/graphs/{graph}/state", READ, state::history::history)
+        .get("/graphs/{graph}/state/diff", READ, state::diff::diff)
+        .get("/graphs/{graph}/state/activate", READ, state::activate::confirm)
+        .post("/graphs/{graph}/state/activate", WRITE, state::activate::activate)
+        .post("/graphs/{graph}/state/import", WRITE, state::import::import)
+        .get("/graphs/{graph}/predictors/{path}", READ, state::predictor::predictor)
+        .post("/graphs/{graph}/predictors/{path}", READ, state::predictor::preview)
+        .post("/graphs/{graph}/predictors/{path}/save", WRITE, state::predictor::save)
         .get("/optimizations", READ, optimization::list::optimizations)
         .post_job("/optimizations", EXECUTE, optimization::start::start)
         .get("/optimizations/new", EXECUTE, optimization::start::form)

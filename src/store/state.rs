@@ -151,6 +151,23 @@ pub async fn list(
     Ok(list.page(items, |item| item.version))
 }
 
+/// The stored predictors of some versions, for those whose text is not longer than `most_bytes`.
+pub async fn documents(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+    versions: &[i32],
+    most_bytes: i32,
+) -> Result<Vec<(i32, String)>, StoreError> {
+    let found = sqlx::query_as(
+        "select version, predictors::text from state_versions
+         where workspace_id = $1 and graph_id = $2 and version = any($3)
+           and octet_length(predictors::text) <= $4",
+    );
+    let found = found.bind(scope.workspace).bind(graph).bind(versions).bind(most_bytes);
+    Ok(found.fetch_all(&mut *db.scoped(scope).await?).await?)
+}
+
 pub(super) async fn find(
     scope: &Scope,
     connection: &mut PgConnection,

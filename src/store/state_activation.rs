@@ -2,14 +2,14 @@
 //! `graph_edit`, which holds the graph's lock.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::state::StateRow;
 use super::{Db, ListQuery, Page, Scope, StoreError};
 
 /// The activation of a state for a graph version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ActivationItem {
     /// Its number; later activations have greater ones.
     pub id: i64,
@@ -56,6 +56,33 @@ pub async fn list(
     .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(list.page(items, |item| item.id))
+}
+
+/// The activations of stored states in a span of time, newest first, at most `most`: promotions and rollbacks. A
+/// state that was activated as it was created is none of them.
+pub async fn moves(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+    span: (DateTime<Utc>, DateTime<Utc>),
+    most: i64,
+) -> Result<Vec<ActivationItem>, StoreError> {
+    let items = sqlx::query_as(
+        "select a.id, s.graph_version, a.state_version, a.optimization_id as optimization,
+                a.created_at, a.created_by,
+                (select p.state_version from state_activations p
+                 join state_versions t on t.graph_id = p.graph_id and t.version = p.state_version
+                 where p.graph_id = a.graph_id and p.id < a.id
+                   and t.graph_version = s.graph_version
+                 order by p.id desc limit 1) as before
+         from state_activations a
+         join state_versions s on s.graph_id = a.graph_id and s.version = a.state_version
+         where a.workspace_id = $1 and a.graph_id = $2 and a.created_at <> s.created_at
+           and a.created_at >= $3 and a.created_at < $4
+         order by a.id desc limit $5",
+    );
+    let items = items.bind(scope.workspace).bind(graph).bind(span.0).bind(span.1).bind(most);
+    Ok(items.fetch_all(&mut *db.scoped(scope).await?).await?)
 }
 
 /// The active state for a graph version.

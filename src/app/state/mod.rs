@@ -2,12 +2,14 @@
 //! program's predictors, so that equal states are equal texts. May know `program`; may not know runs.
 
 pub(crate) mod candidate;
+pub(crate) mod history;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program, StateDiff, document_references, from_dspy, state_diff};
 use dsrs::problem::{At, Problems};
+use dsrs::read::map;
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
 use sha2::{Digest, Sha256};
@@ -39,6 +41,8 @@ pub(crate) enum StateDocument<'r> {
     Own(&'r Payload),
     /// A file of DSPy, under `state`.
     Dspy(&'r Payload),
+    /// Changes of predictors by path, under `predictors`. The others stay unchanged.
+    Changes(&'r Payload),
     /// A change of one predictor. The others stay unchanged.
     Patch {
         /// The path of the predictor.
@@ -204,6 +208,20 @@ impl App {
         Ok(StateUpdate { view: StateVersion { graph: id, row, program }, ignored })
     }
 
+    /// A stored version with changes of its state that are not stored: by path, as a change of one predictor.
+    pub(crate) async fn state_draft(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: VersionSelection,
+        changes: &Payload,
+    ) -> Result<Program, AppError> {
+        let row = graph::get(scope, &self.db, graph, pick).await?;
+        let plain = self.plain_program(scope, &row.definition, &row.content_hash).await?;
+        let changes = StateDocument::Changes(changes);
+        self.tuned(scope, &plain, &row.state, changes).await.map(|(program, _)| program)
+    }
+
     /// A program with the state of a document, and the members of the document without a meaning.
     async fn tuned(
         &self,
@@ -225,6 +243,11 @@ impl App {
                 let found = from_dspy(file, plain, &at);
                 let found = found.map_err(|found| AppError::invalid(Invalid::State, found))?;
                 (found.state, at, found.ignored)
+            }
+            StateDocument::Changes(changes) => {
+                let at = root.key("predictors");
+                let state = changed(read_state(&active.predictors)?, changes, &at, &mut problems);
+                (state, at, Vec::new())
             }
             StateDocument::Patch { path, change } => {
                 if !plain.predictors().iter().any(|(known, _)| known == path) {
@@ -301,6 +324,19 @@ impl App {
         let program = self.program_of(scope, &found).await?;
         Ok(StateVersion { graph, row, program })
     }
+}
+
+/// A state with changes by path.
+fn changed(
+    mut state: GraphState,
+    changes: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> GraphState {
+    for (path, change) in map(changes, at, problems).into_iter().flatten() {
+        state.0.entry(path.clone()).or_default().patch(change, &at.key(path), problems);
+    }
+    state
 }
 
 /// Problems with pointers into the request: the change of one predictor is the whole body.

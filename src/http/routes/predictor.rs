@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::read::text;
+use dsrs::problem::{At, Problems};
+use dsrs::read::{map, text};
 use dsrs::value::Payload;
 
 use crate::app::{App, NodeRenderRequest, StateDocument, StateRequest};
@@ -128,28 +129,35 @@ fn without_read_only(body: &Payload) -> Payload {
 /// Render a node's messages
 ///
 /// The exact chat messages that each predictor of the node would send, without an LM call. `inputs` are
-/// those of the node. If calls choose the nearest demos, the first demos are rendered instead.
+/// those of the node. If calls choose the nearest demos, the first demos are rendered instead. `predictors`
+/// contains changes of the state that are not stored: the prompt of an edit before it is saved.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/render", tag = "graphs",
     params(("graph" = String, Path, description = "Name or id of the graph")),
     request_body(content = RenderRequest, example = json!(crate::http::routes::examples::render())),
     responses((status = 200, description = "Messages by predictor path", body = RenderedView)),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch"])))
+        ("x-problems" = json!(["not_found", "invalid_input", "invalid_state", "state_mismatch"])))
 )]
 pub(crate) async fn graph_render(
     resource: ResourceRequest<GraphRef>,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let ((node, inputs, pick), faults) = document.read(|object| {
+    let ((node, inputs, pick, changes), faults) = document.read(|object| {
         let inputs = object.required("inputs", |payload, _, _| Some(payload));
         let node = object.required("node", text);
         let pick = read_pick(object);
-        Some((node?, inputs?, pick?))
+        let changes = object.optional("predictors", whole_map);
+        Some((node?, inputs?, pick?, changes))
     })?;
-    let request = NodeRenderRequest { node, inputs, pick, faults };
+    let request = NodeRenderRequest { node, inputs, pick, changes, faults };
     let ResourceRequest { app, scope, resource: graph } = resource;
     let rendered = app.graph_render(&scope, &graph, request).await?;
     Ok(answer::ok(&RenderedView::from(&rendered)))
+}
+
+/// A value that is an object.
+fn whole_map<'v>(found: &'v Payload, at: &At<'_>, problems: &mut Problems) -> Option<&'v Payload> {
+    map(found, at, problems).map(|_| found)
 }

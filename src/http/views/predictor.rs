@@ -12,7 +12,7 @@ use super::example_prompt::PROMPT;
 use super::predictor_state::PredictorStateView;
 use super::signature::SignatureView;
 use super::trace::MessageView;
-use super::{Json, PageView};
+use super::{Json, PageView, PredictorPatch};
 
 /// A predictor of a graph.
 #[derive(Serialize, ToSchema)]
@@ -67,6 +67,9 @@ pub struct RenderRequest {
     pub version: Option<i32>,
     /// The state version. Default: the active one.
     pub state_version: Option<i32>,
+    /// Changes of the state that are not stored, by predictor path. Each replaces the members that it contains,
+    /// like the body of `PATCH …/predictors/{path}`.
+    pub predictors: Option<IndexMap<String, PredictorPatch>>,
 }
 
 /// The messages of a node.

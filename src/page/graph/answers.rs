@@ -18,15 +18,15 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// What a node made of its inputs in a run.
 #[derive(Debug)]
-pub(super) struct NodeAnswer {
-    pub(super) run: Uuid,
-    pub(super) version: i32,
-    pub(super) state_version: i32,
-    pub(super) status: String,
-    pub(super) duration_ms: Option<f64>,
-    pub(super) inputs: Map<String, Value>,
-    pub(super) outputs: Map<String, Value>,
-    pub(super) error: Option<String>,
+pub(in crate::page) struct NodeAnswer {
+    pub(in crate::page) run: Uuid,
+    pub(in crate::page) version: i32,
+    pub(in crate::page) state_version: i32,
+    pub(in crate::page) status: String,
+    pub(in crate::page) duration_ms: Option<f64>,
+    pub(in crate::page) inputs: Map<String, Value>,
+    pub(in crate::page) outputs: Map<String, Value>,
+    pub(in crate::page) error: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ struct Span {
 }
 
 /// The answers of a node of a graph in its newest runs.
-pub(super) async fn last_answers(
+pub(in crate::page) async fn last_answers(
     visitor: &Visitor,
     graph: Uuid,
     node: &str,

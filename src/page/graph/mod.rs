@@ -1,6 +1,6 @@
 //! Graphs: the list, one graph and its versions, its editor.
 
-mod answers;
+pub(in crate::page) mod answers;
 mod definition;
 pub(super) mod drawing;
 pub(super) mod editor;
@@ -9,5 +9,6 @@ mod nested;
 mod node;
 mod prompt;
 mod selection;
+pub(in crate::page) mod tabs;
 pub(super) mod versions;
 pub(super) mod view;

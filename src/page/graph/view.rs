@@ -15,6 +15,7 @@ use crate::page::graph::definition::definition;
 use crate::page::graph::nested::Nested;
 use crate::page::graph::node::SelectedNode;
 use crate::page::graph::selection::GraphSelection;
+use crate::page::graph::tabs::{GraphTab, graph_tabs};
 use crate::page::graph::versions::newest_versions;
 use crate::page::parts::badge::{Tone, badge};
 use crate::page::parts::figure::score;
@@ -24,7 +25,6 @@ use crate::page::parts::time::ago;
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
-use crate::store::key_scope::KeyScope;
 
 /// `GET /graphs/{graph}`.
 pub(in crate::page) async fn graph(
@@ -56,7 +56,8 @@ async fn show(
     // A definition whose tools are gone from this server is shown without a picture.
     let program = app.program_of(scope, &row).await.ok();
     let body = html! {
-        (title(visitor, &row))
+        (title(&row))
+        (graph_tabs(visitor, &row.name, GraphTab::Graph))
         (facts(&row, program.as_deref()))
         div.graph-view {
             @match program {
@@ -78,16 +79,9 @@ async fn show(
     Ok(visitor.show(&view, body))
 }
 
-fn title(visitor: &Visitor, row: &GraphRow) -> Markup {
-    let path = format!("/graphs/{}", encoded(&row.name));
-    let actions = html! {
-        @if visitor.may(KeyScope::Execute) { a.button.primary href={ (path) "/run" } { "Run" } }
-        @if visitor.may(KeyScope::Write) { a.button href={ (path) "/edit" } { "Edit" } }
-        a.button href={ (path) "/state" } { "State" }
-        a.button href={ "/runs?graph=" (encoded(&row.name)) } { "Runs" }
-    };
+fn title(row: &GraphRow) -> Markup {
     let name = html! { span.cut title=(row.name) { (row.name) } };
-    head(&[("/".to_owned(), "Graphs")], &name, &actions)
+    head(&[("/".to_owned(), "Graphs")], &name, &html! {})
 }
 
 fn facts(row: &GraphRow, program: Option<&Program>) -> Markup {

@@ -3,10 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::page::parts::badge::{Tone, badge};
-use crate::page::parts::json::json_value;
-use crate::page::parts::values::{plain, values};
-use crate::page::parts::word_diff::word_diff;
+use crate::page::parts::state_changes::predictor_change;
+use crate::page::parts::values::plain;
 
 /// A stored diff: `{predictors, text, graph}`.
 pub(super) fn changes(diff: &Value) -> Markup {
@@ -25,42 +23,7 @@ pub(super) fn changes(diff: &Value) -> Markup {
 }
 
 fn predictor(path: &str, change: &Value) -> Markup {
-    let instruction = &change["instruction"];
-    html! {
-        section.fields {
-            h3 { code { (path) } }
-            @if instruction.is_object() {
-                (word_diff(&text(&instruction["effective_before"]), &text(&instruction["effective_after"])))
-            }
-            @for demo in change["demos"].as_array().into_iter().flatten() { (one_demo(demo)) }
-            @for name in ["lm", "nearest"] {
-                @if !change[name].is_null() { p.small.muted { (name) } pre.json { (json_value(&change[name])) } }
-            }
-        }
-    }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn one_demo(change: &Value) -> Markup {
-    let word = plain(&change["change"]);
-    let tone = match word.as_str() {
-        "added" => Tone::Good,
-        "removed" => Tone::Bad,
-        _ => Tone::Plain,
-    };
-    let place = ["to", "from"].iter().find_map(|side| change[side].as_i64());
-    html! {
-        div.demo {
-            p { (badge(tone, &format!("demo {word}"))) @if let Some(place) = place { span.small.muted { " at " (place) } } }
-            @for side in ["input", "output"] {
-                @if let Some(members) = change["demo"][side].as_object() { p.small.muted { (side) } (values(members)) }
-            }
-            @if let Some(fields) = change["fields"].as_array() { pre.json { (json_value(&Value::from(fields.clone()))) } }
-        }
-    }
+    html! { section.fields { h3 { code { (path) } } (predictor_change(change)) } }
 }
 
 #[cfg(test)]
@@ -78,7 +41,7 @@ mod tests {
         for part in [
             "<code>ask</code>",
             "<del>it.</del><ins>&lt;all&gt;.</ins>",
-            "demo added",
+            "added</span>",
             "<dt>q</dt>",
         ] {
             assert!(html.contains(part), "{part} in {html}");
