@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Copies the pictures of docs/page.md and of the README from the last run of the browser tests
+# (`./test.sh --test page walk`).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+from="${CARGO_TARGET_DIR:-target}/page-screenshots"
+mkdir -p docs/pictures
+for name in graph-1280-light graph-editor-1280-light run-1280-dark state-diff-1280-light predictor-1280-dark optimization-1280-light parse-1280-light graph-node-390-dark; do
+  cp "$from/$name.png" docs/pictures/
+done
