@@ -10,6 +10,7 @@ mod modules;
 mod parse;
 mod search;
 mod sessions;
+mod state;
 
 use reqwest::Method;
 
