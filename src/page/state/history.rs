@@ -92,7 +92,7 @@ impl Timeline<'_> {
         let is_alone = self.history.versions.items.len() < 2;
         html! {
             form.panel action={ (self.path) "/diff" } method="get" {
-                header { h2 { "History" } @if !is_alone { button type="submit" { "Compare" } } }
+                header { h2 { "History" } @if !is_alone { span.small.muted { "from · to" } button type="submit" { "Compare" } } }
                 ol class={ "timeline lanes-" (lanes) } data-single[is_alone] {
                     @for (item, row) in items.iter().zip(&rows) {
                         @match item {
