@@ -1,5 +1,7 @@
 //! What is on the screen as a request of the API: for curl and for Python.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -22,12 +24,20 @@ impl<'a> SameRequest<'a> {
 
     /// Both forms, folded. `page.js` copies them.
     pub(in crate::page) fn show(&self) -> Markup {
+        let own = self.id();
         html! {
             div.request-row {
-                (folded("as curl", "same-curl", &self.curl()))
-                (folded("as Python", "same-python", &self.python()))
+                (folded("as curl", &format!("curl-{own}"), &self.curl()))
+                (folded("as Python", &format!("python-{own}"), &self.python()))
             }
         }
+    }
+
+    /// What distinguishes it from other requests on the same page.
+    fn id(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (self.method, self.path).hash(&mut hasher);
+        format!("{:x}", hasher.finish())
     }
 
     /// A command line.

@@ -15,7 +15,7 @@ use crate::page::parts::head::head;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::state_changes::{outline_of, state_changes};
 use crate::page::shell::{PageSection, View};
-use crate::page::state::diff::{crumbs_to_state, json_of, sides};
+use crate::page::state::heading::{crumbs_to_state, json_of, sides};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
 use crate::store::key_scope::KeyScope;

@@ -9,13 +9,11 @@ use crate::http::{ApiProblem, Query};
 use crate::page::form::encoded;
 use crate::page::graph::tabs::{GraphTab, graph_tabs};
 use crate::page::parts::empty::empty;
-use crate::page::parts::figure::score;
 use crate::page::parts::head::head;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::state_changes::state_changes;
-use crate::page::parts::time::ago;
 use crate::page::shell::{PageSection, View};
-use crate::page::state::history::{author, crumbs};
+use crate::page::state::heading::{crumbs_to_state, json_of, sides};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
 use crate::store::key_scope::KeyScope;
@@ -60,17 +58,6 @@ pub(in crate::page) async fn diff(
     Ok(visitor.show(&view, body))
 }
 
-/// A JSON text of the engine as a value.
-pub(super) fn json_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
-}
-
-/// The way to the views below the state.
-pub(super) fn crumbs_to_state(row: &GraphRow) -> [(String, &str); 3] {
-    let [all, graph] = crumbs(row);
-    [all, graph, (format!("/graphs/{}/state", encoded(&row.name)), "State")]
-}
-
 fn actions(visitor: &Visitor, row: &GraphRow, from: &StateRow, to: &StateRow) -> Markup {
     let path = format!("/graphs/{}/state", encoded(&row.name));
     html! {
@@ -82,21 +69,6 @@ fn actions(visitor: &Visitor, row: &GraphRow, from: &StateRow, to: &StateRow) ->
         a.button href={ (path) "/diff?from=" (to.version) "&to=" (from.version) } { "Swap" }
         @if visitor.may(KeyScope::Write) && to.version != row.state.version {
             a.button.primary href={ (path) "/activate?version=" (to.version) } { "Activate " (to.version) " …" }
-        }
-    }
-}
-
-/// Both versions beside each other.
-pub(super) fn sides(row: &GraphRow, from: &StateRow, to: &StateRow) -> Markup {
-    html! { div.sides { (side(row, "From", from)) (side(row, "To", to)) } }
-}
-
-fn side(row: &GraphRow, label: &str, state: &StateRow) -> Markup {
-    html! {
-        section.side {
-            p { span.small.muted { (label) } " " a href={ "/graphs/" (encoded(&row.name)) "/state?version=" (state.version) } { b { "State " (state.version) } }
-                @if let Some(found) = state.score { " · score " b { (score(found)) } } @else { span.muted { " · not measured" } } }
-            p.small.muted { (author(&state.created_by, state.optimization)) " · " (ago(state.created_at)) " · graph version " (state.graph_version) }
         }
     }
 }

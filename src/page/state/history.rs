@@ -3,7 +3,6 @@
 use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
-use uuid::Uuid;
 
 use crate::app::{PredictorOutline, StateHistory};
 use crate::http::{ApiProblem, PageRequest, Query};
@@ -17,6 +16,7 @@ use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
 use crate::page::shell::{PageSection, View};
+use crate::page::state::heading::{author, crumbs};
 use crate::page::state::selected::{selected, transfer};
 use crate::page::state::timeline::{HistoryItem, RowLanes, interleaved, lanes, lines, width};
 use crate::page::visitor::Visitor;
@@ -69,12 +69,6 @@ pub(in crate::page) async fn history(
     Ok(visitor.show(&view, body))
 }
 
-/// The way to the views of a graph's state.
-pub(super) fn crumbs(row: &GraphRow) -> [(String, &str); 2] {
-    let graph = (format!("/graphs/{}", encoded(&row.name)), row.name.as_str());
-    [("/".to_owned(), "Graphs"), graph]
-}
-
 /// What is there before anything is tuned, and how to begin.
 fn untuned(visitor: &Visitor, row: &GraphRow) -> Markup {
     let name = encoded(&row.name);
@@ -83,7 +77,7 @@ fn untuned(visitor: &Visitor, row: &GraphRow) -> Markup {
         &html! {
             p.muted { "Every predictor uses the instruction of its signature, without demos. What you edit, import or optimize "
                 "becomes a version of the state, beside the graph." }
-            p {
+            div.actions {
                 @if visitor.may(KeyScope::Execute) { a.button href={ "/optimizations/new?graph=" (name) } { "Optimize" } }
             }
         },
@@ -98,8 +92,8 @@ impl Timeline<'_> {
         let is_alone = self.history.versions.items.len() < 2;
         html! {
             form.panel action={ (self.path) "/diff" } method="get" {
-                header { h2 { "History" } @if !is_alone { button type="submit" { "Compare" } } }
-                ol.timeline data-single[is_alone] {
+                header { h2 { "History" } @if !is_alone { span.small.muted { "from · to" } button type="submit" { "Compare" } } }
+                ol class={ "timeline lanes-" (lanes) } data-single[is_alone] {
                     @for (item, row) in items.iter().zip(&rows) {
                         @match item {
                             HistoryItem::Version(version) => (self.version(version, row, lanes)),
@@ -119,7 +113,7 @@ impl Timeline<'_> {
                 (lines(row, lanes, version.in_force))
                 div.what {
                     p.line {
-                        a href={ (self.path) "?version=" (number) } { b { "State " (number) } }
+                        a href={ (self.path) "?version=" (number) "#selected" } { b { "State " (number) } }
                         (self.activity(version))
                         @if let Some(found) = version.score { span.small { "score " b { (score(found)) } } }
                     }
@@ -163,7 +157,7 @@ impl Timeline<'_> {
                 (lines(row, lanes, false))
                 div.what {
                     p.small {
-                        b { (word) } " to " a href={ (self.path) "?version=" (to) } { "state " (to) }
+                        b { (word) } " to " a href={ (self.path) "?version=" (to) "#selected" } { "state " (to) }
                         @if let Some(before) = before { " from " (before) }
                         @if found.graph_version != self.row.newest_version { " for graph version " (found.graph_version) }
                         span.muted { " · " (author(&found.created_by, found.optimization)) " · " (ago(found.created_at)) }
@@ -201,14 +195,4 @@ fn outlined(found: &PredictorOutline) -> Markup {
         words.push("settings".to_owned());
     }
     html! { (words.join(" and ")) " of " code { (found.path) } }
-}
-
-/// The author: a client, or an optimization.
-pub(super) fn author(name: &str, optimization: Option<Uuid>) -> Markup {
-    html! {
-        @match optimization {
-            Some(id) => a href={ "/optimizations/" (id) } { "optimization " (id.to_string().get(..8).unwrap_or_default()) },
-            None => (name),
-        }
-    }
 }

@@ -13,7 +13,7 @@ use crate::page::form::{Form, encoded, see};
 use crate::page::graph::tabs::{GraphTab, graph_tabs};
 use crate::page::parts::head::head;
 use crate::page::shell::{PageSection, View};
-use crate::page::state::diff::crumbs_to_state;
+use crate::page::state::heading::crumbs_to_state;
 use crate::page::state::selected::import_field;
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};

@@ -4,6 +4,7 @@ pub(super) mod activate;
 pub(super) mod diff;
 mod draft;
 mod draft_form;
+mod heading;
 pub(super) mod history;
 pub(super) mod import;
 pub(super) mod predictor;

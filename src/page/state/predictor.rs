@@ -23,10 +23,10 @@ use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::state_changes::{outline_of, predictor_change};
 use crate::page::parts::values::folded;
 use crate::page::shell::{PageSection, View};
-use crate::page::state::diff::{crumbs_to_state, json_of};
 use crate::page::state::draft::PredictorDraft;
 use crate::page::state::draft_form::draft_fields;
-use crate::page::state::rendered::{NodeInputs, rendered};
+use crate::page::state::heading::{crumbs_to_state, json_of};
+use crate::page::state::rendered::{PromptFields, rendered};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow, VersionSelection};
 use crate::store::key_scope::KeyScope;
@@ -181,7 +181,7 @@ async fn show(
     };
     let schema = opened.program.graph().node(opened.node()).map(|node| node.schema());
     let schema = schema.unwrap_or_else(|| predictor.schema());
-    let inputs = NodeInputs::of(schema, form, last.first().map(|answer| &answer.inputs));
+    let inputs = PromptFields::of(schema, form, last.first().map(|answer| &answer.inputs));
     let title = html! { span.mono { (opened.path) } };
     let body = html! {
         (head(&crumbs_to_state(&opened.row), &title, &html! {}))
@@ -194,7 +194,7 @@ async fn show(
             div.fields { (editor(visitor, opened, predictor, &edited, problem)) }
             (prompt(opened, &edited, &inputs))
         }
-        (requests(opened, &edited, &inputs))
+        (requests(visitor, opened, &edited, &inputs))
     };
     let view = View::new(format!("{} of {}", opened.path, opened.row.name), PageSection::Graphs)
         .styles(&["state.css"])
@@ -220,7 +220,7 @@ fn editor(
                 span.hint #outline { (outline(opened, edited)) }
             }
         } @else {
-            section { h3 { "Instruction" } p.text.instruction { (folded(predictor.instruction())) } }
+            section { h3 { "Instruction" } div.instruction { (folded(predictor.instruction())) } }
             p.muted { (predictor.state().demos.len()) " demos. This key may not change them." }
         }
     }
@@ -260,7 +260,7 @@ fn place(pointer: &str) -> String {
     }
 }
 
-fn prompt(opened: &Opened, edited: &Edited, inputs: &NodeInputs<'_>) -> Markup {
+fn prompt(opened: &Opened, edited: &Edited, inputs: &PromptFields<'_>) -> Markup {
     html! {
         section.panel.rendered aria-label="Prompt" {
             header { h2 { "Prompt" } span.small.muted { "as it would be sent; no model is called" } }
@@ -302,7 +302,12 @@ fn both(opened: &Opened, edited: &Edited, conflict: &Conflict) -> Markup {
     }
 }
 
-fn requests(opened: &Opened, edited: &Edited, inputs: &NodeInputs<'_>) -> Markup {
+fn requests(
+    visitor: &Visitor,
+    opened: &Opened,
+    edited: &Edited,
+    inputs: &PromptFields<'_>,
+) -> Markup {
     let change = json_of(&edited.draft.change().to_json());
     let path = format!("/v1{}", opened.address());
     let render = format!("/v1/graphs/{}/render", encoded(&opened.row.name));
@@ -310,8 +315,10 @@ fn requests(opened: &Opened, edited: &Edited, inputs: &NodeInputs<'_>) -> Markup
         "predictors": {&*opened.path: &change}});
     html! {
         section #requests {
-            p.small.muted { "Save" }
-            (SameRequest { method: "PATCH", path: &path, body: Some(&change) }.show())
+            @if visitor.may(KeyScope::Write) {
+                p.small.muted { "Save" }
+                (SameRequest { method: "PATCH", path: &path, body: Some(&change) }.show())
+            }
             p.small.muted { "Prompt" }
             (SameRequest { method: "POST", path: &render, body: Some(&body) }.show())
         }

@@ -15,12 +15,12 @@ use crate::page::parts::values::plain;
 const INPUT: &str = "in.";
 
 /// The inputs of a node as texts of the form.
-pub(super) struct NodeInputs<'s> {
+pub(super) struct PromptFields<'s> {
     schema: &'s SignatureSchema,
     texts: Vec<String>,
 }
 
-impl<'s> NodeInputs<'s> {
+impl<'s> PromptFields<'s> {
     /// What was typed; else what the node last received; else an empty value of the type.
     pub(super) fn of(
         schema: &'s SignatureSchema,
@@ -62,7 +62,7 @@ impl<'s> NodeInputs<'s> {
 pub(super) fn rendered(
     program: &Program,
     (node, path): (&str, &str),
-    inputs: &NodeInputs<'_>,
+    inputs: &PromptFields<'_>,
 ) -> Markup {
     let mut problems = Problems::new();
     let found = program.render(node, &inputs.payload(), &At::Root, &mut problems);

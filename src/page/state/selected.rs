@@ -12,7 +12,7 @@ use crate::page::parts::figure::score;
 use crate::page::parts::json::json;
 use crate::page::parts::time::ago;
 use crate::page::parts::values::{folded, members, values};
-use crate::page::state::history::author;
+use crate::page::state::heading::author;
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
 use crate::store::key_scope::KeyScope;
@@ -109,14 +109,14 @@ impl Standing<'_> {
                     code { (path) } " "
                     @if state.is_default() { (badge(Tone::Plain, "untuned")) } @else { (badge(Tone::Info, "tuned")) }
                 }
-                p.text.instruction { (folded(predictor.instruction())) }
+                div.instruction { (folded(predictor.instruction())) }
                 @if let Some(settings) = lm_to_payload(&state.lm) { pre.json { (json(&settings.to_json())) } }
                 @if let Some(nearest) = &state.nearest {
                     p.small.muted { "Each call shows the " (nearest.k) " nearest of " (state.demos.len()) " demos, by " (nearest.model) "." }
                 }
                 @if !state.demos.is_empty() { (demos(&state.demos)) }
                 @if self.is_edited {
-                    p { a.button href=(edit) { @if visitor.may(KeyScope::Write) { "Edit" } @else { "Prompt" } } }
+                    div { a.button href=(edit) { @if visitor.may(KeyScope::Write) { "Edit" } @else { "Prompt" } } }
                 }
             }
         }

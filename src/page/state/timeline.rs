@@ -100,7 +100,7 @@ pub(super) fn width(rows: &[RowLanes]) -> usize {
 pub(super) fn lines(row: &RowLanes, width: usize, is_active: bool) -> Markup {
     let x = |lane: usize| lane.min(MOST_LANES - 1) * LANE + LANE / 2;
     html! {
-        svg.lanes width=(width * LANE) height="100%" aria-hidden="true" {
+        svg.lanes width=(width * LANE) aria-hidden="true" {
             @for lane in &row.passing { line x1=(x(*lane)) x2=(x(*lane)) y1="0" y2="100%" {} }
             @if let Some(own) = row.own {
                 @if row.has_child { line x1=(x(own)) x2=(x(own)) y1="0" y2=(MARK) {} }

@@ -13,6 +13,7 @@ mod run_form;
 mod runs;
 mod search;
 mod sessions;
+mod state;
 
 use reqwest::Method;
 

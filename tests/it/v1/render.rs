@@ -35,3 +35,32 @@ async fn unknown_nodes_and_invalid_inputs_are_reported_by_pointer() {
     let refused = api.post(RENDER, json!({"inputs": {}, "mode": 1})).await.expect(422);
     assert_eq!(refused.errors(), ["/node missing_field", "/mode unknown_field"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_is_not_stored_is_rendered_on_top_of_the_state() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let lm = json!({"instruction": "Stored.", "demos": [{"input": {"ticket": "old"}, "output": {"mood": "calm", "topics": []}}]});
+    api.patch("/v1/graphs/support-reply/predictors/triage", lm).await.expect(200);
+    let body = |change: serde_json::Value| json!({"node": "triage", "inputs": {"ticket": "new"}, "predictors": {"triage": change}});
+    let text = api.post(RENDER, body(json!({"instruction": "Typed."}))).await.expect(200).text;
+    assert!(text.contains("Typed.") && text.contains("old") && !text.contains("Stored."), "{text}");
+    let text = api.post(RENDER, body(json!({"demos": null}))).await.expect(200).text;
+    assert!(text.contains("Stored.") && !text.contains("old"), "{text}");
+    let earlier = json!({"node": "triage", "inputs": {"ticket": "new"}, "state_version": 1, "predictors": {}});
+    assert!(!api.post(RENDER, earlier).await.expect(200).text.contains("Stored."));
+    let active = api.get("/v1/graphs/support-reply/state").await.expect(200).json();
+    assert_eq!(active["version"], 2, "nothing is stored");
+
+    let unfit = json!({"demos": [{"input": {"ticket": 1}, "output": {}}], "tone": 1});
+    let refused = api.post(RENDER, body(unfit)).await.expect(422);
+    assert_eq!(refused.code(), "invalid_state");
+    assert!(
+        refused.errors().iter().any(|error| error.starts_with("/predictors/triage/tone")),
+        "{:?}",
+        refused.errors()
+    );
+    let unknown = json!({"node": "triage", "inputs": {"ticket": "t"}, "predictors": {"nope": {}}});
+    let refused = api.post(RENDER, unknown).await.expect(422);
+    assert_eq!(refused.errors(), ["/predictors/nope unknown_field"]);
+}
