@@ -23,7 +23,7 @@ async fn a_person_runs_a_graph_and_follows_the_answer_to_its_origin() {
     assert!(totals.contains("2 calls"), "{totals}");
     browser
         .until(
-            "document.getElementById('same-curl').textContent.includes('parcel?')",
+            "document.querySelector('.request-row pre[id^=curl-]').textContent.includes('parcel?')",
             "the request as curl",
         )
         .await;

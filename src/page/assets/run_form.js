@@ -98,8 +98,8 @@ let timer = 0;
 async function renewSame() {
   try {
     const same = await requestOf();
-    document.getElementById("same-curl").textContent = same.curl;
-    document.getElementById("same-python").textContent = same.python;
+    document.querySelector(".request-row pre[id^=curl-]").textContent = same.curl;
+    document.querySelector(".request-row pre[id^=python-]").textContent = same.python;
   } catch { /* the next change tries again */ }
 }
 
