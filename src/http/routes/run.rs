@@ -152,7 +152,7 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("until" = Option<String>, Query, description = "Created before this time (RFC 3339)"),
         ("version" = Option<u32>, Query, description = "Only runs of this graph version"),
         ("state_version" = Option<u32>, Query, description = "Only runs with this state version"),
-        ("problem" = Option<String>, Query, min_length = 1, max_length = 200, description = "Only runs whose problem contains this text, in any case"),
+        ("problem" = Option<String>, Query, min_length = 1, max_length = 200, pattern = "^[^\\u0000]+$", description = "Only runs whose problem contains this text, in any case"),
         PageParams),
     responses((status = 200, description = "A page", body = RunPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))

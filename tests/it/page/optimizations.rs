@@ -97,7 +97,7 @@ async fn an_optimization_shows_budget_candidates_and_what_activation_changes() {
     assert!(list.contains("geo v1 · state 1 succeeded labeled_few_shot"), "{list}");
     let candidate = open(&api, &format!("{path}/candidates/1")).await.expect(200);
     let changes = words(&candidate.text);
-    assert!(changes.contains("demo added") && changes.contains("all examples"), "{changes}");
+    assert!(changes.contains("added demo 1") && changes.contains("all examples"), "{changes}");
     assert!(candidate.text.contains("&lt;u&gt;Paris") && !candidate.text.contains("<u>Paris"));
     assert_eq!(open(&api, &format!("{path}/candidates/99")).await.status, 404);
     assert!(shown.contains("instead of 1"), "{shown}");
