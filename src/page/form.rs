@@ -1,5 +1,6 @@
 //! The bodies of forms, and the answers to them. Knows no form.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
@@ -11,12 +12,18 @@ use crate::http::{ApiProblem, ProblemCode, form_fields};
 
 /// The fields of a form, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Form(Vec<(String, String)>);
+pub(super) struct Form {
+    fields: Vec<(String, String)>,
+    /// The places of the values that are not empty, by the name of their field: forms of a stranger may be long.
+    places: BTreeMap<String, usize>,
+}
 
 impl Form {
     /// The form with these fields.
-    pub(super) const fn of(fields: Vec<(String, String)>) -> Self {
-        Self(fields)
+    pub(super) fn of(fields: Vec<(String, String)>) -> Self {
+        let given = fields.iter().enumerate().rev().filter(|(_, (_, value))| !value.is_empty());
+        let places = given.map(|(place, (name, _))| (name.clone(), place)).collect();
+        Self { fields, places }
     }
 
     /// The value of a field; empty if it is missing.
@@ -24,24 +31,38 @@ impl Form {
         self.given(name).unwrap_or_default()
     }
 
-    /// The value of a field that has one.
+    /// The first value of a field that is not empty.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .find(|(given, _)| given == name)
-            .map(|(_, value)| value.as_str())
-            .filter(|value| !value.is_empty())
+        self.fields.get(*self.places.get(name)?).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the field at a JSON Pointer, or one within it, has a value.
+    pub(super) fn has_within(&self, pointer: &str) -> bool {
+        self.places.contains_key(pointer) || self.within(pointer).next().is_some()
+    }
+
+    /// The numbers of the items that have values within the list at a JSON Pointer, in their order.
+    pub(super) fn numbers_within(&self, pointer: &str) -> impl Iterator<Item = u32> {
+        let number = |rest: &str| rest.split('/').next()?.parse().ok();
+        self.within(pointer).filter_map(number).collect::<BTreeSet<u32>>().into_iter()
+    }
+
+    /// What follows `pointer/` in the names of the fields that have values.
+    fn within(&self, pointer: &str) -> impl Iterator<Item = &str> {
+        let prefix = format!("{pointer}/");
+        let from = self.places.range(prefix.clone()..);
+        from.map_while(move |(name, _)| name.strip_prefix(prefix.as_str()))
     }
 
     /// The values of a field.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let own = self.0.iter().filter(move |(given, _)| given == name);
+        let own = self.fields.iter().filter(move |(given, _)| given == name);
         own.map(|(_, value)| value.as_str())
     }
 
     /// Every field.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
@@ -56,7 +77,7 @@ impl FromRequest<Arc<App>> for Form {
             let detail = "a form is sent as application/x-www-form-urlencoded";
             return Err(ApiProblem::new(ProblemCode::UnsupportedMediaType, detail));
         }
-        form_fields(request, app).await.map(Self)
+        form_fields(request, app).await.map(Self::of)
     }
 }
 

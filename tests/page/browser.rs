@@ -225,7 +225,6 @@ impl Browser {
     }
 
     /// Drags with the mouse from one element to another.
-    #[allow(dead_code)] // for the stories of the editor
     pub async fn drag(&self, from: &str, to: &str) {
         let (from, to) = (self.element(from).await, self.element(to).await);
         let over = |element: &str, duration: u32| {

@@ -6,12 +6,15 @@
 mod attack;
 mod axe;
 mod browser;
+mod editor;
 mod foreign_site;
 mod graphs;
 mod parse;
+mod quality;
 mod runs;
 mod search;
 mod sessions;
+mod state;
 #[path = "../it/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;

@@ -31,6 +31,7 @@ class LiveJob {
     for (const old of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(old.id);
       if (fresh && fresh.innerHTML !== old.innerHTML && !old.contains(document.activeElement)) {
+        keepOpened(old, fresh);
         old.replaceChildren(...fresh.childNodes);
       }
     }
@@ -49,6 +50,14 @@ class LiveJob {
     this.log.append(line);
     while (this.log.childElementCount > 500) this.log.firstElementChild.remove();
     this.log.scrollTop = this.log.scrollHeight;
+  }
+}
+
+// What a person opened or closed stays so.
+function keepOpened(old, fresh) {
+  for (const part of old.querySelectorAll("details[id]")) {
+    const same = fresh.querySelector(`details#${CSS.escape(part.id)}`);
+    if (same) same.open = part.open;
   }
 }
 

@@ -111,8 +111,8 @@ impl Forecast {
                 "Based on the last {count} successful runs of this graph version.{unpriced}"
             ),
             EstimateBasis::Predictors { count } => format!(
-                "Based on the {count} predictors of the graph alone, each called once for an example; this graph version \
-                 has no runs yet, so tokens and cost are unknown."
+                "Based on the predictors of the graph alone ({count}), each called once for an example; this graph \
+                 version has no runs yet, so tokens and cost are unknown."
             ),
         }
     }

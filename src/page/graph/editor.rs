@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::app::{AppError, Precondition};
 use crate::http::{ApiProblem, ProblemCode, Query};
 use crate::page::form::{Form, encoded, see};
+use crate::page::graph::tabs::{GraphTab, graph_tabs};
 use crate::page::parts::head::head;
 use crate::page::parts::json::pretty;
 use crate::page::parts::same_request::SameRequest;
@@ -145,10 +146,10 @@ fn show(visitor: &Visitor, draft: &Draft<'_>) -> Response {
     let title =
         draft.stored.map_or_else(|| "New graph".to_owned(), |row| format!("Edit {}", row.name));
     let view = View::new(title, PageSection::Graphs).styles(STYLES).scripts(SCRIPTS);
-    visitor.show(&view, page(draft))
+    visitor.show(&view, page(visitor, draft))
 }
 
-fn page(draft: &Draft<'_>) -> Markup {
+fn page(visitor: &Visitor, draft: &Draft<'_>) -> Markup {
     let name = draft.stored.map(|row| row.name.as_str());
     let address = name.map(|name| format!("/graphs/{}", encoded(name)));
     let crumbs: Vec<_> = match (name, &address) {
@@ -159,6 +160,7 @@ fn page(draft: &Draft<'_>) -> Markup {
         address.as_ref().map_or_else(|| "/new".to_owned(), |address| format!("{address}/edit"));
     html! {
         (head(&crumbs, &title(draft), &actions(draft, address.as_deref())))
+        @if let Some(name) = name { (graph_tabs(visitor, name, GraphTab::Edit)) }
         (verdict(draft))
         form #editor.editor action=(action) method="post" data-graph=[name] data-version=[draft.stored.map(|row| row.version)]
             data-id=[draft.stored.map(|row| row.id)] data-unsigned=(unsigned()) {

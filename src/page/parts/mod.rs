@@ -17,6 +17,7 @@ pub(super) mod sparkline;
 pub(super) mod state_changes;
 pub(super) mod time;
 pub(super) mod typed_field;
+mod value_control;
 pub(super) mod value_form;
 pub(super) mod values;
 pub(super) mod word_diff;

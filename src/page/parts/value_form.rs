@@ -1,28 +1,19 @@
-//! A form for values of types: a text area for texts, a choice for enums, lines for lists, a group for classes, JSON for
-//! the rest; and the reading of what a person filled in. Fields are named by JSON Pointer. Knows types, but no view.
+//! A form for values of types, and the reading of what a person filled in. Fields are named by JSON Pointer. Which
+//! control a type has is `value_control`. Knows no view.
 
-use dsrs::types::{Class, Literal, TypeDef, TypeDefs, TypeIR};
+use dsrs::types::{Class, TypeDefs, TypeIR};
 use maud::{Markup, html};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
+use crate::http::ApiProblem;
 use crate::page::form::Form;
+use crate::page::parts::value_control::{Control, control};
 
-/// Classes within classes that get a group of their own; deeper ones are JSON.
-const DEEPEST: usize = 4;
+/// In place of the number of a row that a script adds.
+const NEW_ROW: &str = "+";
 
-/// How a person fills in a value.
-enum Control<'t> {
-    Text,
-    Number {
-        is_whole: bool,
-    },
-    Bool,
-    Choice(Vec<Value>),
-    /// A list of texts, numbers or choices, one a line.
-    Lines(Box<Control<'t>>),
-    Group(&'t Class),
-    Json,
-}
+/// The name of an item of a list.
+const ITEM: &str = "item";
 
 /// A field of a form: its place, its type, and what is known of it.
 pub(in crate::page) struct ValueField<'t> {
@@ -37,67 +28,6 @@ pub(in crate::page) struct ValueField<'t> {
     pub(in crate::page) has_default: bool,
 }
 
-/// The control of a type, and whether it may be null.
-fn control<'t>(ty: &'t TypeIR, defs: &'t TypeDefs, depth: usize) -> (Control<'t>, bool) {
-    match ty {
-        TypeIR::Str => (Control::Text, false),
-        TypeIR::Int => (Control::Number { is_whole: true }, false),
-        TypeIR::Float => (Control::Number { is_whole: false }, false),
-        TypeIR::Bool => (Control::Bool, false),
-        TypeIR::Literal(literal) => (Control::Choice(vec![literal_value(literal)]), false),
-        TypeIR::List(element) => match control(element, defs, depth + 1) {
-            (inner @ (Control::Text | Control::Number { .. } | Control::Choice(_)), false) => {
-                (Control::Lines(Box::new(inner)), false)
-            }
-            _ => (Control::Json, false),
-        },
-        TypeIR::Union(members) => union_control(members, defs, depth),
-        TypeIR::Class(class) if depth < DEEPEST => (Control::Group(class), false),
-        TypeIR::Named(name) if depth < DEEPEST => match defs.get(name) {
-            Some(TypeDef::Class(class)) => (Control::Group(class), false),
-            Some(TypeDef::Enum(found)) => (
-                Control::Choice(
-                    found.members.keys().map(|name| Value::from(name.as_ref())).collect(),
-                ),
-                false,
-            ),
-            Some(TypeDef::Alias(alias)) => control(alias, defs, depth + 1),
-            None => (Control::Json, false),
-        },
-        _ => (Control::Json, false),
-    }
-}
-
-fn union_control<'t>(
-    members: &'t [TypeIR],
-    defs: &'t TypeDefs,
-    depth: usize,
-) -> (Control<'t>, bool) {
-    let is_optional = members.last() == Some(&TypeIR::Null);
-    let others =
-        if is_optional { members.split_last().map_or(members, |(_, rest)| rest) } else { members };
-    let literals: Option<Vec<Value>> = others
-        .iter()
-        .map(|member| match member {
-            TypeIR::Literal(literal) => Some(literal_value(literal)),
-            _ => None,
-        })
-        .collect();
-    match (literals, others) {
-        (Some(values), _) => (Control::Choice(values), is_optional),
-        (None, [one]) => (control(one, defs, depth).0, is_optional),
-        _ => (Control::Json, is_optional),
-    }
-}
-
-fn literal_value(literal: &Literal) -> Value {
-    match literal {
-        Literal::Str(text) => Value::from(text.as_ref()),
-        Literal::Int(number) => Value::from(*number),
-        Literal::Bool(truth) => Value::from(*truth),
-    }
-}
-
 /// A value as the text of a field.
 fn text_of(value: &Value) -> String {
     match value {
@@ -107,35 +37,61 @@ fn text_of(value: &Value) -> String {
     }
 }
 
+/// What the server refused, by the place in the request.
+#[derive(Clone, Debug, Default)]
+pub(in crate::page) struct FieldProblems<'p>(Vec<(&'p str, &'p str)>);
+
+impl<'p> FieldProblems<'p> {
+    /// Those of a problem of the API.
+    pub(in crate::page) fn of(problem: Option<&'p ApiProblem>) -> Self {
+        let items = problem.into_iter().flat_map(ApiProblem::items);
+        Self(items.map(|item| (item.pointer.as_ref(), item.detail.as_ref())).collect())
+    }
+
+    /// What is refused at a place or within it, but not within one of the parts that show it themselves.
+    fn text(&self, pointer: &str, parts: &[ValueField<'_>]) -> Option<String> {
+        let own = self.0.iter().filter(|(place, _)| {
+            is_within(place, pointer) && !parts.iter().any(|part| is_within(place, &part.pointer))
+        });
+        let texts: Vec<&str> = own.map(|(_, text)| *text).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
+}
+
+fn is_within(place: &str, pointer: &str) -> bool {
+    place.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl<'t> ValueField<'t> {
-    /// The field, filled in with a value; `problem` says what the server refused.
+    /// The field, filled in with a value, with what the server refused.
     pub(in crate::page) fn show(
         &self,
         value: Option<&Value>,
-        problem: &dyn Fn(&str) -> Option<String>,
+        problems: &FieldProblems<'_>,
     ) -> Markup {
-        self.show_at(value, problem, 0)
+        self.show_at(value, problems, 0)
     }
 
-    fn show_at(
-        &self,
-        value: Option<&Value>,
-        problem: &dyn Fn(&str) -> Option<String>,
-        depth: usize,
-    ) -> Markup {
+    fn show_at(&self, value: Option<&Value>, problems: &FieldProblems<'_>, depth: usize) -> Markup {
         let (control, is_optional) = control(self.ty, self.defs, depth);
         let may_be_empty = is_optional || self.has_default;
-        let refused = problem(&self.pointer);
-        if let Control::Group(class) = control {
-            return self.group(class, value, problem, depth, refused);
+        match control {
+            Control::Group(class) => self.group(class, value, problems, depth),
+            Control::Rows(element) => self.rows(element, value, problems, depth),
+            control => html! {
+                label.value-field {
+                    (self.caption(may_be_empty))
+                    (self.input(&control, value, may_be_empty))
+                    (refusal(problems.text(&self.pointer, &[])))
+                }
+            },
         }
+    }
+
+    fn caption(&self, may_be_empty: bool) -> Markup {
         html! {
-            label.value-field {
-                span { (self.name) " " span.hint.mono { (self.ty.to_string()) } @if may_be_empty { " " span.hint { "may be empty" } } }
-                @if let Some(description) = self.description { span.hint { (description) } }
-                (self.input(&control, value, may_be_empty))
-                @if let Some(refused) = refused { span.refusal role="alert" { (refused) } }
-            }
+            span { (self.name) " " span.hint.mono { (self.ty.to_string()) } @if may_be_empty { " " span.hint { "may be empty" } } }
+            @if let Some(description) = self.description { span.hint { (description) } }
         }
     }
 
@@ -144,15 +100,11 @@ impl<'t> ValueField<'t> {
         let name = self.pointer.as_str();
         html! {
             @match control {
-                Control::Text => textarea name=(name) rows=(rows(&text, 2)) { "\n" (text) },
+                Control::Text => textarea name=(name) rows=(rows(&text, if self.is_item() { 1 } else { 2 })) { "\n" (text) },
                 Control::Number { is_whole } => input name=(name) value=(text) inputmode=(if *is_whole { "numeric" } else { "decimal" }) autocomplete="off";,
                 Control::Bool => (choice(name, &[Value::Bool(true), Value::Bool(false)], value, may_be_empty)),
-                Control::Choice(values) => (choice(name, values, value, may_be_empty)),
-                Control::Lines(_) => {
-                    span.hint { "one a line" }
-                    textarea name=(name) rows="3" { "\n" (lines(value)) }
-                }
-                Control::Group(_) | Control::Json => {
+                Control::Choice(values) => (choice(name, values, value, may_be_empty || self.is_item())),
+                Control::Group(_) | Control::Rows(_) | Control::Json => {
                     @let text = value.filter(|value| !value.is_null()).map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default();
                     span.hint { "JSON" }
                     textarea.mono name=(name) rows=(rows(&text, 3)) spellcheck="false" { "\n" (text) }
@@ -165,20 +117,67 @@ impl<'t> ValueField<'t> {
         &self,
         class: &'t Class,
         value: Option<&Value>,
-        problem: &dyn Fn(&str) -> Option<String>,
+        problems: &FieldProblems<'_>,
         depth: usize,
-        refused: Option<String>,
     ) -> Markup {
+        let members = self.members(class);
         html! {
             fieldset.value-group {
                 legend { (self.name) " " span.hint.mono { (self.ty.to_string()) } }
                 @if let Some(description) = self.description.or(class.description.as_deref()) { p.hint { (description) } }
-                @if let Some(refused) = refused { p.refusal role="alert" { (refused) } }
-                @for inner in self.members(class) {
-                    (inner.show_at(value.and_then(|value| value.get(inner.name)), problem, depth + 1))
+                (refusal(problems.text(&self.pointer, &members)))
+                @for inner in &members {
+                    (inner.show_at(value.and_then(|value| value.get(inner.name)), problems, depth + 1))
                 }
             }
         }
+    }
+
+    /// A row for each item, and an empty one, which a script replaces by a button.
+    fn rows(
+        &self,
+        element: &'t TypeIR,
+        value: Option<&Value>,
+        problems: &FieldProblems<'_>,
+        depth: usize,
+    ) -> Markup {
+        let values = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let items: Vec<ValueField<'_>> =
+            (0..values.len()).map(|at| self.item(element, &at.to_string())).collect();
+        let row = |item: &ValueField<'_>, value: Option<&Value>| {
+            html! {
+                div.value-row {
+                    (item.show_at(value, problems, depth + 1))
+                    button.small type="button" hidden data-script data-remove-row aria-label="Remove this item" title="Remove this item" { "✕" }
+                }
+            }
+        };
+        html! {
+            fieldset.value-rows data-rows=(self.pointer) {
+                legend { (self.name) " " span.hint.mono { (self.ty.to_string()) } }
+                @if let Some(description) = self.description { p.hint { (description) } }
+                (refusal(problems.text(&self.pointer, &items)))
+                @for (item, value) in items.iter().zip(values) { (row(item, Some(value))) }
+                div.spare-row { (row(&self.item(element, &values.len().to_string()), None)) }
+                template { (row(&self.item(element, NEW_ROW), None)) }
+                button.small type="button" hidden data-script data-add-row { "Add an item" }
+            }
+        }
+    }
+
+    fn item(&self, element: &'t TypeIR, number: &str) -> ValueField<'t> {
+        ValueField {
+            pointer: format!("{}/{number}", self.pointer),
+            name: ITEM,
+            ty: element,
+            defs: self.defs,
+            description: None,
+            has_default: false,
+        }
+    }
+
+    fn is_item(&self) -> bool {
+        std::ptr::eq(self.name, ITEM)
     }
 
     fn members(&self, class: &'t Class) -> Vec<ValueField<'t>> {
@@ -202,38 +201,50 @@ impl<'t> ValueField<'t> {
 
     fn read_at(&self, form: &Form, depth: usize) -> Option<Value> {
         let (control, is_optional) = control(self.ty, self.defs, depth);
-        if let Control::Group(class) = control {
-            let members = self.members(class);
-            let read = members
-                .iter()
-                .filter_map(|field| Some((field.name.to_owned(), field.read_at(form, depth + 1)?)));
-            let members: Map<String, Value> = read.collect();
-            return match members.is_empty() {
-                true if self.has_default => None,
-                true if is_optional => Some(Value::Null),
-                _ => Some(Value::Object(members)),
-            };
+        if !form.has_within(&self.pointer) {
+            if self.has_default {
+                return None;
+            }
+            if is_optional {
+                return Some(Value::Null);
+            }
         }
         // Browsers send line ends as CR LF.
-        let text = form.text(&self.pointer).replace("\r\n", "\n");
-        if text.is_empty() && self.has_default {
-            return None;
-        }
-        if text.is_empty() && is_optional {
-            return Some(Value::Null);
-        }
+        let text = || form.text(&self.pointer).replace("\r\n", "\n");
         match control {
-            Control::Text => Some(Value::String(text)),
-            _ if text.trim().is_empty() && !matches!(control, Control::Lines(_)) => None,
-            other => Some(read_text(&other, &text)),
+            Control::Group(class) => {
+                let members = self.members(class);
+                let read = |field: &ValueField<'_>| {
+                    Some((field.name.to_owned(), field.read_at(form, depth + 1)?))
+                };
+                Some(Value::Object(members.iter().filter_map(read).collect()))
+            }
+            Control::Rows(element) => Some(self.read_rows(element, form, depth)),
+            Control::Text => Some(Value::String(text())),
+            _ if text().trim().is_empty() => None,
+            other => Some(read_text(&other, &text())),
         }
     }
+
+    /// The rows that are not empty, in their order.
+    fn read_rows(&self, element: &'t TypeIR, form: &Form, depth: usize) -> Value {
+        let numbers = form.numbers_within(&self.pointer);
+        let items = numbers.map(|number| self.item(element, &number.to_string()));
+        items
+            .filter(|item| form.has_within(&item.pointer))
+            .filter_map(|item| item.read_at(form, depth + 1))
+            .collect()
+    }
+}
+
+fn refusal(text: Option<String>) -> Markup {
+    html! { @if let Some(text) = text { span.refusal role="alert" { (text) } } }
 }
 
 fn read_text(control: &Control<'_>, text: &str) -> Value {
     let number = |text: &str| serde_json::from_str::<Number>(text.trim()).ok().map(Value::Number);
     match control {
-        Control::Text | Control::Group(_) => Value::from(text),
+        Control::Text => Value::from(text),
         Control::Number { .. } => number(text).unwrap_or_else(|| Value::from(text)),
         Control::Bool => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
         Control::Choice(values) => values
@@ -241,12 +252,9 @@ fn read_text(control: &Control<'_>, text: &str) -> Value {
             .find(|value| text_of(value) == text)
             .cloned()
             .unwrap_or_else(|| Value::from(text)),
-        Control::Lines(inner) => text
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(|line| read_text(inner, line))
-            .collect(),
-        Control::Json => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
+        Control::Group(_) | Control::Rows(_) | Control::Json => {
+            serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+        }
     }
 }
 
@@ -258,11 +266,6 @@ fn choice(name: &str, values: &[Value], chosen: Option<&Value>, may_be_empty: bo
             @for value in values { option value=(text_of(value)) selected[is_chosen(value)] { (text_of(value)) } }
         }
     }
-}
-
-fn lines(value: Option<&Value>) -> String {
-    let items = value.and_then(Value::as_array).into_iter().flatten();
-    items.map(text_of).collect::<Vec<_>>().join("\n")
 }
 
 fn rows(text: &str, least: usize) -> usize {

@@ -10,6 +10,7 @@ use crate::page::form::encoded;
 use crate::page::parts::badge::status;
 use crate::page::parts::figure::{cost, count};
 use crate::page::parts::head::head;
+use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::{ago, duration};
 use crate::page::parts::values::members;
 use crate::page::run::list::{RunUsage, millis};
@@ -51,6 +52,7 @@ fn page(a: &RunRow, b: &RunRow) -> Markup {
         (values("Inputs", &inputs_a, &inputs_b))
         (values("Outputs", &outputs_a, &outputs_b))
         (nodes(&members(&a.nodes), &members(&b.nodes)))
+        @for row in [a, b] { (SameRequest::get(&format!("/v1/runs/{}", row.id)).show()) }
     }
 }
 

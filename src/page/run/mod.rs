@@ -6,6 +6,7 @@ mod filter;
 pub(super) mod list;
 mod provenance;
 mod signal;
+mod signal_form;
 mod span;
 mod trace;
 pub(super) mod view;

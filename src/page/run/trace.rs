@@ -77,6 +77,8 @@ pub(super) struct TraceSpan {
 #[derive(Debug)]
 pub(super) struct TraceTree {
     pub(super) spans: Vec<TraceSpan>,
+    /// The position of each span, by its id.
+    positions: HashMap<u32, usize>,
     /// The positions of the spans that a span contains, by its id.
     children: HashMap<u32, Vec<usize>>,
     /// The positions of the spans that no other contains.
@@ -93,19 +95,25 @@ impl TraceTree {
     pub(super) fn read(text: &str) -> Self {
         let spans = serde_json::from_str(text)
             .map_or_else(|_| Vec::new(), |stored: StoredTrace| stored.spans);
-        let known: HashMap<u32, usize> =
+        let positions: HashMap<u32, usize> =
             spans.iter().enumerate().map(|(at, span)| (span.id, at)).collect();
         let (mut children, mut roots) = (HashMap::<u32, Vec<usize>>::new(), Vec::new());
         for (at, span) in spans.iter().enumerate() {
             match span
                 .parent_id
-                .filter(|parent| known.get(parent).is_some_and(|parent| *parent < at))
+                .filter(|parent| positions.get(parent).is_some_and(|parent| *parent < at))
             {
                 Some(parent) => children.entry(parent).or_default().push(at),
                 None => roots.push(at),
             }
         }
-        Self { spans, children, roots }
+        Self { spans, positions, children, roots }
+    }
+
+    /// A span and its position.
+    pub(super) fn span(&self, id: u32) -> Option<(usize, &TraceSpan)> {
+        let at = *self.positions.get(&id)?;
+        Some((at, self.spans.get(at)?))
     }
 
     /// The positions of the spans within a span.

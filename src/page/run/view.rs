@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::http::{ApiProblem, Query};
 use crate::page::evaluation::id_of;
@@ -18,7 +19,7 @@ use crate::page::parts::time::ago;
 use crate::page::parts::values::members;
 use crate::page::run::list::{RunUsage, millis};
 use crate::page::run::provenance::{lineage, panel};
-use crate::page::run::signal::forms;
+use crate::page::run::signal_form::{RefusedSignal, forms};
 use crate::page::run::span::{answer, shown, spent};
 use crate::page::run::trace::TraceTree;
 use crate::page::run::waterfall::{Waterfall, node_link};
@@ -39,21 +40,42 @@ pub(in crate::page) async fn run(
     query.close()?;
     let portion =
         portion.and_then(|(span, first)| Some((u32::try_from(span).ok()?, first.parse().ok()?)));
+    show(&visitor, id, &RunFocus { output, portion, refused: None }).await
+}
+
+/// What of a run a person looks at.
+#[derive(Default)]
+pub(super) struct RunFocus<'f> {
+    /// The output whose sources are marked.
+    pub(super) output: Option<String>,
+    /// The span that is opened, and the first span to show within it.
+    pub(super) portion: Option<(u32, usize)>,
+    /// The value that a person sent to a waiting node, if it does not fit.
+    pub(super) refused: Option<RefusedSignal<'f>>,
+}
+
+/// The view of a run.
+pub(super) async fn show(
+    visitor: &Visitor,
+    id: Uuid,
+    focus: &RunFocus<'_>,
+) -> Result<Response, ApiProblem> {
+    let RunFocus { output, portion, refused } = focus;
     let row = visitor.app.run_get(&visitor.scope, id).await?;
-    let found = match &output {
-        Some(output) => lineage(&visitor, &row, output).await?,
+    let found = match output {
+        Some(output) => lineage(visitor, &row, output).await?,
         None => None,
     };
     let sources = found.as_ref().map(|found| found.nodes.clone()).unwrap_or_default();
     let used = found.as_ref().map(|found| found.inputs.as_slice()).unwrap_or_default();
     let tree = TraceTree::read(&row.trace);
     let signals = if visitor.may(KeyScope::Execute) && row.status == RunStatus::Waiting {
-        forms(&visitor, &row).await?
+        forms(visitor, &row, refused.as_ref()).await?
     } else {
         html! {}
     };
     let body = html! {
-        (title(&visitor, &row))
+        (title(visitor, &row))
         (facts(&row))
         (signals)
         div #problem data-live { @if let Some(error) = &row.error { (problem(&row, error)) } }
@@ -61,7 +83,7 @@ pub(in crate::page) async fn run(
             (inputs(&row, used))
             (outputs(&row, output.as_deref()))
         }
-        @match (&output, &found) {
+        @match (output, &found) {
             (Some(output), Some(found)) => (panel(&row, output, found)),
             (Some(output), None) => p.muted #provenance { "Where " code { (output) } " comes from is not known." },
             _ => {}
@@ -69,14 +91,14 @@ pub(in crate::page) async fn run(
         section #trace data-live aria-label="Trace" {
             h2 { "Trace " span.muted.small { (count(i64::try_from(tree.spans.len()).unwrap_or(i64::MAX))) " spans" } }
             @if tree.spans.is_empty() { p.muted { "No spans are recorded yet." } }
-            @else { (Waterfall::new(row.id, &tree, portion, &sources).show()) }
+            @else { (Waterfall::new(row.id, &tree, *portion, &sources).show()) }
         }
         @if visitor.may(KeyScope::Write) && row.status.has_ended() { (example_form(&row)) }
         (SameRequest::get(&format!("/v1/runs/{id}")).show())
     };
     let view = View::new(format!("Run of {}", row.graph_name), PageSection::Runs)
         .styles(&["run.css"])
-        .scripts(&["live_job.js", "run.js"]);
+        .scripts(&["live_job.js", "run.js", "value_rows.js"]);
     Ok(visitor.show(&view, body))
 }
 

@@ -1,5 +1,7 @@
-//! The spans of a run as rows with a bar each, nested as they contain each other. Long runs are folded, and the spans of
-//! a node come in portions. Knows spans; what one shows when it is opened is `span`.
+//! The spans of a run as rows with a bar each, nested as they contain each other. In long runs a span is written when it
+//! is opened, and the spans within it come in portions. Knows spans; what one shows when it is opened is `span`.
+
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
@@ -13,8 +15,11 @@ use crate::page::run::trace::{TraceSpan, TraceTree};
 /// How many spans within one span are shown at once.
 const PORTION: usize = 100;
 
-/// A run with more spans is folded below its nodes.
+/// A run with more spans shows only the rows of closed spans; what is within one is written when it is opened.
 const MOST_OPEN: usize = 60;
+
+/// Spans deeper than this are closed.
+const MOST_DEPTH: usize = 12;
 
 /// The width of the bars' picture.
 const WIDTH: f64 = 1000.0;
@@ -25,14 +30,14 @@ pub(super) struct Waterfall<'t> {
     pub(super) tree: &'t TraceTree,
     start: DateTime<Utc>,
     length_ms: f64,
-    /// The span whose next portion is shown, and its first child.
-    portion: Option<(u32, usize)>,
+    /// The spans that the address opens, and the first span to show within each.
+    opened: HashMap<u32, usize>,
     /// Names of nodes that an output comes from.
     sources: &'t [String],
 }
 
 impl<'t> Waterfall<'t> {
-    /// Of a run.
+    /// Of a run. The address may open a span, with all spans around it, from one of the spans within it.
     pub(super) fn new(
         run: Uuid,
         tree: &'t TraceTree,
@@ -42,7 +47,7 @@ impl<'t> Waterfall<'t> {
         let start = tree.spans.iter().map(|span| span.started_at).min().unwrap_or_default();
         let end = tree.spans.iter().map(|span| span.ended_ms(start)).max().unwrap_or(0).max(1);
         // Lossless: durations of runs are far below 2^52 ms.
-        Self { run, tree, start, length_ms: end as f64, portion, sources }
+        Self { run, tree, start, length_ms: end as f64, opened: opened(tree, portion), sources }
     }
 
     /// All of it.
@@ -57,11 +62,11 @@ impl<'t> Waterfall<'t> {
 
     fn row(&self, span: &TraceSpan, depth: usize) -> Markup {
         let children = self.tree.children(span);
-        let is_open =
-            !children.is_empty() && (self.tree.spans.len() <= MOST_OPEN || self.is_asked(span));
-        let is_source = self.sources.contains(&span.node);
+        let is_short = self.tree.spans.len() <= MOST_OPEN;
+        let is_asked = self.opened.contains_key(&span.id);
+        let is_open = is_asked || (is_short && !children.is_empty() && depth < MOST_DEPTH);
         html! {
-            details.span.source[is_source] id={ "span-" (span.id) } data-node=(span.node) open[is_open && depth < 12] {
+            details.span.source[self.sources.contains(&span.node)] id={ "span-" (span.id) } data-node=(span.node) open[is_open] {
                 summary {
                     span.name {
                         span.kind data-kind=(span.kind) { (span.kind) }
@@ -74,33 +79,30 @@ impl<'t> Waterfall<'t> {
                     span.number { (span.duration_ms.map_or_else(|| "…".to_owned(), |ms| duration(ms as f64))) }
                 }
                 div.inside {
-                    (details(span))
-                    (self.children(span, children, depth))
+                    @if is_short || is_asked {
+                        (details(span))
+                        (self.children(span, children, depth))
+                    } @else {
+                        p.portion { a data-load href=(self.link(span, 0)) { "Open this span" } }
+                    }
                 }
             }
         }
     }
 
-    /// Whether the address asks for a portion within a span.
-    fn is_asked(&self, span: &TraceSpan) -> bool {
-        self.portion.is_some_and(|(asked, _)| asked == span.id)
+    /// The address that opens a span, from one of the spans within it.
+    fn link(&self, span: &TraceSpan, first: usize) -> String {
+        format!("/runs/{}?span={}&first={first}#span-{}", self.run, span.id, span.id)
     }
 
     fn children(&self, span: &TraceSpan, children: &[usize], depth: usize) -> Markup {
-        let first = self
-            .portion
-            .filter(|(asked, _)| *asked == span.id)
-            .map_or(0, |(_, first)| first)
-            .min(children.len());
+        let first = self.opened.get(&span.id).copied().unwrap_or(0).min(children.len());
         let shown = children.iter().skip(first).take(PORTION);
         let rest = children.len().saturating_sub(first + PORTION);
-        let link = |first: usize| {
-            format!("/runs/{}?span={}&first={first}#span-{}", self.run, span.id, span.id)
-        };
         html! {
-            @if first > 0 { p.portion { a href=(link(first.saturating_sub(PORTION))) { "The " (PORTION.min(first)) " before" } } }
+            @if first > 0 { p.portion { a href=(self.link(span, first.saturating_sub(PORTION))) { "The " (PORTION.min(first)) " before" } } }
             @for at in shown { @if let Some(child) = self.tree.spans.get(*at) { (self.row(child, depth + 1)) } }
-            @if rest > 0 { p.portion { a href=(link(first + PORTION)) { "The next of " (rest) " more" } } }
+            @if rest > 0 { p.portion { a href=(self.link(span, first + PORTION)) { "The next of " (rest) " more" } } }
         }
     }
 
@@ -126,6 +128,24 @@ impl<'t> Waterfall<'t> {
             }
         }
     }
+}
+
+/// The asked span and all spans around it, each with the portion in which the next one is.
+fn opened(tree: &TraceTree, portion: Option<(u32, usize)>) -> HashMap<u32, usize> {
+    let mut opened = HashMap::new();
+    let Some((asked, first)) = portion else { return opened };
+    opened.insert(asked, first);
+    let mut inner = tree.span(asked);
+    while let Some((at, parent)) =
+        inner.and_then(|(at, span)| Some((at, tree.span(span.parent_id?)?)))
+    {
+        let place = tree.children(parent.1).iter().position(|child| *child == at).unwrap_or(0);
+        if opened.insert(parent.1.id, place / PORTION * PORTION).is_some() {
+            break;
+        }
+        inner = Some(parent);
+    }
+    opened
 }
 
 fn px(number: f64) -> String {

@@ -12,13 +12,15 @@ use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use crate::app::ExecuteRequest;
-use crate::http::{ApiProblem, ProblemCode, Query};
+use crate::http::{ApiProblem, Query};
 use crate::page::drawing::{FigureOptions, Opened, drawing};
 use crate::page::evaluation::start::dataset_names;
 use crate::page::form::{Form, encoded};
+use crate::page::graph::tabs::{GraphTab, graph_tabs};
 use crate::page::parts::choice::{Names, choice};
 use crate::page::parts::head::head;
 use crate::page::parts::same_request::SameRequest;
+use crate::page::parts::value_form::FieldProblems;
 use crate::page::run_form::answer::answer;
 use crate::page::run_form::prefill;
 use crate::page::run_form::request::{ChosenVersions, body, fields, inputs, path};
@@ -141,18 +143,19 @@ pub(in crate::page) async fn request_json(
 fn show(visitor: &Visitor, filled: &FilledForm<'_>) -> Response {
     let view = View::new(format!("Run {}", filled.row.name), PageSection::Graphs)
         .styles(&["drawing.css", "run.css", "run_form.css"])
-        .scripts(&["drawing.js", "run_form.js"]);
-    visitor.show(&view, page(filled))
+        .scripts(&["drawing.js", "value_rows.js", "run_form.js"]);
+    visitor.show(&view, page(visitor, filled))
 }
 
-fn page(filled: &FilledForm<'_>) -> Markup {
+fn page(visitor: &Visitor, filled: &FilledForm<'_>) -> Markup {
     let FilledForm { row, program, chosen, inputs, refused, answer, datasets } = filled;
     let graph = encoded(&row.name);
     let crumbs = [("/".to_owned(), "Graphs"), (format!("/graphs/{graph}"), row.name.as_str())];
     let body = body(inputs.clone(), chosen);
     let path = path(&row.name);
     html! {
-        (head(&crumbs, &html! { "Run" }, &html! { a.button href={ "/runs?graph=" (graph) } { "Runs" } }))
+        (head(&crumbs, &html! { "Run" }, &html! {}))
+        (graph_tabs(visitor, &row.name, GraphTab::Run))
         div.run-form { div.fields {
             form.fields #run-form action={ "/graphs/" (graph) "/run" } method="post" data-graph=(row.name) {
                 @if let Some(problem) = refused { (refusal(problem)) }
@@ -192,18 +195,10 @@ fn input_fields(
     refused: Option<&ApiProblem>,
 ) -> Markup {
     let fields = fields(program);
-    // A problem within a value is shown at the closest field around it.
-    let problem = |pointer: &str| {
-        let items = refused.filter(|problem| problem.code() == ProblemCode::InvalidInput)?.items();
-        let own = items.iter().filter(|item| {
-            item.pointer.as_ref() == pointer || item.pointer.starts_with(&format!("{pointer}/"))
-        });
-        let texts: Vec<&str> = own.map(|item| item.detail.as_ref()).collect();
-        (!texts.is_empty()).then(|| texts.join("; "))
-    };
+    let problems = FieldProblems::of(refused);
     html! {
         @if fields.is_empty() { p.muted { "The graph has no inputs." } }
-        @for field in &fields { (field.show(inputs.get(field.name), &problem)) }
+        @for field in &fields { (field.show(inputs.get(field.name), &problems)) }
     }
 }
 

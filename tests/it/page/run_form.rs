@@ -29,12 +29,13 @@ fn typed_graph() -> serde_json::Value {
     })
 }
 
-const FILLED: [(&str, &str); 9] = [
+const FILLED: [(&str, &str); 10] = [
     ("/inputs/text", "two\r\nlines"),
     ("/inputs/count", "3"),
     ("/inputs/urgent", "true"),
     ("/inputs/mood", "angry"),
-    ("/inputs/tags", "a\r\nb c\r\n"),
+    ("/inputs/tags/0", "a"),
+    ("/inputs/tags/7", "b c"),
     ("/inputs/customer/name", "Ann"),
     ("/inputs/customer/age", ""),
     ("/inputs/customer/mood", "calm"),
@@ -51,7 +52,7 @@ async fn every_type_has_a_field_and_the_fields_are_the_inputs() {
         "/inputs/count",
         "/inputs/urgent",
         "/inputs/mood",
-        "/inputs/tags",
+        "/inputs/tags/0",
         "/inputs/customer/name",
         "/inputs/customer/age",
         "/inputs/rest",
@@ -90,6 +91,45 @@ async fn what_does_not_fit_is_named_at_its_field_and_stays_in_the_form() {
     );
     let text = words(&refused.text);
     assert!(text.contains("The inputs do not fit") && text.contains("is missing"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_optional_class_without_any_value_is_null_and_a_list_of_classes_has_rows() {
+    let api = Api::new().await;
+    let graph = json!({
+        "name": "trip",
+        "types": {"Stop": {"class": {"city": "str", "nights": "int"}}},
+        "nodes": {"ask": {"strategy": "predict", "signature": {
+            "inputs": [{"name": "home", "type": "Stop | null"}, {"name": "stops", "type": "list[Stop]"}],
+            "outputs": [{"name": "answer", "type": "str"}]
+        }}}
+    });
+    api.post("/v1/graphs", graph).await.expect(201);
+    let inputs = async |fields: &[(&str, &str)]| {
+        let request = submit(&api, "/graphs/trip/run/request", fields).await.expect(200).json();
+        request["body"]["inputs"].clone()
+    };
+    let empty =
+        [("/inputs/home/city", ""), ("/inputs/home/nights", ""), ("/inputs/stops/0/city", "")];
+    assert_eq!(inputs(&empty).await, json!({"home": null, "stops": []}));
+    let filled = [
+        ("/inputs/home/city", "Oslo"),
+        ("/inputs/home/nights", "1"),
+        ("/inputs/stops/10/city", "Rome"),
+        ("/inputs/stops/10/nights", "3"),
+        ("/inputs/stops/2/city", "Bern"),
+        ("/inputs/stops/2/nights", "two"),
+    ];
+    assert_eq!(
+        inputs(&filled).await,
+        json!({
+            "home": {"city": "Oslo", "nights": 1},
+            "stops": [{"city": "Bern", "nights": "two"}, {"city": "Rome", "nights": 3}]
+        })
+    );
+    let refused = submit(&api, "/graphs/trip/run", &filled).await.expect(422);
+    let field = refused.text.split("name=\"/inputs/stops/0/nights\"").nth(1).unwrap();
+    assert!(field.split("</label>").next().unwrap().contains("class=\"refusal\""), "{field}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

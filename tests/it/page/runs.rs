@@ -103,6 +103,9 @@ async fn a_run_that_waits_gets_its_value_from_a_form() {
     let path = format!("/runs/{id}/signal");
     let refused = submit(&api, &path, &[("node", "approve"), ("/value/note", "fine")]).await;
     assert_eq!(refused.status, 422, "{}", refused.text);
+    let form = refused.text.split("name=\"/value/approved\"").nth(1).unwrap();
+    assert!(form.split("</label>").next().unwrap().contains("class=\"refusal\""), "{form}");
+    assert!(form.contains(">\nfine</textarea>"), "what was filled in stays: {form}");
     let value = [("node", "approve"), ("/value/approved", "true"), ("/value/note", "fine")];
     submit(&api, &path, &value).await.expect(303);
     let run = api.ended(&id).await;
@@ -150,21 +153,24 @@ async fn a_run_with_thousands_of_spans_comes_in_portions() {
     let questions: Vec<String> = (0..400).map(|number| format!("question {number}")).collect();
     let id = executed(&api, "many", json!({"questions": questions})).await;
     let view = open(&api, &format!("/runs/{id}")).await.expect(200);
-    assert!(view.text.len() < 2_000_000, "{} bytes", view.text.len());
-    let text = words(&view.text);
-    assert!(
-        text.contains("1,201 spans") && text.contains("The next of 300 more"),
-        "{} bytes",
-        view.text.len()
-    );
-    let next = view
-        .text
-        .split("<p class=\"portion\"><a href=\"")
-        .nth(1)
-        .unwrap()
-        .split(['"', '#'])
-        .next()
-        .unwrap();
-    let next = open(&api, &next.replace("&amp;", "&")).await.expect(200);
+    assert!(view.text.len() < 60_000, "closed spans are not written: {} bytes", view.text.len());
+    assert!(words(&view.text).contains("1,201 spans"), "{}", view.text);
+    let opened = open(&api, &link(&view.text, "data-load href=\"")).await.expect(200);
+    assert!(opened.text.len() < 200_000, "{} bytes", opened.text.len());
+    assert!(words(&opened.text).contains("The next of 300 more"));
+    let next = open(&api, &link(&opened.text, "<p class=\"portion\"><a href=\"")).await.expect(200);
     assert!(words(&next.text).contains("#150"), "the second portion");
+    let address = link(next.text.split("#150").nth(1).unwrap(), "data-load href=\"");
+    let inner = open(&api, &address).await.expect(200);
+    assert!(
+        inner.text.contains("#150") && words(&inner.text).contains("predictor each"),
+        "a span deep within, with the portions around it: {}",
+        words(&inner.text)
+    );
+}
+
+/// The first address in a view after a text, without the part behind `#`.
+fn link(view: &str, before: &str) -> String {
+    let address = view.split(before).nth(1).unwrap().split(['"', '#']).next().unwrap();
+    address.replace("&amp;", "&")
 }
