@@ -1,7 +1,9 @@
 //! Running a graph and looking at what happened, as a person does.
 
+use serde_json::json;
+
 use crate::browser::Browser;
-use crate::world::World;
+use crate::world::{World, server};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_runs_a_graph_and_follows_the_answer_to_its_origin() {
@@ -78,5 +80,46 @@ async fn a_waiting_run_is_signalled_and_two_runs_are_compared() {
     browser.click("button[form=comparison]").await;
     browser.until_text("Compare two runs").await;
     browser.until_text("differs").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_filled_in_row_by_row_and_the_spans_of_a_long_run_are_loaded_when_they_are_opened()
+ {
+    let Some(browser) = Browser::start().await else { return };
+    let api = server().await;
+    let module = json!({"strategy": "predict", "signature": "question -> answer"});
+    let graph = json!({
+        "name": "many", "inputs": {"questions": "list[str]"},
+        "nodes": {"each": {"strategy": "map", "config": {"module": module}}},
+        "edges": [{"from": "input.questions", "to": "each.question"}], "outputs": {"answers": "each.answer"}
+    });
+    api.post("/v1/graphs", graph).await.expect(201);
+    browser.open(&format!("{}/graphs/many/run", api.url)).await;
+    for (row, question) in ["Where?", "When?", "Why?"].into_iter().enumerate() {
+        browser.click("button[data-add-row]").await;
+        browser.fill(&format!("textarea[name='/inputs/questions/{row}']"), question).await;
+    }
+    browser.click(".value-row:nth-of-type(2) button[data-remove-row]").await;
+    browser.picture("run-form-rows").await;
+    browser.click("#run-form button[type=submit]").await;
+    browser.until_shown("#answer .badge.good").await;
+    let runs = api.get("/v1/runs?graph=many").await.expect(200).json();
+    let id = runs["items"][0]["id"].as_str().unwrap();
+    let run = api.get(&format!("/v1/runs/{id}")).await.expect(200).json();
+    assert_eq!(run["inputs"], json!({"questions": ["Where?", "Why?"]}));
+
+    let questions: Vec<String> = (0..120).map(|number| format!("question {number}")).collect();
+    let body = json!({"inputs": {"questions": questions}});
+    let run = api.post("/v1/graphs/many/execute", body).await.expect(200).json();
+    browser.open(&format!("{}/runs/{}", api.url, run["run_id"].as_str().unwrap())).await;
+    assert_eq!(browser.count(".span").await, 1, "only the node");
+    browser.click(".span > summary").await;
+    browser.until_text("The next of 20 more").await;
+    browser.click("#span-2 > summary").await;
+    browser
+        .until("document.querySelector('#span-2 .span .number')", "what is within an element")
+        .await;
+    browser.picture("run-long").await;
     browser.close().await;
 }
