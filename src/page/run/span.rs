@@ -109,10 +109,18 @@ pub(super) fn fields(values: &Map<String, Value>) -> Markup {
     }
 }
 
+/// A longer value scrolls in a frame of its own.
+const LONG: usize = 1_500;
+
 /// A value: a text as a text, the rest as JSON.
 pub(super) fn shown(value: &Value) -> Markup {
-    match value {
-        Value::String(text) => html! { div.text { (text) } },
-        other => html! { code.json.text { (json_value(other)) } },
+    let text = match value {
+        Value::String(text) => html! { (text) },
+        other => html! { code.json { (json_value(other)) } },
+    };
+    let size = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+    html! {
+        // What scrolls is reached by keyboard.
+        div.text.long[size > LONG] tabindex=[(size > LONG).then_some("0")] { (text) }
     }
 }
