@@ -136,7 +136,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
     });
     let docs = SwaggerUi::new("/docs").external_url_unchecked(
         "/openapi.json",
-        openapi::complete(&document, views::complete_requests),
+        openapi::complete(&document, views::complete_schemas),
     );
     router
         .merge(html.router)
@@ -156,7 +156,7 @@ fn declarations() -> serde_json::Value {
 /// The OpenAPI document.
 #[must_use]
 pub fn openapi() -> serde_json::Value {
-    openapi::complete(routes().get_openapi(), views::complete_requests)
+    openapi::complete(routes().get_openapi(), views::complete_schemas)
 }
 
 impl FromRef<Arc<App>> for BodyLimit {

@@ -11,6 +11,7 @@ mod optimization;
 mod parse;
 mod parts;
 mod problem;
+mod problem_catalogue;
 mod reference;
 mod run;
 mod run_form;
@@ -90,6 +91,8 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post_job("/runs/{id}/resume", EXECUTE, run::actions::resume)
         .post_job("/runs/{id}/signal", EXECUTE, run::actions::signal)
         .post("/runs/{id}/example", WRITE, run::actions::make_example)
+        .get("/problems", HtmlAccess::Open, problem_catalogue::problems)
+        .get("/problems/{code}", HtmlAccess::Open, problem_catalogue::problem)
         .get("/search", READ, search::search)
         .get("/strategies/{name}", READ, reference::strategy)
         .get("/optimizers/{name}", READ, reference::optimizer)

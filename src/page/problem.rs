@@ -44,6 +44,7 @@ fn problem_page(problem: &ApiProblem, next: &str, answer: &Response) -> Response
                     @for item in problem.items() { li { code { (item.pointer) } " " (item.detail) } }
                 }
             }
+            p { "Way out: " (problem.code().entry().way_out) }
             p { a href="/" { "All graphs" } " · " a href="/docs/" { "API" } }
         }
     };

@@ -130,9 +130,37 @@ fn every_route_documents_its_answers_and_problems() {
             _ => &[],
         };
         for status in expected {
-            let problem = &responses[*status]["content"]["application/problem+json"];
+            let reference = responses[*status]["$ref"].as_str().map(|found| &found[1..]);
+            let response = reference.and_then(|found| document.pointer(found));
+            let response = response.unwrap_or(&responses[*status]);
+            let problem = &response["content"]["application/problem+json"];
             assert!(!problem["examples"].as_object().unwrap().is_empty(), "{method} {path}");
         }
+    }
+}
+
+#[test]
+fn every_parameter_has_an_example_that_fits_it() {
+    let document = dsrs_server::http::openapi();
+    for (path, method, operation) in operations(&document) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let place = format!("{method} {path}: {}", parameter["name"]);
+            let example = parameter.get("example").unwrap_or_else(|| panic!("{place}"));
+            let validator = jsonschema::validator_for(&parameter["schema"]).unwrap();
+            assert!(validator.is_valid(example), "{place}: {example}");
+        }
+    }
+}
+
+#[test]
+fn an_object_says_whether_it_may_have_other_members() {
+    let document = dsrs_server::http::openapi();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let inputs = &schemas["ExecuteBody"]["properties"]["inputs"];
+    assert_eq!(inputs["additionalProperties"], true, "clients send any inputs: {inputs}");
+    for (name, schema) in schemas {
+        let is_bare = schema["type"] == "object" && schema.as_object().unwrap().len() == 1;
+        assert!(!is_bare, "{name} says nothing");
     }
 }
 

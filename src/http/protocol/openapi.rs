@@ -1,10 +1,15 @@
 //! The OpenAPI document: generated from the routes and their views, completed with the problems that
 //! each route may answer, from the status table.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+use crate::http::protocol::openapi_problems::{
+    add_header, add_problem, empty_problem, headers, problem_examples, share_problems,
+};
 use crate::http::protocol::parameter;
 use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::route::{RUNS_ON, SCOPE, STARTS, declared_scope};
@@ -64,11 +69,13 @@ pub(crate) fn complete(
     complete_schemas: impl FnOnce(&mut Map<String, Value>),
 ) -> Value {
     let mut document = serde_json::to_value(routes).unwrap_or_default();
+    let (mut named, mut shared) = (HashSet::new(), Map::new());
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     for (path, item) in paths.into_iter().flatten() {
         for operation in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
             if let Some(operation) = operation.as_object_mut() {
-                complete_operation(path, operation);
+                named.extend(complete_operation(path, operation));
+                share_problems(operation, &mut shared);
             }
         }
     }
@@ -76,24 +83,74 @@ pub(crate) fn complete(
     if let Some(schemas) = schemas {
         complete_schemas(schemas);
     }
+    if let Some(components) = document.get_mut("components").and_then(Value::as_object_mut) {
+        components.insert("examples".to_owned(), problem_examples(&named));
+        components.insert("responses".to_owned(), Value::Object(shared));
+        components.insert("headers".to_owned(), headers());
+    }
+    if let Some(document) = document.as_object_mut() {
+        let server = json!({"url": "/", "description": "The server that serves this document"});
+        document.insert("servers".to_owned(), json!([server]));
+    }
+    open_objects(&mut document);
     document
 }
 
-fn complete_operation(path: &str, operation: &mut Map<String, Value>) {
+/// Says of every object without members that it may have any. Generators take it for an empty one otherwise.
+fn open_objects(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let is_object = match members.get("type") {
+                Some(Value::String(kind)) => kind == "object",
+                Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+                _ => false,
+            };
+            let is_silent =
+                ["properties", "additionalProperties", "$ref", "allOf", "oneOf", "anyOf"]
+                    .iter()
+                    .all(|member| !members.contains_key(*member));
+            if is_object && is_silent {
+                members.insert("additionalProperties".to_owned(), Value::Bool(true));
+            }
+            for (name, member) in members.iter_mut() {
+                match (name.as_str(), member) {
+                    // Names of members, which may be those of keywords.
+                    ("properties", Value::Object(named)) => {
+                        named.values_mut().for_each(open_objects);
+                    }
+                    // Values, not schemas.
+                    ("example" | "examples" | "default" | "const" | "enum", _) => {}
+                    (_, member) => open_objects(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(open_objects),
+        _ => {}
+    }
+}
+
+/// Completes an operation, and returns the problems that it may answer.
+fn complete_operation(path: &str, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
     let guarded = path.starts_with("/v1") || path == "/metrics";
     if guarded {
         require_scope(operation);
+    } else {
+        operation.insert("security".to_owned(), json!([]));
     }
     parameter::complete(operation);
     let codes = problems_of(path, guarded, operation);
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
-    let Some(responses) = responses.as_object_mut() else { return };
-    for code in codes {
+    let Some(responses) = responses.as_object_mut() else { return Vec::new() };
+    for code in codes.iter().copied() {
         let status = code.status().as_u16().to_string();
         let response = responses.entry(status).or_insert_with(empty_problem);
-        add_example(response, code);
+        add_problem(response, code);
+    }
+    for response in responses.values_mut() {
+        add_header(response, "X-Request-Id");
     }
     responses.sort_keys();
+    codes
 }
 
 /// Shows which scope a key needs. A server without keys requires none.
@@ -130,54 +187,4 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
         codes.extend([P::Unauthenticated, P::Forbidden, P::RateLimited]);
     }
     ProblemCode::ALL.iter().copied().filter(|code| codes.contains(code)).collect()
-}
-
-fn empty_problem() -> Value {
-    json!({
-        "description": "",
-        "content": {"application/problem+json": {
-            "schema": {"$ref": "#/components/schemas/Problem"},
-            "examples": {}
-        }}
-    })
-}
-
-fn add_example(response: &mut Value, code: ProblemCode) {
-    if let Some(description) = response.get_mut("description") {
-        let before = description.as_str().unwrap_or_default();
-        let and = if before.is_empty() { "" } else { "; " };
-        *description = json!(format!("{before}{and}`{}`: {}", code.as_str(), code.title()));
-    }
-    let examples = response.pointer_mut("/content/application~1problem+json/examples");
-    if let Some(examples) = examples.and_then(Value::as_object_mut) {
-        examples.insert(code.as_str().to_owned(), json!({"value": example(code)}));
-    }
-}
-
-fn example(code: ProblemCode) -> Value {
-    let errors = match code {
-        ProblemCode::InvalidRequest => item("/nmae", "unknown_field", "unknown member `nmae`"),
-        ProblemCode::InvalidGraph => item("/edges/0", "cycle", "closes the cycle a -> b -> a"),
-        ProblemCode::InvalidInput => item("/inputs/ticket", "missing_field", "`ticket` is missing"),
-        ProblemCode::InvalidState => {
-            item("/predictors/triag", "unknown_field", "there is no predictor `triag`")
-        }
-        ProblemCode::NameMismatch => {
-            item("/name", "name_mismatch", "the graph is `a`, the body names `b`")
-        }
-        _ => json!([]),
-    };
-    json!({
-        "type": format!("urn:dsrs:problem:{}", code.as_str()),
-        "title": code.title(),
-        "status": code.status().as_u16(),
-        "detail": "what is wrong and how to fix it",
-        "code": code.as_str(),
-        "errors": errors,
-        "request_id": "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f"
-    })
-}
-
-fn item(pointer: &str, code: &str, detail: &str) -> Value {
-    json!([{"pointer": pointer, "code": code, "detail": detail}])
 }

@@ -11,17 +11,24 @@ pub(crate) fn complete(operation: &mut Map<String, Value>) {
     for parameter in parameters.into_iter().flatten().filter_map(Value::as_object_mut) {
         let member = |name: &str| parameter.get(name).and_then(Value::as_str).unwrap_or_default();
         let found = form(member("in"), member("name"));
+        let name = member("name").to_owned();
         if let Some(schema) = parameter.get_mut("schema") {
             without_null(schema);
         }
-        let Some(form) = found else { continue };
-        if form.schema["type"] == "array" {
-            // The values are one text with commas.
-            parameter.insert("style".to_owned(), json!("form"));
-            parameter.insert("explode".to_owned(), json!(false));
+        if let Some(form) = found {
+            if form.schema["type"] == "array" {
+                // The values are one text with commas.
+                parameter.insert("style".to_owned(), json!("form"));
+                parameter.insert("explode".to_owned(), json!(false));
+            }
+            parameter.insert("schema".to_owned(), form.schema);
+            parameter.entry("example").or_insert(form.example);
         }
-        parameter.insert("schema".to_owned(), form.schema);
-        if let Some(example) = form.example {
+        if let Some(schema) = parameter.get_mut("schema") {
+            list_choices(schema);
+        }
+        let declared = parameter.get("schema").map(|schema| example_of(&name, schema));
+        if let Some(example) = declared {
             parameter.entry("example").or_insert(example);
         }
     }
@@ -36,78 +43,124 @@ fn without_null(schema: &mut Value) {
     }
 }
 
+/// An example of a parameter whose route declares its form.
+fn example_of(name: &str, schema: &Value) -> Value {
+    match (name, &schema["type"], &schema["format"]) {
+        (_, Value::String(kind), _) if kind == "integer" => json!(1),
+        (_, _, Value::String(format)) if format == "uuid" => json!(ID),
+        ("include", ..) => json!("provenance"),
+        ("problem", ..) => json!("timeout"),
+        _ => schema["enum"].get(0).cloned().unwrap_or_else(|| json!("tickets")),
+    }
+}
+
+/// A pattern of a few words becomes the list of them.
+fn list_choices(schema: &mut Value) {
+    let pattern = schema.get("pattern").and_then(Value::as_str);
+    let Some(words) = pattern.and_then(|text| text.strip_prefix('^')?.strip_suffix('$')) else {
+        return;
+    };
+    let words = words.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(words);
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let choices: Vec<Value> =
+        words.split('|').filter(|word| is_word(word)).map(Value::from).collect();
+    if choices.len() != words.split('|').count() {
+        return;
+    }
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("pattern");
+        schema.insert("enum".to_owned(), Value::Array(choices));
+    }
+}
+
 /// The form of a parameter.
 struct ParameterForm {
     schema: Value,
-    example: Option<Value>,
-}
-
-impl ParameterForm {
-    fn of(schema: Value) -> Self {
-        Self { schema, example: None }
-    }
-
-    fn with_example(schema: Value, example: impl Into<Value>) -> Self {
-        Self { schema, example: Some(example.into()) }
-    }
+    example: Value,
 }
 
 /// The form of the parameters with this name; `None` if the route declares it.
 fn form(place: &str, name: &str) -> Option<ParameterForm> {
-    match place {
+    let (schema, example) = match place {
         "path" => path_form(name),
         "query" => query_form(name),
         "header" => header_form(name),
         _ => None,
-    }
+    }?;
+    Some(ParameterForm { schema, example })
 }
 
-fn path_form(name: &str) -> Option<ParameterForm> {
-    let named = |example: &str| ParameterForm::with_example(text(), example);
+fn path_form(name: &str) -> Option<(Value, Value)> {
     Some(match name {
-        "id" => ParameterForm::of(json!({"type": "string", "format": "uuid"})),
-        "graph" => named("support-reply"),
-        "dataset" => named("tickets"),
-        "path" => named("triage"),
-        "workspace" => named("default"),
-        "name" => ParameterForm::of(text()),
-        "version" => ParameterForm::with_example(number_from(1), 1),
-        "number" => ParameterForm::with_example(number_from(0), 0),
+        "id" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
+        "graph" => (text(), json!("support-reply")),
+        "dataset" => (text(), json!("tickets")),
+        "path" => (text(), json!("triage")),
+        "workspace" => (text(), json!("default")),
+        "name" => (text(), json!("predict")),
+        "version" => (number_from(1), json!(1)),
+        "number" => (number_from(0), json!(0)),
         _ => return None,
     })
 }
 
-fn query_form(name: &str) -> Option<ParameterForm> {
-    Some(ParameterForm::of(match name {
-        "limit" => json!({
-            "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT
-        }),
-        "cursor" => json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{8,}$"}),
-        "version" | "state_version" => number_from(1),
-        "timeout_ms" => json!({"type": "integer", "format": "int64", "minimum": 1}),
-        "since" | "until" => json!({"type": "string", "format": "date-time"}),
-        "failed" | "dedupe" => json!({"type": "boolean"}),
-        "split" => json!({"type": "string", "pattern": SPLIT}),
-        "graph" | "workspace" => text(),
-        "description" | "actor" | "kind" => json!({"type": "string", "pattern": "^[^\\x00]*$"}),
-        "inputs" | "expected" => json!({
-            "type": "array", "minItems": 1, "uniqueItems": true,
-            "items": {"type": "string", "pattern": COLUMN}
-        }),
+fn query_form(name: &str) -> Option<(Value, Value)> {
+    let any_text = || json!({"type": "string", "pattern": "^[^\\x00]*$"});
+    Some(match name {
+        "limit" => {
+            let schema = json!({
+                "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT
+            });
+            (schema, json!(20))
+        }
+        "cursor" => (json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{8,}$"}), json!(CURSOR)),
+        "version" | "state_version" => (number_from(1), json!(1)),
+        "timeout_ms" => {
+            (json!({"type": "integer", "format": "int64", "minimum": 1}), json!(30_000))
+        }
+        "since" | "until" => {
+            (json!({"type": "string", "format": "date-time"}), json!("2026-01-31T08:00:00Z"))
+        }
+        "failed" | "dedupe" => (json!({"type": "boolean"}), json!(true)),
+        "split" => (json!({"type": "string", "pattern": SPLIT}), json!("train")),
+        "graph" => (text(), json!("support-reply")),
+        "workspace" => (text(), json!("default")),
+        "description" => (any_text(), json!("Tickets of January")),
+        "actor" => (any_text(), json!("deploy")),
+        "kind" => (any_text(), json!("graph")),
+        "inputs" => (columns(), json!(["ticket"])),
+        "expected" => (columns(), json!(["reply"])),
         _ => return None,
-    }))
+    })
 }
 
-fn header_form(name: &str) -> Option<ParameterForm> {
-    Some(ParameterForm::of(match name {
+fn header_form(name: &str) -> Option<(Value, Value)> {
+    Some(match name {
         "If-Match" | "If-None-Match" => {
-            let schema = json!({"type": "string", "pattern": TAGS});
-            return Some(ParameterForm::with_example(schema, "*"));
+            (json!({"type": "string", "pattern": TAGS}), json!("\"3\""))
         }
-        "Idempotency-Key" => json!({"type": "string", "pattern": "^[!-~]{1,255}$"}),
-        "Last-Event-ID" => json!({"type": "integer", "format": "int64", "minimum": 0}),
+        "Idempotency-Key" => {
+            (json!({"type": "string", "pattern": "^[!-~]{1,255}$"}), json!("order-4711-reply"))
+        }
+        "Last-Event-ID" => (json!({"type": "integer", "format": "int64", "minimum": 0}), json!(12)),
         _ => return None,
-    }))
+    })
+}
+
+/// The id of a resource in examples.
+const ID: &str = "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
+
+/// The cursor of a list in examples.
+const CURSOR: &str = "MDE5OTBkNWU";
+
+/// Names of columns, with commas between them.
+fn columns() -> Value {
+    json!({
+        "type": "array", "minItems": 1, "uniqueItems": true,
+        "items": {"type": "string", "pattern": COLUMN}
+    })
 }
 
 /// `*`, or a list of quoted tags.

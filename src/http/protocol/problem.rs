@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(
             problem.to_json("r-1"),
             concat!(
-                r#"{"type":"urn:dsrs:problem:invalid_request","title":"The body does not fit","#,
+                r#"{"type":"/problems/invalid_request","title":"The body does not fit","#,
                 r#""status":422,"detail":"/a\"b: expected a string (wrong_type)","#,
                 r#""code":"invalid_request","errors":[{"pointer":"/a\"b","code":"wrong_type","#,
                 r#""detail":"expected a string"}],"request_id":"r-1","node":"triage"}"#

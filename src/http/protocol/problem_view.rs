@@ -13,7 +13,7 @@ use crate::http::protocol::status::ProblemCode;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemView<'a> {
-    /// A URI for the code: `urn:dsrs:problem:` and the code.
+    /// A path of the server under which the code is explained: `/problems/` and the code.
     #[serde(default)]
     #[schema(required)]
     pub r#type: String,
@@ -128,7 +128,7 @@ impl<'a> ProblemView<'a> {
 
     fn with_code(self, code: ProblemCode) -> Self {
         Self {
-            r#type: format!("urn:dsrs:problem:{}", code.as_str()),
+            r#type: code.path(),
             title: code.title().into(),
             status: code.status().as_u16(),
             code: code.as_str().into(),
@@ -149,7 +149,7 @@ mod tests {
             r#""field":"f","reason":"no","raw":"x","report":[{"penalty":1.0}],"retry_after":3}"#
         );
         let view = serde_json::to_string(&ProblemView::recorded(recorded)).unwrap();
-        let head = r#"{"type":"urn:dsrs:problem:parse_error","title":"#;
+        let head = r#"{"type":"/problems/parse_error","title":"#;
         assert!(view.starts_with(head), "{view}");
         assert_eq!(view.split_once(r#""status":"#).unwrap().1[4..], recorded[1..]);
     }

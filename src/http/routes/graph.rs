@@ -18,8 +18,8 @@ use crate::http::protocol::query::{NoQuery, Query};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::protocol::resource::ResourceRequest;
 use crate::http::views::{
-    GraphBody, GraphItemView, GraphPage, GraphUpdateView, GraphView, ValidGraphView,
-    VersionItemView, VersionPage,
+    GraphBody, GraphItemView, GraphPage, GraphUpdateView, GraphVersionBody, GraphView,
+    ValidGraphView, VersionItemView, VersionPage,
 };
 use crate::store::Scope;
 use crate::store::graph::{GraphRef, GraphRow};
@@ -131,7 +131,7 @@ pub(crate) async fn graph_get(
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
         ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
-    request_body(content = GraphBody, example = json!(crate::http::routes::examples::graph())),
+    request_body(content = GraphVersionBody, example = json!(crate::http::routes::examples::graph())),
     responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),

@@ -10,6 +10,7 @@
 mod assignable;
 mod audit;
 mod batch;
+mod closed_sets;
 mod dataset;
 mod evaluation;
 mod evaluation_comparison;
@@ -40,6 +41,7 @@ mod strategy;
 mod time;
 mod trace;
 mod usage;
+mod variants;
 mod workspace;
 
 use serde_json::Value;
@@ -93,9 +95,9 @@ pub use predictor::{
 };
 pub use predictor_state::{DemoView, Nearest, PredictorState, PredictorStateView};
 pub use provenance::{LineageView, ProvenanceView, UsedParameter, ValueMeta};
-pub(crate) use request_schema::complete as complete_requests;
+
 pub use request_schema::{
-    DatasetBody, DatasetReference, GraphBody, Metric, NewDataset, PredictorPatch,
+    DatasetBody, DatasetReference, GraphBody, GraphVersionBody, Metric, NewDataset, PredictorPatch,
     PredictorStateBody, SignatureNotation, TypeDefinitions, TypeNotation,
 };
 pub use run::{
@@ -120,3 +122,11 @@ pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.
 pub type Json = Value;
+
+/// Completes the schemas of a document: what the readers enforce beyond the types of Rust.
+pub(crate) fn complete_schemas(schemas: &mut serde_json::Map<String, serde_json::Value>) {
+    request_schema::complete(schemas);
+    closed_sets::complete(schemas);
+    variants::complete(schemas);
+    schemas.sort_keys();
+}

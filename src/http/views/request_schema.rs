@@ -46,6 +46,8 @@ notations! {
     Metric,
     /// The definition of a graph in a request.
     GraphBody,
+    /// The next version of a graph. Its name is that of the path.
+    GraphVersionBody,
     /// A predictor's state in a request.
     PredictorStateBody,
     /// A change of one predictor.
@@ -73,6 +75,7 @@ pub(crate) fn complete(schemas: &mut Map<String, Value>) {
     }
     let bodies = [
         ("GraphBody", "GraphDefinition", &GRAPH_ANSWER[..]),
+        ("GraphVersionBody", "GraphDefinition", &GRAPH_ANSWER),
         ("PredictorStateBody", "PredictorState", &["effective_instruction"]),
         ("PredictorPatch", "PredictorState", &["effective_instruction", "path", "node", "schema"]),
         ("PutOwnState", "PutOwnState", &STATE_ANSWER),
@@ -83,6 +86,10 @@ pub(crate) fn complete(schemas: &mut Map<String, Value>) {
         schemas.insert(body.to_owned(), schema);
     }
     require_name(schemas);
+    let required = schemas.get_mut("GraphVersionBody").and_then(|body| body.get_mut("required"));
+    if let Some(required) = required.and_then(Value::as_array_mut) {
+        required.retain(|name| name != "name");
+    }
     schemas.sort_keys();
 }
 

@@ -13,30 +13,30 @@ use crate::page::run::list::RunUsage;
 use crate::page::run::trace::{SpanMessage, TraceSpan};
 
 /// The content of a span.
-pub(super) fn details(span: &TraceSpan) -> Markup {
+pub(super) fn details(span: &TraceSpan<'_>) -> Markup {
     let report = span.parse_report.as_ref().map(|report| repairs(report.get())).unwrap_or_default();
     html! {
         @if let Some(failure) = span.failure() { p.refusal { (failure) } }
         (facts(span))
-        @if let Some(messages) = &span.messages { (prompt(messages)) }
-        @if let Some(raw) = &span.raw { (answer(raw, &report)) }
+        @if let Some(messages) = span.messages() { (prompt(&messages)) }
+        @if let Some(raw) = span.raw() { (answer(&raw, &report)) }
         @else if !report.is_empty() { details.part { summary { "Repairs of the parser " (badge(Tone::Warn, &report.len().to_string())) } (repair_list(&report)) } }
-        @if let Some(calls) = &span.tool_calls { details.part { summary { "Tool calls" } pre.json { (json_value(calls)) } } }
-        @if span.kind != "lm" { (values("Inputs", span.inputs.as_ref())) (values("Outputs", span.outputs.as_ref())) }
-        @for check in span.checks.iter().flatten() {
+        @if let Some(calls) = span.tool_calls() { details.part { summary { "Tool calls" } pre.json { (json_value(&calls)) } } }
+        @if span.kind != "lm" { (values("Inputs", span.inputs().as_ref())) (values("Outputs", span.outputs().as_ref())) }
+        @for check in span.checks() {
             p.small { (badge(if check.passed { Tone::Good } else { Tone::Bad }, if check.passed { "holds" } else { "fails" })) " " code { (check.field) } " " (check.label) }
         }
     }
 }
 
-fn facts(span: &TraceSpan) -> Markup {
+fn facts(span: &TraceSpan<'_>) -> Markup {
     html! {
         p.facts-line.small.muted {
             @if let Some(model) = &span.model { span { "model " b { (model) } } }
             @if let Some(predictor) = span.predictor.as_ref().filter(|_| span.kind == "lm") { span { "predictor " code { (predictor) } } }
             @if let Some(ms) = span.queued_ms { span { "waited " b { (duration(ms as f64)) } } }
             @if let Some(reward) = span.reward { span { "reward " b { (format!("{reward:.3}")) } } }
-            @if let Some(usage) = &span.usage { (spent(usage)) }
+            @if let Some(usage) = span.usage() { (spent(&usage)) }
         }
     }
 }

@@ -27,7 +27,7 @@ const WIDTH: f64 = 1000.0;
 /// The waterfall of a run.
 pub(super) struct Waterfall<'t> {
     pub(super) run: Uuid,
-    pub(super) tree: &'t TraceTree,
+    pub(super) tree: &'t TraceTree<'t>,
     start: DateTime<Utc>,
     length_ms: f64,
     /// The spans that the address opens, and the first span to show within each.
@@ -40,7 +40,7 @@ impl<'t> Waterfall<'t> {
     /// Of a run. The address may open a span, with all spans around it, from one of the spans within it.
     pub(super) fn new(
         run: Uuid,
-        tree: &'t TraceTree,
+        tree: &'t TraceTree<'t>,
         portion: Option<(u32, usize)>,
         sources: &'t [String],
     ) -> Self {
@@ -60,13 +60,13 @@ impl<'t> Waterfall<'t> {
         }
     }
 
-    fn row(&self, span: &TraceSpan, depth: usize) -> Markup {
+    fn row(&self, span: &TraceSpan<'_>, depth: usize) -> Markup {
         let children = self.tree.children(span);
         let is_short = self.tree.spans.len() <= MOST_OPEN;
         let is_asked = self.opened.contains_key(&span.id);
         let is_open = is_asked || (is_short && !children.is_empty() && depth < MOST_DEPTH);
         html! {
-            details.span.source[self.sources.contains(&span.node)] id={ "span-" (span.id) } data-node=(span.node) open[is_open] {
+            details.span.source[self.sources.iter().any(|source| *source == span.node)] id={ "span-" (span.id) } data-node=(span.node) open[is_open] {
                 summary {
                     span.name {
                         span.kind data-kind=(span.kind) { (span.kind) }
@@ -91,11 +91,11 @@ impl<'t> Waterfall<'t> {
     }
 
     /// The address that opens a span, from one of the spans within it.
-    fn link(&self, span: &TraceSpan, first: usize) -> String {
+    fn link(&self, span: &TraceSpan<'_>, first: usize) -> String {
         format!("/runs/{}?span={}&first={first}#span-{}", self.run, span.id, span.id)
     }
 
-    fn children(&self, span: &TraceSpan, children: &[usize], depth: usize) -> Markup {
+    fn children(&self, span: &TraceSpan<'_>, children: &[usize], depth: usize) -> Markup {
         let first = self.opened.get(&span.id).copied().unwrap_or(0).min(children.len());
         let shown = children.iter().skip(first).take(PORTION);
         let rest = children.len().saturating_sub(first + PORTION);
@@ -107,7 +107,7 @@ impl<'t> Waterfall<'t> {
     }
 
     /// The time of a span within the run, with the time that it waited before it was sent.
-    fn bar(&self, span: &TraceSpan) -> Markup {
+    fn bar(&self, span: &TraceSpan<'_>) -> Markup {
         // Lossless: see above.
         let x = WIDTH * span.started_ms(self.start) as f64 / self.length_ms;
         let width = (WIDTH * span.duration_ms.unwrap_or(0) as f64 / self.length_ms).max(2.0);
@@ -131,7 +131,7 @@ impl<'t> Waterfall<'t> {
 }
 
 /// The asked span and all spans around it, each with the portion in which the next one is.
-fn opened(tree: &TraceTree, portion: Option<(u32, usize)>) -> HashMap<u32, usize> {
+fn opened(tree: &TraceTree<'_>, portion: Option<(u32, usize)>) -> HashMap<u32, usize> {
     let mut opened = HashMap::new();
     let Some((asked, first)) = portion else { return opened };
     opened.insert(asked, first);

@@ -9,6 +9,7 @@ mod graphs;
 mod modules;
 mod optimizations;
 mod parse;
+mod problems;
 mod run_form;
 mod runs;
 mod search;

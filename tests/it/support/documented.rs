@@ -1,5 +1,5 @@
-//! Checks answers against the OpenAPI document. The callers of the tests use it for every answer, so
-//! that each test of a route also tests that the document describes what the route answers.
+//! Checks requests and answers against the OpenAPI document. The callers of the tests use it for every request, so that
+//! each test of a route also tests that the document describes what the route accepts and answers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -28,25 +28,46 @@ pub fn check(method: &Method, path: &str, answer: &Answer) {
         _ => None,
     };
     let Some(pointer) = pointer else { return };
-    let (validator, body) = (validator(&pointer), answer.json());
-    let problems: Vec<_> = validator.iter_errors(&body).map(|error| error.to_string()).collect();
-    assert!(problems.is_empty(), "{method} {path} {}: {problems:?} in {body}", answer.status);
+    expect_valid(&pointer, &answer.json(), &format!("{method} {path} {}", answer.status));
+}
+
+/// Fails if the server accepted a JSON body that the OpenAPI document does not allow.
+pub fn check_request(method: &Method, path: &str, body: &str, answer: &Answer) {
+    if !(200..300).contains(&answer.status) {
+        return;
+    }
+    let Some(operation) = operation_of(method, path) else { return };
+    let media_type = escape("application/json");
+    let pointer = format!("{operation}/requestBody/content/{media_type}/schema");
+    if let (Some(_), Ok(body)) = (DOCUMENT.pointer(&pointer), serde_json::from_str(body)) {
+        expect_valid(&pointer, &body, &format!("the body of {method} {path}"));
+    }
+}
+
+fn expect_valid(pointer: &str, value: &Value, what: &str) {
+    let problems: Vec<_> =
+        validator(pointer).iter_errors(value).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{what}: {problems:?} in {value}");
 }
 
 /// Where the document has the schema of an answer; nothing for a route that it does not have.
 fn schema_of(method: &Method, path: &str, status: u16) -> Option<String> {
+    let operation = operation_of(method, path)?;
+    let response = DOCUMENT.pointer(&format!("{operation}/responses/{status}"));
+    assert!(response.is_some(), "{operation} does not document {status}");
+    let media_type = escape("application/json");
+    Some(format!("{operation}/responses/{status}/content/{media_type}/schema"))
+}
+
+/// Where the document has an operation; nothing for a route that it does not have.
+fn operation_of(method: &Method, path: &str) -> Option<String> {
     let path = path.split('?').next().unwrap_or(path);
     let paths = DOCUMENT["paths"].as_object().unwrap();
     let known = paths.keys().filter(|template| matches(template, path));
     // A literal segment wins over a parameter, as in the router.
     let template = known.min_by_key(|template| template.matches('{').count())?;
     let method = method.as_str().to_lowercase();
-    let operation = &DOCUMENT["paths"][template][&method];
-    let response = &operation["responses"][status.to_string()];
-    assert!(response.is_object(), "{method} {template} does not document {status}");
-    let (template, media_type) = (escape(template), escape("application/json"));
-    let content = format!("/paths/{template}/{method}/responses/{status}/content/{media_type}");
-    Some(format!("{content}/schema"))
+    Some(format!("/paths/{}/{method}", escape(template)))
 }
 
 fn matches(template: &str, path: &str) -> bool {

@@ -106,10 +106,13 @@ impl Remote {
         headers: &[(&str, &str)],
         body: Option<String>,
     ) -> Answer {
+        let is_json = !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let sent = body.clone().filter(|_| is_json).unwrap_or_default();
         let answer = self.request(method.clone(), path, headers, body).send().await.unwrap();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         let answer = Answer { status, headers, text: answer.text().await.unwrap() };
         documented::check(&method, path, &answer);
+        documented::check_request(&method, path, &sent, &answer);
         answer
     }
 
