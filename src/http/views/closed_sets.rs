@@ -1,17 +1,26 @@
-//! Closed sets of the views: members whose value is one of a few words, as `enum` in the OpenAPI document. The views
-//! themselves hold texts, which the store and the engine name. Knows no route.
+//! Closed sets of the views: members whose value is one of a few words, as `enum` in the OpenAPI document, each a schema of
+//! its own. The views themselves hold texts, which the store and the engine name. Knows no route.
 
 use serde_json::{Map, Value, json};
 
 use crate::http::protocol::status::ProblemCode;
 
-/// The words of a member: its schema, its name, and what it may be.
-const SETS: &[(&str, &str, &[&str])] = &[
-    ("AuditEntry", "action", &["create", "change", "activate", "delete", "revoke", "cancel"]),
-    (
-        "AuditEntry",
-        "kind",
-        &[
+/// A set of words, and the members of schemas that are one of them.
+struct ClosedSet {
+    name: &'static str,
+    words: &'static [&'static str],
+    members: &'static [(&'static str, &'static str)],
+}
+
+const SETS: &[ClosedSet] = &[
+    ClosedSet {
+        name: "AuditAction",
+        words: &["create", "change", "activate", "delete", "revoke", "cancel"],
+        members: &[("AuditEntry", "action")],
+    },
+    ClosedSet {
+        name: "AuditKind",
+        words: &[
             "graph",
             "state",
             "dataset",
@@ -22,19 +31,47 @@ const SETS: &[(&str, &str, &[&str])] = &[
             "evaluation",
             "optimization",
         ],
-    ),
-    ("Author", "kind", &["client", "optimization"]),
-    ("Batch", "status", JOB),
-    ("BatchResult", "status", &["pending", "succeeded", "failed", "cancelled"]),
-    ("ComparedEvaluation", "status", JOB),
-    ("DemoDiff", "change", &["removed", "added", "moved", "changed"]),
-    ("Evaluation", "status", JOB),
-    ("Field", "format", &["json", "yaml", "text"]),
-    ("Health", "status", &["ok"]),
-    (
-        "Lineage",
-        "kind",
-        &[
+        members: &[("AuditEntry", "kind")],
+    },
+    ClosedSet {
+        name: "AuthorKind",
+        words: &["client", "optimization"],
+        members: &[("Author", "kind")],
+    },
+    ClosedSet {
+        name: "JobStatus",
+        words: &["queued", "running", "succeeded", "failed", "cancelled"],
+        members: &[
+            ("Batch", "status"),
+            ("ComparedEvaluation", "status"),
+            ("Evaluation", "status"),
+            ("Optimization", "status"),
+        ],
+    },
+    ClosedSet {
+        name: "BatchResultStatus",
+        words: &["pending", "succeeded", "failed", "cancelled"],
+        members: &[("BatchResult", "status")],
+    },
+    ClosedSet {
+        name: "DemoChange",
+        words: &["removed", "added", "moved", "changed"],
+        members: &[("DemoDiff", "change")],
+    },
+    ClosedSet {
+        name: "FieldFormat",
+        words: &["json", "yaml", "text"],
+        members: &[("Field", "format"), ("SignatureField", "format")],
+    },
+    ClosedSet {
+        name: "ExpectedOutputs",
+        words: &["outputs", "none"],
+        members: &[("FromRunsBody", "expected")],
+    },
+    ClosedSet { name: "HealthStatus", words: &["ok"], members: &[("Health", "status")] },
+    ClosedSet {
+        name: "LineageKind",
+        words: &[
             "text",
             "fstring",
             "response",
@@ -50,52 +87,99 @@ const SETS: &[(&str, &str, &[&str])] = &[
             "tuple",
             "other",
         ],
-    ),
-    ("Message", "role", &["system", "user", "assistant", "tool"]),
-    ("Model", "constrain", &["none", "gbnf", "json_schema"]),
-    ("Optimization", "activate", &["never", "if_better"]),
-    ("Optimization", "status", JOB),
-    ("OptimizationStop", "reason", &["budget", "cancelled"]),
-    ("PutDspyState", "format", &["dspy"]),
-    ("Ready", "status", &["ready"]),
-    ("ResumedNode", "verdict", &["kept", "again"]),
-    ("Run", "status", RUN),
-    ("RunItem", "status", RUN),
-    (
-        "RunNode",
-        "status",
-        &["pending", "running", "succeeded", "failed", "skipped", "cancelled", "waiting"],
-    ),
-    ("Span", "kind", &["node", "attempt", "element", "predictor", "lm", "embedding", "tool"]),
-    ("Span", "constraint", &["gbnf", "json_schema", "refused"]),
-    ("Span", "status", &["running", "waiting", "succeeded", "failed", "cancelled"]),
-    ("ToolCall", "type", &["function"]),
+        members: &[("Lineage", "kind")],
+    },
+    ClosedSet {
+        name: "MessageRole",
+        words: &["system", "user", "assistant", "tool"],
+        members: &[("Message", "role")],
+    },
+    ClosedSet {
+        name: "ConstrainMode",
+        words: &["none", "gbnf", "json_schema"],
+        members: &[("Model", "constrain")],
+    },
+    ClosedSet {
+        name: "ActivationMode",
+        words: &["never", "if_better"],
+        members: &[("Optimization", "activate"), ("OptimizationBody", "activate")],
+    },
+    ClosedSet {
+        name: "StopReason",
+        words: &["budget", "cancelled"],
+        members: &[("OptimizationStop", "reason")],
+    },
+    ClosedSet { name: "DspyFormat", words: &["dspy"], members: &[("PutDspyState", "format")] },
+    ClosedSet { name: "ReadyStatus", words: &["ready"], members: &[("Ready", "status")] },
+    ClosedSet {
+        name: "ResumeVerdict",
+        words: &["kept", "again"],
+        members: &[("ResumedNode", "verdict")],
+    },
+    ClosedSet {
+        name: "RunStatus",
+        words: &["queued", "running", "waiting", "succeeded", "failed", "cancelled"],
+        members: &[("Run", "status"), ("RunItem", "status")],
+    },
+    ClosedSet {
+        name: "NodeStatus",
+        words: &["pending", "running", "succeeded", "failed", "skipped", "cancelled", "waiting"],
+        members: &[("RunNode", "status")],
+    },
+    ClosedSet {
+        name: "SpanKind",
+        words: &["node", "attempt", "element", "predictor", "lm", "embedding", "tool"],
+        members: &[("Span", "kind")],
+    },
+    ClosedSet {
+        name: "SpanConstraint",
+        words: &["gbnf", "json_schema", "refused"],
+        members: &[("Span", "constraint")],
+    },
+    ClosedSet {
+        name: "SpanStatus",
+        words: &["running", "waiting", "succeeded", "failed", "cancelled"],
+        members: &[("Span", "status")],
+    },
+    ClosedSet { name: "ToolCallType", words: &["function"], members: &[("ToolCall", "type")] },
 ];
-
-const JOB: &[&str] = &["queued", "running", "succeeded", "failed", "cancelled"];
-
-const RUN: &[&str] = &["queued", "running", "waiting", "succeeded", "failed", "cancelled"];
 
 /// Completes the schemas of a document.
 pub(super) fn complete(schemas: &mut Map<String, Value>) {
-    for (schema, member, words) in SETS {
-        close(schemas, schema, member, words);
+    for set in SETS {
+        close(schemas, set.name, set.words, set.members);
     }
     let codes: Vec<&str> = ProblemCode::ALL.iter().map(|code| code.as_str()).collect();
-    close(schemas, "Problem", "code", &codes);
+    close(schemas, "ProblemCode", &codes, &[("Problem", "code")]);
 }
 
-/// Gives a member its words, and null if it may be null.
-fn close(schemas: &mut Map<String, Value>, schema: &str, member: &str, words: &[&str]) {
-    let found = schemas.get_mut(schema).and_then(|schema| schema.pointer_mut("/properties"));
-    let found = found.and_then(|members| members.get_mut(member)).and_then(Value::as_object_mut);
-    let Some(found) = found else { return };
-    let mut values: Vec<Value> = words.iter().map(|word| json!(word)).collect();
-    if found.get("type").is_some_and(Value::is_array) {
-        values.push(Value::Null);
+/// Adds a set, and refers to it from its members.
+fn close(schemas: &mut Map<String, Value>, name: &str, words: &[&str], members: &[(&str, &str)]) {
+    for (schema, member) in members {
+        let found = schemas.get_mut(*schema).and_then(|schema| schema.pointer_mut("/properties"));
+        let found = found.and_then(|members| members.get_mut(*member));
+        if let Some(found) = found {
+            *found = reference(name, found);
+        }
     }
-    found.remove("pattern");
-    found.insert("enum".to_owned(), Value::Array(values));
+    schemas.insert(name.to_owned(), json!({"type": "string", "enum": words}));
+}
+
+/// A reference to a set in place of the text of a member, which may be null.
+fn reference(name: &str, text: &Value) -> Value {
+    let set = json!({"$ref": format!("#/components/schemas/{name}")});
+    let may_be_null = text.get("type").is_some_and(Value::is_array)
+        || text
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_some_and(|words| words.contains(&Value::Null));
+    let mut reference = if may_be_null { json!({"oneOf": [set, {"type": "null"}]}) } else { set };
+    for name in ["description", "default"] {
+        if let (Some(value), Some(reference)) = (text.get(name), reference.as_object_mut()) {
+            reference.insert(name.to_owned(), value.clone());
+        }
+    }
+    reference
 }
 
 #[cfg(test)]
@@ -103,12 +187,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_set_belongs_to_a_member_of_a_schema() {
+    fn every_set_belongs_to_members_of_schemas() {
         let document = crate::http::openapi();
-        for (schema, member, words) in SETS {
-            let pointer = format!("/components/schemas/{schema}/properties/{member}/enum");
-            let found = document.pointer(&pointer).and_then(Value::as_array).expect(&pointer);
-            assert!(words.iter().all(|word| found.contains(&json!(word))), "{pointer}");
+        for set in SETS {
+            let pointer = format!("/components/schemas/{}/enum", set.name);
+            assert_eq!(document.pointer(&pointer), Some(&json!(set.words)));
+            for (schema, member) in set.members {
+                let pointer = format!("/components/schemas/{schema}/properties/{member}");
+                let found = document.pointer(&pointer).map(ToString::to_string).unwrap_or_default();
+                assert!(found.contains(&format!("/{}\"", set.name)), "{pointer}: {found}");
+            }
         }
     }
 }

@@ -9,6 +9,9 @@ use serde_json::{Map, Value, json};
 pub(super) fn complete(schemas: &mut Map<String, Value>) {
     if let Some(metric) = schemas.get_mut("Metric") {
         name_parts(metric);
+        if let Some(name) = metric.pointer_mut("/oneOf/0").and_then(Value::as_object_mut) {
+            name.insert("title".to_owned(), json!("MetricName"));
+        }
     }
     let mut variants = BTreeMap::new();
     for (name, schema) in schemas.iter_mut() {
@@ -37,8 +40,13 @@ fn name_parts(schema: &mut Value) {
     }
 }
 
-/// Replaces an object within a schema by a reference, and gives it a name.
+/// Replaces an object within a schema by a reference, and gives it a name: its title, or one of its kind.
 fn move_out(schema: &str, variant: &mut Value, variants: &mut BTreeMap<String, Value>) {
+    if let Some(title) = variant.get("title").and_then(Value::as_str) {
+        let named = reference(title);
+        variants.insert(title.to_owned(), std::mem::replace(variant, named));
+        return;
+    }
     let Some(kind) = kind_of(variant) else { return };
     let name = format!("{schema}{}", camel_case(&kind));
     let mut moved = std::mem::replace(variant, reference(&name));
