@@ -43,4 +43,4 @@ echo 'extends: ["spectral:oas"]' >"$scratch/.spectral.yaml"
 ! grep -E "Unable to|duplicate" "$scratch/generate.log" >&2
 "$home/python/bin/pip" install --quiet --force-reinstall --no-deps "$scratch/client"
 "$home/python/bin/mypy" --strict "$scratch/program.py"
-scripts/with-server.sh sh -ec "'$home/python/bin/python' '$scratch/program.py'; node '$scratch/program.js'"
+scripts/with-server.sh scripts/generated_clients/run.sh "$scratch" "$home/python"

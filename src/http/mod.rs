@@ -8,7 +8,7 @@ pub mod views;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -26,8 +26,8 @@ use protocol::same_site::SiteGuard;
 use protocol::{fallback, openapi};
 use routes::{
     audit, background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
-    evaluation_comparison, evaluation_events, graph, graph_edit, health, key, optimization,
-    optimizer, parse, predictor, run, run_events, state, strategy, workspace,
+    evaluation_comparison, evaluation_events, graph, graph_contract, graph_edit, health, key,
+    optimization, optimizer, parse, predictor, run, run_events, state, strategy, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -59,6 +59,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(graph::version_list))
         .routes(routes!(graph::version_get))
         .routes(routes!(graph_edit::version_diff))
+        .routes(routes!(graph_contract::graph_contract))
+        .routes(routes!(graph_contract::version_contract))
         .routes(routes!(predictor::graph_render))
         .routes(routes!(run::run_execute))
         .routes(routes!(run::run_list))
@@ -134,11 +136,11 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         compute: app.compute().clone(),
         request_time: config.limits.run_timeout,
     });
-    let docs = SwaggerUi::new("/docs").external_url_unchecked(
-        "/openapi.json",
-        openapi::complete(&document, views::complete_schemas),
-    );
+    let document = openapi::complete(&document, views::complete_schemas);
+    let contracts = views::ServerDocument(Arc::new(document.clone()));
+    let docs = SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", document);
     router
+        .layer(Extension(contracts))
         .merge(html.router)
         .with_state(app)
         .merge(docs)

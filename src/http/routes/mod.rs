@@ -12,6 +12,7 @@ pub(crate) mod evaluation_comparison;
 pub(crate) mod evaluation_events;
 pub(crate) mod examples;
 pub(crate) mod graph;
+pub(crate) mod graph_contract;
 pub(crate) mod graph_edit;
 pub(crate) mod health;
 pub(crate) mod job;

@@ -126,6 +126,13 @@ fn without_read_only(body: &Payload) -> Payload {
     Payload::map(own.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
+/// The same for changes by path.
+fn without_read_only_members(changes: &Payload) -> Payload {
+    let Payload::Map(changes) = changes else { return changes.clone() };
+    let own = changes.iter().map(|(path, change)| (path.clone(), without_read_only(change)));
+    Payload::map(own.collect())
+}
+
 /// Render a node's messages
 ///
 /// The exact chat messages that each predictor of the node would send, without an LM call. `inputs` are
@@ -151,7 +158,8 @@ pub(crate) async fn graph_render(
         let changes = object.optional("predictors", whole_map);
         Some((node?, inputs?, pick?, changes))
     })?;
-    let request = NodeRenderRequest { node, inputs, pick, changes, faults };
+    let changes = changes.map(without_read_only_members);
+    let request = NodeRenderRequest { node, inputs, pick, changes: changes.as_ref(), faults };
     let ResourceRequest { app, scope, resource: graph } = resource;
     let rendered = app.graph_render(&scope, &graph, request).await?;
     Ok(answer::ok(&RenderedView::from(&rendered)))

@@ -18,6 +18,7 @@ mod evaluation_result;
 mod example;
 mod example_prompt;
 mod graph;
+mod graph_contract;
 mod graph_definition;
 mod graph_edit;
 mod health;
@@ -71,6 +72,7 @@ pub use graph::{
     CarryOverView, DroppedPathView, GraphItemView, GraphPage, GraphUpdateView, GraphView,
     ValidGraphView, VersionItemView, VersionPage,
 };
+pub(crate) use graph_contract::{GraphContract, ServerDocument};
 pub use graph_definition::{EdgeView, GraphDefinition, LmSettings, NodeView};
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use health::{HealthView, ReadyView};

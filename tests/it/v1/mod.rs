@@ -11,6 +11,7 @@ mod evaluations;
 mod execute;
 mod followed_runs;
 pub(crate) mod graph_builds;
+mod graph_contracts;
 mod graphs;
 mod graphs_within;
 mod idempotency;

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Runs the programs of the generated clients against the server of DSRS_URL. Called by scripts/generated-clients.sh.
+#   run.sh SCRATCH PYTHON_HOME
+set -euo pipefail
+cd "$1"
+export PATH="$2/bin:$PATH"
+python program.py
+node program.js
+curl -sf -H "Authorization: Bearer $DSRS_API_KEY" "$DSRS_URL/v1/graphs/ask/openapi.json" >ask.json
+openapi-python-client generate --path ask.json --output-path ask >ask.log 2>&1 || { cat ask.log >&2; exit 1; }
+! grep -E "Unable to|duplicate" ask.log >&2
+pip install --quiet --force-reinstall --no-deps ./ask
+mypy --strict graph_program.py
+python graph_program.py
