@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the programs of the generated clients against the server of DSRS_URL. Called by scripts/generated-clients.sh.
+# Runs the programs of the generated clients, and of the openai package, against the server of DSRS_URL. Called by scripts/generated-clients.sh.
 #   run.sh SCRATCH PYTHON_HOME
 set -euo pipefail
 cd "$1"
@@ -12,3 +12,4 @@ openapi-python-client generate --path ask.json --output-path ask >ask.log 2>&1 |
 pip install --quiet --force-reinstall --no-deps ./ask
 mypy --strict graph_program.py
 python graph_program.py
+python openai_program.py

@@ -23,11 +23,12 @@ use protocol::cors::Cors;
 use protocol::front::{self, Front};
 use protocol::route::RouteTable;
 use protocol::same_site::SiteGuard;
-use protocol::{fallback, openapi};
+use protocol::{fallback, openai_problem, openapi};
 use routes::{
-    audit, background_run, batch, dataset, dataset_check, dataset_examples, evaluation,
-    evaluation_comparison, evaluation_events, graph, graph_contract, graph_edit, health, key,
-    optimization, optimizer, parse, predictor, run, run_events, state, strategy, workspace,
+    audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
+    evaluation, evaluation_comparison, evaluation_events, graph, graph_contract, graph_edit,
+    health, key, optimization, optimizer, parse, predictor, run, run_events, state, strategy,
+    workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -117,6 +118,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(workspace::workspace_create, workspace::workspace_list))
         .routes(routes!(workspace::workspace_get))
         .routes(routes!(audit::audit_list))
+        .routes(routes!(chat_completion::chat_model_list))
+        .routes(routes!(chat_completion::chat_completion))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
@@ -147,6 +150,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
+        .layer(middleware::from_fn(openai_problem::show))
 }
 
 /// What the routes declare of themselves, in the form of an OpenAPI document.

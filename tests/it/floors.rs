@@ -56,6 +56,7 @@ const APP: &[&str] = &[
     "metrics",
     "model",
     "capacity",
+    "chat_model",
     "spool",
     "row_file",
     "item_upload",

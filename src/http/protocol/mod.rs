@@ -19,6 +19,7 @@ pub(crate) mod json_outline;
 pub(crate) mod keyed_post;
 pub(crate) mod malformed;
 pub(crate) mod metered;
+pub(crate) mod openai_problem;
 pub(crate) mod openapi;
 pub(crate) mod openapi_problems;
 pub(crate) mod page;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+use crate::http::protocol::openai_problem::{self, OpenAiError};
 use crate::http::protocol::openapi_problems::{
     add_header, add_problem, empty_problem, headers, problem_examples, share_problems,
 };
@@ -32,7 +33,7 @@ const OWN_PROBLEMS: &str = "x-problems";
             sends, are answered with `403 forbidden_host` or `403 forbidden_origin`. Answers to keys \
             with limits have the headers `RateLimit-Policy` and `RateLimit`."
     ),
-    components(schemas(ProblemView)),
+    components(schemas(ProblemView, OpenAiError)),
     modifiers(&Bearer),
     tags(
         (name = "graphs", description = "Typed graphs and their versions"),
@@ -44,6 +45,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "state", description = "The instructions and demos of the predictors of a graph"),
         (name = "strategies", description = "The strategies, models and types of the server"),
         (name = "keys", description = "API keys and workspaces"),
+        (name = "openai", description = "Graphs as models for clients of OpenAI's API"),
         (name = "operations", description = "Health and metrics"),
     )
 )]
@@ -129,9 +131,14 @@ fn open_objects(value: &mut Value) {
     }
 }
 
+/// Whether the requests of a route need a key, if the server has any.
+pub(crate) fn is_guarded(path: &str) -> bool {
+    path.starts_with("/v1") || path.starts_with(openai_problem::PREFIX) || path == "/metrics"
+}
+
 /// Completes an operation, and returns the problems that it may answer.
 fn complete_operation(path: &str, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
-    let guarded = path.starts_with("/v1") || path == "/metrics";
+    let guarded = is_guarded(path);
     if guarded {
         require_scope(operation);
     } else {
@@ -141,6 +148,15 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>) -> Vec<Pro
     let codes = problems_of(path, guarded, operation);
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
     let Some(responses) = responses.as_object_mut() else { return Vec::new() };
+    if path.starts_with(openai_problem::PREFIX) {
+        let schema = json!({"$ref": "#/components/schemas/OpenAiError"});
+        let error = json!({
+            "description": "An error in the format of OpenAI; `code` is that of the problem",
+            "content": {"application/json": {"schema": schema}}
+        });
+        responses.insert("default".to_owned(), error);
+        return Vec::new();
+    }
     for code in codes.iter().copied() {
         let status = code.status().as_u16().to_string();
         let response = responses.entry(status).or_insert_with(empty_problem);

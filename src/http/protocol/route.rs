@@ -225,7 +225,7 @@ mod tests {
         let declarations = crate::http::declarations();
         for (path, item) in declarations["paths"].as_object().unwrap() {
             for (method, operation) in item.as_object().unwrap() {
-                let guarded = path.starts_with("/v1") || path == "/metrics";
+                let guarded = crate::http::protocol::openapi::is_guarded(path);
                 assert_eq!(declared_scope(operation).is_some(), guarded, "{method} {path}");
             }
         }

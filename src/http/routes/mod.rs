@@ -3,6 +3,8 @@
 pub(crate) mod audit;
 pub(crate) mod background_run;
 pub(crate) mod batch;
+mod chat_chunks;
+pub(crate) mod chat_completion;
 pub(crate) mod dataset;
 pub(crate) mod dataset_check;
 pub(crate) mod dataset_examples;

@@ -89,7 +89,11 @@ async fn start(app: Arc<App>, caller: Caller, request: StreamRequest) -> StreamS
 
 /// Drives a run to its end. The answer is stored before the last event is sent: a client that has
 /// read the event can repeat the request.
-async fn finish(execution: StreamedExecution, claim: Option<KeyClaim>, request_id: Arc<str>) {
+pub(crate) async fn finish(
+    execution: StreamedExecution,
+    claim: Option<KeyClaim>,
+    request_id: Arc<str>,
+) {
     let (finished, events) = execution.finish().await;
     let finished = finished.map_err(ApiProblem::from);
     let (kind, data) = match &finished {

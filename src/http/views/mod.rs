@@ -10,6 +10,7 @@
 mod assignable;
 mod audit;
 mod batch;
+mod chat_completion;
 mod closed_sets;
 mod dataset;
 mod evaluation;
@@ -54,6 +55,10 @@ pub use assignable::{AssignableRequest, AssignableView};
 pub use audit::{AuditEntryPage, AuditEntryView};
 pub use batch::{
     BatchBody, BatchCountsView, BatchPage, BatchResultPage, BatchResultView, BatchView,
+};
+pub use chat_completion::{
+    ChatAnswerView, ChatChoiceView, ChatCompletionBody, ChatCompletionView, ChatMessageBody,
+    ChatModelListView, ChatModelView, ChatUsageView, StreamOptions,
 };
 pub use dataset::{
     ChangedDatasetView, DatasetCheckBody, DatasetExamplePage, DatasetExampleView, DatasetPage,

@@ -4,6 +4,7 @@ mod assignable;
 mod audit;
 mod background_runs;
 mod batches;
+mod chat_completions;
 mod constraints;
 mod datasets;
 mod edits;

@@ -1,0 +1,78 @@
+//! Problems in the format of OpenAI's API, for its clients: the same problem that other routes answer as
+//! `application/problem+json`. Knows no route but the prefix of theirs.
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::protocol::caller::REQUEST_ID;
+use crate::http::protocol::problem::{AnsweredProblem, ApiProblem};
+
+/// Where the routes of this protocol begin.
+pub(crate) const PREFIX: &str = "/openai/";
+
+/// An error in the format of OpenAI.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OpenAiError {
+    /// The error.
+    pub error: OpenAiErrorBody,
+}
+
+/// What went wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OpenAiErrorBody {
+    /// What happened, for people, with the places of all problems.
+    pub message: String,
+    /// `invalid_request_error`, `authentication_error`, `rate_limit_error` or `server_error`.
+    pub r#type: &'static str,
+    /// The place of the first problem in the body, as a JSON Pointer.
+    pub param: Option<String>,
+    /// The code of the problem ([`/problems`](/problems)).
+    pub code: String,
+}
+
+/// Replaces a problem by an error of this protocol.
+pub(crate) async fn show(request: Request, next: Next) -> Response {
+    let is_own = request.uri().path().starts_with(PREFIX);
+    let answer = next.run(request).await;
+    match answer.extensions().get::<AnsweredProblem>() {
+        Some(AnsweredProblem(problem)) if is_own => {
+            let mut error = (answer.status(), Json(error_of(problem))).into_response();
+            for name in [REQUEST_ID, header::RETRY_AFTER, header::ALLOW] {
+                if let Some(value) = answer.headers().get(&name) {
+                    error.headers_mut().insert(name, value.clone());
+                }
+            }
+            error
+        }
+        _ => answer,
+    }
+}
+
+/// A problem as an error of this protocol.
+pub(crate) fn error_of(problem: &ApiProblem) -> OpenAiError {
+    let places: Vec<String> =
+        problem.items().iter().map(|item| format!("{}: {}", item.pointer, item.detail)).collect();
+    let message = if places.is_empty() { problem.detail().to_owned() } else { places.join("; ") };
+    OpenAiError {
+        error: OpenAiErrorBody {
+            message,
+            r#type: kind_of(problem.code().status()),
+            param: problem.items().first().map(|item| item.pointer.to_string()),
+            code: problem.code().as_str().to_owned(),
+        },
+    }
+}
+
+fn kind_of(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "authentication_error",
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::PAYMENT_REQUIRED => "rate_limit_error",
+        status if status.is_client_error() => "invalid_request_error",
+        _ => "server_error",
+    }
+}

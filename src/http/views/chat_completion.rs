@@ -1,0 +1,130 @@
+//! The protocol of OpenAI's chat completions, as far as a graph speaks it. Unknown members of requests are ignored, as
+//! clients of this protocol expect.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A request for an answer to messages.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ChatCompletionBody {
+    /// The name of a graph; `name@3` is its version 3.
+    pub model: String,
+    /// The conversation. The graph gets the text of the last message of the user, and the messages if it has an input
+    /// `history` or `messages`.
+    #[schema(min_items = 1)]
+    pub messages: Vec<ChatMessageBody>,
+    /// Whether the answer is a stream of events.
+    #[serde(default)]
+    pub stream: Option<bool>,
+    /// Options of a stream.
+    #[serde(default)]
+    pub stream_options: Option<StreamOptions>,
+    /// A form of the answer: `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema": {"schema": …}}` with a
+    /// schema that the outputs of the graph fit. The answer is then the JSON of all outputs.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub response_format: Option<Value>,
+    /// How many answers: only 1.
+    #[serde(default)]
+    pub n: Option<u32>,
+    /// Tools of the client: a graph has its own, so that none are accepted.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub tools: Option<Vec<Value>>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct ChatMessageBody {
+    /// `system`, `user`, `assistant`, `developer` or `tool`.
+    pub role: String,
+    /// A text, or a list of parts of which those of the type `text` are read.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub content: Value,
+}
+
+/// Options of a stream.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct StreamOptions {
+    /// Whether a last chunk has the usage.
+    #[serde(default)]
+    pub include_usage: Option<bool>,
+}
+
+/// The answer to messages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChatCompletion)]
+pub struct ChatCompletionView {
+    /// `chatcmpl-` and the id of the run.
+    pub id: String,
+    /// `chat.completion`.
+    pub object: &'static str,
+    /// When the run was created, in seconds since 1970.
+    pub created: i64,
+    /// The graph and its version.
+    pub model: String,
+    /// The answer.
+    pub choices: Vec<ChatChoiceView>,
+    /// The tokens of the run.
+    pub usage: ChatUsageView,
+}
+
+/// The one answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChatChoice)]
+pub struct ChatChoiceView {
+    /// 0.
+    pub index: u32,
+    /// The message.
+    pub message: ChatAnswerView,
+    /// `stop`.
+    pub finish_reason: &'static str,
+}
+
+/// The message of the graph.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChatAnswer)]
+pub struct ChatAnswerView {
+    /// `assistant`.
+    pub role: &'static str,
+    /// The text of the output, or its JSON.
+    pub content: String,
+}
+
+/// The tokens of a run.
+#[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
+#[schema(as = ChatUsage)]
+pub struct ChatUsageView {
+    /// Input tokens of all its calls.
+    pub prompt_tokens: i64,
+    /// Output tokens of all its calls.
+    pub completion_tokens: i64,
+    /// Both.
+    pub total_tokens: i64,
+}
+
+/// The graphs that answer messages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChatModelList)]
+pub struct ChatModelListView {
+    /// `list`.
+    pub object: &'static str,
+    /// The graphs, newest first.
+    pub data: Vec<ChatModelView>,
+}
+
+/// A graph that answers messages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChatModelItem)]
+pub struct ChatModelView {
+    /// Its name.
+    pub id: String,
+    /// `model`.
+    pub object: &'static str,
+    /// When it was created, in seconds since 1970.
+    pub created: i64,
+    /// `dsrs`.
+    pub owned_by: &'static str,
+}
