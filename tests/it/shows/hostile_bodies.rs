@@ -100,7 +100,8 @@ async fn failure_of(
         Err(error) => return failure(&format!("{error:?}")),
     };
     let answer = Answer { status, headers, text };
-    let problem = answer.header("content-type") == "application/problem+json";
+    let is_openai = path.starts_with("/openai/") && answer.text.starts_with("{\"error\":{");
+    let problem = is_openai || answer.header("content-type") == "application/problem+json";
     if status >= 400 && !problem && method != Method::HEAD {
         return failure(&format!("{status} without a problem: {}", answer.text));
     }
