@@ -1,0 +1,43 @@
+"""Instructions and demos of predictors as state of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .draft import Bound
+from .json_value import to_json
+
+#: members that DSPy adds to demos
+OWN = {"augmented", "dspy_uuid", "dspy_split"}
+
+
+def state_of(bound: Iterable[Bound]) -> dict[str, Any]:
+    """The body of `PUT …/state`."""
+    return {"predictors": {item.path: predictor_state(item) for item in bound}}
+
+
+def predictor_state(item: Bound) -> dict[str, Any]:
+    """The instruction and the demos of one predictor."""
+    signature = item.predictor.signature
+    state: dict[str, Any] = {"demos": demos_of(item.predictor)}
+    if item.generated is None or signature.instructions != item.generated:
+        state["instruction"] = signature.instructions
+    return state
+
+
+def demos_of(predictor: Any) -> list[dict[str, Any]]:
+    """Demos as DSPy shows them: those with all fields last, in their order; those without an input or output not."""
+    signature = predictor.signature
+    demos = [
+        {"input": _part(demo, signature.input_fields), "output": _part(demo, signature.output_fields)}
+        for demo in predictor.demos
+    ]
+    shown = [demo for demo in demos if demo["input"] and demo["output"]]
+    count = len(signature.fields)
+    complete = [demo for demo in shown if len(demo["input"]) + len(demo["output"]) == count]
+    return [demo for demo in shown if demo not in complete] + complete
+
+
+def _part(demo: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: to_json(demo[name]) for name in fields if name in demo and demo[name] is not None}

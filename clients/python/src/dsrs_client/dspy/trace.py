@@ -1,0 +1,156 @@
+"""Runs a program once over symbolic values and returns the graph that it draws."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from types import FunctionType, MethodType
+from typing import Any
+
+import dspy
+
+from . import signature as signatures
+from .annotation import Unknown
+from .draft import Draft
+from .hooks import Hooks
+from .leaf import KINDS
+from .link import Link
+from .lm import Models
+from .options import Options
+from .outputs import declare_outputs
+from .parallel import parallel
+from .place import Place, is_users
+from .record import record
+from .refusal import CannotPush, Reason, Stop, op, refuse
+from .value import Value
+
+_PATCHED = ((dspy.Module, "__call__"), (dspy.Module, "acall"), (dspy.Predict, "__call__"), (dspy.Parallel, "__call__"))
+_lock = RLock()
+
+
+class Tracer:
+    """One trace of one program."""
+
+    def __init__(self, program: Any, options: Options) -> None:
+        self.program, self.options = program, options
+        self.draft = Draft()
+        self.models = Models(options.models)
+        self.hooks = Hooks(options.outside_of(self.draft))
+        self.names = {id(module): name for name, module in program.named_sub_modules(dspy.Module)}
+
+    def run(self) -> Draft:
+        """The graph of the program."""
+        try:
+            with _lock, _calls_go_to(self):
+                declare_outputs(self.draft, self.called(self.program, **self._arguments()))
+        except Stop as stop:
+            raise CannotPush([stop.reason]) from None
+        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+            raise CannotPush([_failure(error)]) from error
+        self.draft.notes += self.models.notes
+        return self.draft
+
+    def called(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
+        """What a module returns: a node's outputs, or what its own forward does."""
+        forward = type(module).forward
+        builder = self.options.kinds.get(forward) or KINDS.get(forward)
+        if builder is not None:
+            return self._node(module, builder(module), positional, arguments)
+        if not is_users(forward.__code__.co_filename):
+            refuse(f"`dspy.{type(module).__name__}` has no strategy", "The strategies are in docs/strategies.md.")
+        return MethodType(self.hooks.run(_plain(forward)), module)(*positional, **arguments)
+
+    def _node(self, module: Any, leaf: Any, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+        if positional:
+            refuse("calls a predictor with positional arguments")
+        if self.hooks.tries:
+            refuse("catches the failure of a predictor", op("unwrap_or"))
+        full = self.names.get(id(module))
+        if full is None:
+            refuse("calls a module that is no attribute of the program; make it in `__init__`, where its state is kept")
+        attribute = full.removeprefix("self").removeprefix(".")
+        lm = self.models.settings(leaf, arguments)
+        return record(self.draft, _node_name(attribute, module), attribute, leaf, arguments, lm)
+
+    def _arguments(self) -> dict[str, Value]:
+        names = self.options.inputs or _inputs_of(self.program)
+        self.draft.inputs.update(names)
+        return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
+
+
+def _node_name(attribute: str, module: Any) -> str:
+    text = attribute or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(module).__name__).lower()
+    return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:60]
+
+
+def _inputs_of(program: Any) -> dict[str, Any]:
+    """The inputs: the fields of a lone module, or the parameters of `forward` without a default."""
+    if (builder := KINDS.get(type(program).forward)) is not None:
+        return {name: _declared(info) for name, info in signatures.inputs(builder(program).signature).items()}
+    forward = _plain(type(program).forward)
+    hints = _hints(forward)
+    found = {}
+    for parameter in list(inspect.signature(forward).parameters.values())[1:]:
+        if parameter.kind is parameter.VAR_KEYWORD or parameter.kind is parameter.VAR_POSITIONAL:
+            place = Place(forward.__code__.co_filename, forward.__code__.co_firstlineno)
+            refuse(f"`*{parameter.name}` does not name the inputs", "Name them: `inputs={'question': str}`.", place)
+        if parameter.default is parameter.empty:
+            found[parameter.name] = hints.get(parameter.name, Unknown)
+    return found
+
+
+def _declared(info: Any) -> Any:
+    return Unknown if signatures.is_untyped(info) else info.annotation
+
+
+def _hints(function: FunctionType) -> dict[str, Any]:
+    from typing import get_type_hints
+
+    try:
+        return get_type_hints(function)
+    except NameError:
+        return {}
+
+
+def _plain(function: Any) -> FunctionType:
+    while not isinstance(function, FunctionType):
+        function = function.__func__
+    return function
+
+
+def _failure(error: Exception) -> Reason:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
+    place = Place(frames[-1].filename, frames[-1].lineno or 0) if frames else None
+    return Reason(place, f"fails over values without content: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def _calls_go_to(tracer: Tracer) -> Iterator[None]:
+    """While a program is traced, calls of modules are recorded. Other threads keep the modules as they are."""
+    from threading import get_ident
+
+    thread, originals = get_ident(), [(owner, name, getattr(owner, name)) for owner, name in _PATCHED]
+
+    def patched(original: Any, name: str, owner: Any) -> Any:
+        def call(module: Any, /, *positional: Any, **arguments: Any) -> Any:
+            if get_ident() != thread:
+                return original(module, *positional, **arguments)
+            if name == "acall":
+                refuse("calls a module with `acall`; a graph runs what does not depend on each other at once anyway")
+            if owner is dspy.Parallel:
+                return parallel(module, *positional, **arguments)
+            return tracer.called(module, *positional, **arguments)
+
+        return call
+
+    try:
+        for owner, name, original in originals:
+            setattr(owner, name, patched(original, name, owner))
+        yield
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)

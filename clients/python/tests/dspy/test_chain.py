@@ -1,0 +1,44 @@
+"""A chain of Predict and ChainOfThought becomes a graph and answers as the program does."""
+
+from __future__ import annotations
+
+import dspy
+from conftest import Run
+from http_client import HttpClient
+
+from dsrs_client.dspy import graph_of, push
+
+
+class Tour(dspy.Module):
+    """Names a capital and writes advice about it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capital = dspy.Predict("country -> city")
+        self.advice = dspy.ChainOfThought("city, style: str -> sentence")
+
+    def forward(self, country: str) -> dspy.Prediction:
+        """The chain."""
+        capital = self.capital(country=country)
+        return dspy.Prediction(city=capital.city, sentence=self.advice(city=capital.city, style="brief").sentence)
+
+
+def test_a_chain_has_a_node_for_each_predictor_and_an_edge_for_each_field() -> None:
+    graph = graph_of(Tour(), "tour")
+    assert graph["inputs"] == {"country": "str"}
+    assert {name: node["strategy"] for name, node in graph["nodes"].items()} == {
+        "capital": "predict",
+        "advice": "chain_of_thought",
+    }
+    assert graph["edges"] == [
+        {"from": "input.country", "to": "capital.country"},
+        {"from": "capital.city", "to": "advice.city"},
+    ]
+    assert graph["outputs"] == {"city": "capital.city", "sentence": "advice.sentence"}
+
+
+def test_a_chain_answers_as_the_program_does(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+    program = Tour()
+    pushed = push(program, name, client=client)
+    assert pushed.paths == {"capital": ["capital"], "advice.predict": ["advice.predict"]}
+    assert run(name, {"country": "Peru"}) == program(country="Peru").toDict()
