@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from . import attempts as _attempts
+from . import react as _react
+from .prompts import PromptsDiffer
+from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
 from .refusal import CannotPush, Reason
+from .waiting import RunFailed, answer
 
-__all__ = ["CannotPush", "Pushed", "Reason", "graph_of", "push", "push_saved"]
+_KINDS = (_attempts, _react)
+
+__all__ = [
+    "CannotPull",
+    "CannotPush",
+    "PromptsDiffer",
+    "Pushed",
+    "Reason",
+    "RunFailed",
+    "answer",
+    "graph_of",
+    "pull",
+    "push",
+    "push_saved",
+]

@@ -6,9 +6,12 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-from .annotation import is_list, is_number, is_text
-from .container import collected
-from .link import Operation
+from dspy.dsp.utils.utils import deduplicate
+
+from .annotation import element_of, is_list, is_number, is_text
+from .computed import computed, quoted
+from .container import collected, holds_splice
+from .link import Link, Operation
 from .refusal import op, refuse
 from .template import text_of_parts
 from .value import Value, link_of
@@ -30,18 +33,15 @@ def text_method(function: Any) -> Callable[..., Value] | None:
 def _join(separator: str, items: Any) -> Value:
     if isinstance(items, Value):
         link = link_of(items)
-        template = "{{ items|join(" + _quoted(separator) + ") }}"
         if not is_list(link.annotation):
             refuse(f"joins {link.label}, which is no list", op("render"))
-        return Value(Operation("render", {"template": template}, [("items", link)], "text").link(str))
+        return Value(computed(f"value|join({quoted(separator)})", link, str))
+    if holds_splice(items):
+        return _join(separator, Value(collected(items)))
     parts: list[Any] = []
     for number, item in enumerate(items):
         parts += [separator, item] if number else [item]
     return text_of_parts(parts)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t") + "'"
 
 
 def _format_of(template: str) -> Callable[..., Value]:
@@ -74,12 +74,31 @@ def _converted(kind: type) -> Callable[[Any], Value]:
 
 def _of_numbers(name: str) -> Callable[..., Value]:
     def compute(*values: Any) -> Value:
-        links = [link_of(value) if isinstance(value, Value) else collected(value) for value in values]
+        links = [collected(value) for value in values]
         names = [f"item_{number}" for number in range(1, len(links) + 1)]
         feeds = list(zip(names, links, strict=True))
-        return Value(Operation(name, {"inputs": names}, feeds, "value").link(float))
+        return Value(Operation(name, {"inputs": names}, feeds, "value").link(_number_of(name, links)))
 
     return compute
+
+
+def _number_of(name: str, links: list[Link]) -> type:
+    kinds = {element_of(link.annotation) if is_list(link.annotation) else link.annotation for link in links}
+    return int if kinds == {int} and name != "mean" else float
+
+
+def _of_list(expression: str) -> Callable[..., Value]:
+    def compute(values: Any) -> Value:
+        link = collected(values)
+        if not is_list(link.annotation):
+            refuse(f"goes through {link.label}, which is no list", op("map"))
+        return Value(computed(expression, link, link.annotation) if expression else link)
+
+    return compute
+
+
+def _length(values: Any) -> Value:
+    return Value(computed("value|length", collected(values), int))
 
 
 def _refused(what: str, nearest: str) -> Callable[..., Any]:
@@ -98,12 +117,14 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     min: _of_numbers("min"),
     max: _of_numbers("max"),
     print: lambda *_, **__: None,
-    len: _refused("takes the length of {}", "render"),
+    len: _length,
     isinstance: _refused("branches on the type of {}", "branch"),
     hasattr: _refused("branches on the parts of {}", "branch"),
     type: _refused("branches on the type of {}", "branch"),
     bool: _refused("branches on {}", "branch"),
-    list: _refused("iterates over {}", "map"),
-    sorted: _refused("sorts {}", "render"),
+    list: _of_list(""),
+    set: _of_list("value|unique(case_sensitive=true)"),
+    sorted: _of_list("value|sort(case_sensitive=true)"),
+    deduplicate: _of_list("value|unique(case_sensitive=true)"),
     repr: _refused("writes Python's notation of {}", "render"),
 }

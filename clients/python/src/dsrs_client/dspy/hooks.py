@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -11,7 +11,7 @@ import dspy
 
 from .annotation import Unknown, is_optional
 from .builtin import BUILTINS, METHODS_OF_CONTAINERS, text_method
-from .container import holds_value
+from .container import Splice, holds_splice, holds_value
 from .link import Operation
 from .place import is_users
 from .refusal import op, refuse
@@ -42,11 +42,14 @@ class Hooks:
             return function(*arguments, **named)
         if (bound := text_method(function)) is not None and holds_value([arguments, named]):
             return bound(*arguments, **named)
+        if _extends(function, arguments):
+            function.__self__.append(Splice(link_of(arguments[0])))
+            return None
         if self._is_followed(function):
             return self._follow(function)(*arguments, **named)
         if not holds_value([arguments, named]) or _is_container(function):
             return function(*arguments, **named)
-        if (known := BUILTINS.get(function)) is not None:
+        if isinstance(function, Hashable) and (known := BUILTINS.get(function)) is not None:
             return known(*arguments, **named)
         name = getattr(function, "__qualname__", type(function).__name__)
         refuse(f"calls `{name}`, which is Python code, with a value of the run", OUTSIDE)
@@ -107,11 +110,17 @@ def _plain(function: Any) -> Any:
     return called if isinstance(called, FunctionType) else None
 
 
+def _extends(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether a list of the program takes all elements of a list of the run."""
+    is_extend = isinstance(getattr(function, "__self__", None), list) and function.__name__ == "extend"
+    return is_extend and len(arguments) == 1 and isinstance(arguments[0], Value)
+
+
 def _is_container(function: Any) -> bool:
     if function in (dspy.Prediction, dspy.Example, dict):
         return True
     owner = getattr(function, "__self__", None)
-    return isinstance(owner, (list, dict, dspy.Example)) and function.__name__ in METHODS_OF_CONTAINERS
+    return isinstance(owner, (list, dict, dspy.Example)) and not holds_splice(owner) and function.__name__ in METHODS_OF_CONTAINERS
 
 
 def _may_be_null(value: Value) -> bool:

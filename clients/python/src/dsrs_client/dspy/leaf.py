@@ -9,6 +9,7 @@ from typing import Any
 import dspy
 
 from . import signature as signatures
+from .options import Options
 from .refusal import op, refuse
 
 
@@ -19,7 +20,6 @@ class Inner:
     attribute: str
     path: str
     predictor: Any
-    base: Any
     #: the instruction that DSPy generated, for predictors whose instruction the graph writes itself
     generated: str | None = None
 
@@ -35,32 +35,32 @@ class Leaf:
     config: dict[str, Any] = field(default_factory=dict)
 
 
-def predict(module: Any) -> Leaf:
+def predict(module: Any, options: Options) -> Leaf:
     """`dspy.Predict`."""
     signature = module.signature
     outputs = {name: info.annotation for name, info in signature.output_fields.items()}
-    return Leaf("predict", signature, outputs, [Inner("", "", module, signature)])
+    return Leaf("predict", signature, outputs, [Inner("", "", module)])
 
 
-def chain_of_thought(module: Any) -> Leaf:
+def chain_of_thought(module: Any, options: Options) -> Leaf:
     """`dspy.ChainOfThought`; one with a reasoning field of its own is a `predict` node with that field."""
     extended = module.predict.signature
     reasoning = extended.output_fields.get("reasoning")
     if not _is_standard_reasoning(reasoning):
-        leaf = predict(module.predict)
-        return Leaf(leaf.strategy, leaf.signature, leaf.outputs, [Inner("predict", "", module.predict, extended)])
+        leaf = predict(module.predict, options)
+        return Leaf(leaf.strategy, leaf.signature, leaf.outputs, [Inner("predict", "", module.predict)])
     base = extended.delete("reasoning")
     outputs = {name: info.annotation for name, info in extended.output_fields.items()}
-    return Leaf("chain_of_thought", base, outputs, [Inner("predict", "predict", module.predict, base)])
+    return Leaf("chain_of_thought", base, outputs, [Inner("predict", "predict", module.predict)])
 
 
-def program_of_thought(module: Any) -> Leaf:
+def program_of_thought(module: Any, options: Options) -> Leaf:
     """`dspy.ProgramOfThought`: the programs run in the sandbox of the server."""
     outputs = {name: info.annotation for name, info in module.signature.output_fields.items()}
     fresh = type(module)(module.signature, max_iters=module.max_iters)
     names = ("code_generate", "code_regenerate", "generate_output")
     inner = [
-        Inner(f"{name}.predict", f"{name}.predict", getattr(module, name).predict, None, _instruction_in(fresh, name))
+        Inner(f"{name}.predict", f"{name}.predict", getattr(module, name).predict, _instruction_in(fresh, name))
         for name in names
     ]
     return Leaf("program_of_thought", module.signature, outputs, inner, {"max_iters": module.max_iters})
@@ -80,8 +80,14 @@ def refuse_completions(config: dict[str, Any]) -> None:
         refuse(f"asks for {config['n']} completions of one call", op("parallel"))
 
 
-KINDS: dict[Any, Callable[[Any], Leaf]] = {
+KINDS: dict[Any, Callable[[Any, Options], Leaf]] = {
     dspy.Predict.forward: predict,
     dspy.ChainOfThought.forward: chain_of_thought,
     dspy.ProgramOfThought.forward: program_of_thought,
 }
+
+
+def leaf_of(module: Any, options: Options) -> Leaf | None:
+    """The node of a module, unless the module is code of the program."""
+    builder = KINDS.get(type(module).forward)
+    return builder(module, options) if builder is not None else None

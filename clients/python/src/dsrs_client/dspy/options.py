@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from .draft import Draft
 
 
 @dataclass(frozen=True)
@@ -17,12 +15,9 @@ class Options:
     inputs: Mapping[str, Any] | None = None
     #: aliases of the server by the name of DSPy's model
     models: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def kinds(self) -> dict[Any, Callable[[Any], Any]]:
-        """Modules whose node depends on the options."""
-        return {}
-
-    def outside_of(self, draft: Draft) -> Callable[[Any], Callable[..., Any] | None]:
-        """Functions that stay with the caller."""
-        return lambda function: None
+    #: tools of the server by the name of the Python function, as docs/tools.md describes them
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    #: rewards by the attribute of the module, as docs/strategies.md#rewards describes them
+    rewards: Mapping[str, Any] = field(default_factory=dict)
+    #: what functions return that stay with the caller, by the name of the function
+    outside: Mapping[str, Any] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .draft import Draft
 from .options import Options
+from .prompts import check_prompts
 from .refusal import CannotPush, Reason
 from .server import Requests, Server, problems_of, status_of
 from .state import state_of
@@ -27,6 +28,8 @@ class Pushed:
     state_version: int
     #: the path of each predictor of the program; several where `forward` calls it several times
     paths: dict[str, list[str]]
+    #: how many prompts were rendered and compared; the others were compared field by field
+    rendered: int
     #: what was left out or decided, in sentences
     notes: list[str]
 
@@ -44,7 +47,10 @@ def push(
     description: str | None = None,
     **options: Any,
 ) -> Pushed:
-    """Stores a DSPy program as the graph ``name``, with its instructions and demos as the active state."""
+    """Stores a DSPy program as the graph ``name``, with its instructions and demos as the active state.
+
+    Then it compares the prompt of each predictor with the program, and raises :class:`PromptsDiffer`.
+    """
     server, draft = Server(client), _draft(program, options)
     stored = server.graph(name)
     definition = draft.definition(name, description)
@@ -55,7 +61,8 @@ def push(
     except Exception as error:
         raise _with_places(error, draft) or error from error
     state = server.put_state(name, state_of(draft.bound))
-    return Pushed(name, graph, state["version"], paths_of(draft), draft.notes)
+    rendered = check_prompts(server, name, graph, draft)
+    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes)
 
 
 def push_saved(program: Any, path: str | Path, name: str, *, client: Requests, **options: Any) -> Pushed:

@@ -49,7 +49,8 @@ def _input(draft: Draft, name: str, info: Any, arguments: dict[str, Any], feeds:
         return _left_out(name, info)
     given = arguments[name]
     if not holds_value(given):
-        return {**signatures.field(name, info), "default": to_json(given)}
+        kind = _type_of_constant(given) if signatures.is_untyped(info) else None
+        return {**signatures.field(name, info, kind), "default": to_json(given)}
     link = link_of(given) if isinstance(given, Value) else collected(given)
     feeds.append((name, link))
     kind = draft.type_of(link)
@@ -58,6 +59,13 @@ def _input(draft: Draft, name: str, info: Any, arguments: dict[str, Any], feeds:
     if not signatures.is_untyped(info):
         draft.settle_input(link, info.annotation)
     return signatures.field(name, info)
+
+
+def _type_of_constant(value: Any) -> Any:
+    """The type of a constant in a field without a type."""
+    if isinstance(value, (list, tuple)):
+        return list[str] if all(isinstance(item, str) for item in value) else list[Any]
+    return type(value) if isinstance(value, (bool, int, float)) else None
 
 
 def _left_out(name: str, info: Any) -> dict[str, Any]:

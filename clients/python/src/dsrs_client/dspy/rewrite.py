@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import __future__
 import ast
-import inspect
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from .place import Place
-from .refusal import refuse
+from .source import definition_of
 
 HOOKS = "__dsrs_hooks__"
 UNTOUCHED = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
@@ -73,7 +71,9 @@ class _Rewriter(ast.NodeTransformer):
 def rewritten(function: FunctionType, hooks: Any) -> FunctionType:
     """The same function, at the same lines, with the hooks in it."""
     code = function.__code__
-    definition = _definition(code)
+    definition = definition_of(code)
+    if isinstance(definition, ast.Lambda):
+        return function
     _strip(definition)
     owner = function.__qualname__.rsplit(".", 2)[-2] if function.__qualname__.count(".") else None
     definition = _Rewriter(None if owner == "<locals>" else owner).visit(definition)
@@ -94,23 +94,6 @@ def _assembled(function: FunctionType, code: CodeType, hooks: Any) -> FunctionTy
     made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
-
-
-def _definition(code: CodeType) -> ast.FunctionDef:
-    try:
-        lines, _ = inspect.findsource(code)
-        tree = ast.parse("".join(lines))
-    except (OSError, SyntaxError):
-        tree = ast.Module([], [])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and _first_line(node) == code.co_firstlineno:
-            return node
-    place = Place(code.co_filename, code.co_firstlineno)
-    refuse(f"the source of `{code.co_name}` is not available; put the program into a file", None, place)
-
-
-def _first_line(node: ast.FunctionDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 def _strip(node: ast.FunctionDef) -> None:

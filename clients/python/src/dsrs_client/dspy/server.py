@@ -66,6 +66,18 @@ class Server:
         """Runs a graph."""
         return self._send("POST", f"/v1/graphs/{quote(name)}/execute", body)
 
+    def start(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Starts a run in the background."""
+        return self._send("POST", f"/v1/graphs/{quote(name)}/runs", body)
+
+    def run(self, identifier: str) -> dict[str, Any]:
+        """A run."""
+        return self._get(f"/v1/runs/{identifier}")
+
+    def signal(self, identifier: str, node: str, value: Any) -> None:
+        """Sends a waiting node its outputs."""
+        self._send("POST", f"/v1/runs/{identifier}/signal", {"node": node, "value": value})
+
     def _get(self, path: str) -> dict[str, Any]:
         answer: dict[str, Any] = self._client.request("GET", path)
         return answer

@@ -17,10 +17,12 @@ from . import signature as signatures
 from .annotation import Unknown
 from .draft import Draft
 from .hooks import Hooks
-from .leaf import KINDS
+from .comparison import compare
+from .leaf import Leaf, leaf_of
 from .link import Link
 from .lm import Models
 from .options import Options
+from .outside import Outside
 from .outputs import declare_outputs
 from .parallel import parallel
 from .place import Place, is_users
@@ -39,7 +41,7 @@ class Tracer:
         self.program, self.options = program, options
         self.draft = Draft()
         self.models = Models(options.models)
-        self.hooks = Hooks(options.outside_of(self.draft))
+        self.hooks = Hooks(Outside(self.draft, options.outside).stand_in)
         self.names = {id(module): name for name, module in program.named_sub_modules(dspy.Module)}
 
     def run(self) -> Draft:
@@ -57,14 +59,16 @@ class Tracer:
     def called(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What a module returns: a node's outputs, or what its own forward does."""
         forward = type(module).forward
-        builder = self.options.kinds.get(forward) or KINDS.get(forward)
-        if builder is not None:
-            return self._node(module, builder(module), positional, arguments)
+        if forward is dspy.MultiChainComparison.forward:
+            return compare(self, module, *positional, **arguments)
+        if (leaf := leaf_of(module, self.options)) is not None:
+            return self.node(module, leaf, positional, arguments)
         if not is_users(forward.__code__.co_filename):
             refuse(f"`dspy.{type(module).__name__}` has no strategy", "The strategies are in docs/strategies.md.")
         return MethodType(self.hooks.run(_plain(forward)), module)(*positional, **arguments)
 
-    def _node(self, module: Any, leaf: Any, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+    def node(self, module: Any, leaf: Leaf, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+        """The node of a module that a strategy runs."""
         if positional:
             refuse("calls a predictor with positional arguments")
         if self.hooks.tries:
@@ -77,7 +81,7 @@ class Tracer:
         return record(self.draft, _node_name(attribute, module), attribute, leaf, arguments, lm)
 
     def _arguments(self) -> dict[str, Value]:
-        names = self.options.inputs or _inputs_of(self.program)
+        names = dict(self.options.inputs or _inputs_of(self.program, self.options))
         self.draft.inputs.update(names)
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
 
@@ -87,10 +91,10 @@ def _node_name(attribute: str, module: Any) -> str:
     return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:60]
 
 
-def _inputs_of(program: Any) -> dict[str, Any]:
+def _inputs_of(program: Any, options: Options) -> dict[str, Any]:
     """The inputs: the fields of a lone module, or the parameters of `forward` without a default."""
-    if (builder := KINDS.get(type(program).forward)) is not None:
-        return {name: _declared(info) for name, info in signatures.inputs(builder(program).signature).items()}
+    if (leaf := leaf_of(program, options)) is not None:
+        return {name: _declared(info) for name, info in signatures.inputs(leaf.signature).items()}
     forward = _plain(type(program).forward)
     hints = _hints(forward)
     found = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .annotation import element_of, field_of, is_class, is_text, plural
+from .computed import computed
 from .link import Link, Operation
 from .refusal import op, refuse
 
@@ -39,12 +40,17 @@ class Value:
             return Value(link.part(f".{name}", field_of(link.annotation, name)))
         if is_text(link.annotation) and name in TEXT_METHODS:
             return TextMethod(link, name)
+        if name in ("items", "keys", "values"):
+            refuse(f"goes through {link.label}, {plural(link.annotation)}, whose length the run decides", op("map"))
         refuse(f"`.{name}` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select", op("render"))
 
     def __getitem__(self, key: Any) -> Value:
         link = link_of(self)
         if isinstance(key, int) and not isinstance(key, bool) and key >= 0:
             return Value(link.item(key, element_of(link.annotation)))
+        if (expression := _position(key)) is not None:
+            kind = link.annotation if isinstance(key, slice) else element_of(link.annotation)
+            return Value(computed(expression, link, kind))
         if isinstance(key, str) and "'" not in key:
             return Value(link.key(key, element_of(link.annotation)))
         refuse(f"`[{key!r}]` of {link.label} is not a part that an edge can select", op("render"))
@@ -75,6 +81,16 @@ class Value:
 
     def __rtruediv__(self, other: Any) -> Value:
         return _arithmetic("divide", other, self)
+
+
+def _position(key: Any) -> str | None:
+    """A negative index or a slice with constant limits, as an expression."""
+    if isinstance(key, int):
+        return f"value[{key}]"
+    if not isinstance(key, slice) or not all(limit is None or isinstance(limit, int) for limit in (key.start, key.stop)):
+        return None
+    limits = ["" if limit is None else str(limit) for limit in (key.start, key.stop)]
+    return f"value[{':'.join(limits)}]" if key.step is None else None
 
 
 def _arithmetic(name: str, left: Any, right: Any) -> Value:

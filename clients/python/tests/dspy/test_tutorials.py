@@ -1,0 +1,72 @@
+"""DSPy's tutorial programs, each pushed and executed: the graph answers as the program does over the same scripted LM."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+import tutorials
+from conftest import Run
+from http_client import HttpClient
+
+from dsrs_client.dspy import CannotPush, answer, push
+
+
+def test_classification_with_a_literal_answers_as_in_dspy(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+    program = dspy.Predict(tutorials.Emotion)
+    pushed = push(program, name, client=client)
+    outputs = run(name, {"sentence": "I passed the exam!"})
+    assert outputs == {"sentiment": "joy", "confidence": 0.75}
+    assert outputs == program(sentence="I passed the exam!").toDict()
+    signature = pushed.graph["nodes"]["predict"]["signature"]
+    assert signature["instructions"] == "Classify emotion."
+    assert signature["outputs"][0]["type"] == '"sadness" | "joy" | "love" | "anger" | "fear" | "surprise"'
+    assert signature["outputs"][1]["description"] == "between 0 and 1"
+
+
+def test_information_extraction_answers_as_in_dspy(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+    program = dspy.Predict(tutorials.ExtractInfo)
+    push(program, name, client=client)
+    outputs = run(name, {"text": "Apple announced its latest iPhone."})
+    assert outputs["entities"] == [{"name": "Apple", "kind": "organization"}]
+    assert outputs == program(text="Apple announced its latest iPhone.").toDict()
+
+
+def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: HttpClient, name: str, lm: dspy.LM) -> None:
+    program = tutorials.RAG()
+    pushed = push(program, name, client=client, outside={"search": list[str]})
+    assert pushed.graph["nodes"]["search"]["strategy"] == "await"
+    assert pushed.graph["nodes"]["respond"]["signature"]["inputs"][0]["type"] == "list[str]"
+    run = answer(name, {"question": "castle"}, {"search": tutorials.search}, client=client)
+    assert run["outputs"] == program(question="castle").toDict()
+
+
+def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: HttpClient, name: str, lm: dspy.LM) -> None:
+    program = tutorials.Hop()
+    pushed = push(program, name, client=client, outside={"search": list[str]})
+    assert pushed.paths == {
+        "generate_query.predict": ["generate_query.predict", "generate_query_2.predict"],
+        "append_notes.predict": ["append_notes.predict", "append_notes_2.predict"],
+    }
+    claim = "The castle of David Gregory has five storeys."
+    run = answer(name, {"claim": claim}, {"search": tutorials.search}, client=client)
+    assert run["outputs"] == program(claim=claim).toDict()
+    assert run["outputs"]["titles"] == ["David Gregory", "Kinnairdy Castle"]
+
+
+def test_a_react_agent_answers_as_in_dspy_with_tools_of_the_server(
+    client: HttpClient, run: Run, name: str, lm: dspy.LM
+) -> None:
+    program = tutorials.agent()
+    tools = {"evaluate_math": "calculator", "search_wikipedia": "current_time"}
+    pushed = push(program, name, client=client, tools=tools)
+    assert pushed.paths == {"react": ["re_act.action"], "extract.predict": ["re_act.extract.predict"]}
+    assert run(name, {"question": "What is 9 + 1?"}) == {"answer": program(question="What is 9 + 1?").answer}
+
+
+def test_the_article_of_the_front_page_is_refused_because_its_outline_decides_how_many_sections_it_has() -> None:
+    with pytest.raises(CannotPush) as refusal:
+        push(tutorials.DraftArticle(), "article", client=None)  # type: ignore[arg-type]
+    assert str(refusal.value).endswith(
+        "tutorials.py:102: goes through `build_outline.section_subheadings`, a `dict[str, list[str]]`, whose length the "
+        "run decides. Nearest: `map` (docs/strategies.md#map)."
+    )
