@@ -7,6 +7,7 @@ from . import react as _react
 from .prompts import PromptsDiffer
 from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
+from .remote import Remote
 from .refusal import CannotPush, Reason
 from .waiting import RunFailed, answer
 
@@ -18,6 +19,7 @@ __all__ = [
     "PromptsDiffer",
     "Pushed",
     "Reason",
+    "Remote",
     "RunFailed",
     "answer",
     "graph_of",

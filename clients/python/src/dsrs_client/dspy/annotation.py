@@ -40,7 +40,7 @@ def is_class(annotation: Any) -> bool:
 def is_text(annotation: Any) -> bool:
     """Whether values are texts."""
     inner = without_null(annotation)
-    if inspect.isclass(inner) and issubclass(inner, Enum):
+    if _is_enum(inner):
         return all(isinstance(member.value, str) for member in inner)
     if get_origin(inner) is Literal:
         return all(isinstance(member, str) for member in get_args(inner))
@@ -82,10 +82,20 @@ def schema_of(annotation: Any) -> Any:
     if annotation is bytes:
         return "bytes"
     try:
-        schema = TypeAdapter(annotation).json_schema()
+        schema = _named(annotation) if _is_enum(annotation) else TypeAdapter(annotation).json_schema()
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         refuse(f"the type {plain(annotation)} has no JSON Schema: {str(error).splitlines()[0]}")
     return schema if schema else "any"
+
+
+def _is_enum(annotation: Any) -> bool:
+    return inspect.isclass(annotation) and issubclass(annotation, Enum)
+
+
+def _named(annotation: Any) -> Any:
+    """The schema with the enum as a definition, so that it is the same type wherever it is used."""
+    schema = TypeAdapter(list[annotation]).json_schema()
+    return {**schema["items"], "$defs": schema["$defs"]}
 
 
 def plain(annotation: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .annotation import is_number, is_text
-from .leaf import leaf_of
+from .leaf import Inner, Leaf
 from .link import Link, Operation
 from .refusal import op, refuse
 from .value import Value, link_of
@@ -26,9 +26,10 @@ def compare(tracer: Tracer, module: Any, completions: Any, **arguments: Any) -> 
     for number, completion in enumerate(completions, 1):
         rationale = completion.get("rationale", completion.get("reasoning"))
         arguments[f"reasoning_attempt_{number}"] = _attempt(rationale, completion[module.last_key])
-    leaf = leaf_of(module.predict, tracer.options)
-    assert leaf is not None
-    return tracer.node(module.predict, leaf, (), arguments)
+    signature = module.predict.signature
+    outputs = {name: info.annotation for name, info in signature.output_fields.items()}
+    leaf = Leaf("predict", signature, outputs, [Inner("predict", "", module.predict)])
+    return tracer.node(module, leaf, (), arguments)
 
 
 def _attempt(rationale: Any, answer: Any) -> Any:

@@ -30,7 +30,7 @@ class Models:
                 refuse(f"gives a predictor other `{name}` for one call; make it a predictor of its own")
         refuse_completions(config)
         lm = arguments.pop("lm", None) or predictor.lm
-        settings = {**_known(getattr(lm, "kwargs", {})), **_known(config)}
+        settings = {**known_settings(getattr(lm, "kwargs", {})), **known_settings(config)}
         alias = self._alias(lm)
         return {"model": alias, **settings} if alias else settings
 
@@ -49,5 +49,6 @@ class Models:
         return None
 
 
-def _known(settings: Mapping[str, Any]) -> dict[str, Any]:
+def known_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a graph has, too."""
     return {name: settings[name] for name in SETTINGS if settings.get(name) is not None}

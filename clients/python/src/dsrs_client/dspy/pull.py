@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import dspy
-
 from .draft import Bound
 from .options import Options
 from .server import Requests, Server
+from .state import apply_state
 from .trace import Tracer
 
 
@@ -39,16 +38,3 @@ def _same_state(items: list[Bound], stored: dict[str, Any]) -> None:
     if any(state != states[0] for state in states):
         paths = ", ".join(item.path for item in items)
         raise CannotPull(f"the predictor `{items[0].name}` is called at {paths}, which have different states")
-
-
-def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = None) -> None:
-    """Gives a predictor its instruction and demos."""
-    instruction = state["effective_instruction"] if generated is None else state.get("instruction") or generated
-    predictor.signature = predictor.signature.with_instructions(instruction)
-    predictor.demos = [_demo(demo, predictor.signature) for demo in state.get("demos", [])]
-
-
-def _demo(demo: dict[str, Any], signature: Any) -> Any:
-    known = {**demo["input"], **demo["output"]}
-    inputs = [name for name in demo["input"] if name in signature.input_fields]
-    return dspy.Example(**{name: value for name, value in known.items()}).with_inputs(*inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import dspy
@@ -14,7 +15,7 @@ from .json_value import to_json
 from .leaf import Leaf
 from .link import Link
 from .place import here
-from .refusal import refuse
+from .refusal import op, refuse
 from .value import Value, link_of
 
 
@@ -41,6 +42,27 @@ def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[
         draft.connect(link, f"{node}.{key}", place)
     _bind(draft, node, attribute, leaf)
     return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
+
+
+def record_graph(draft: Draft, attribute: str, module: Any, arguments: dict[str, Any]) -> Any:
+    """Adds a stored graph as a node and returns its symbolic outputs."""
+    name, place, graph = node_name(attribute, module), here(), module.connection.graph
+    node = draft.free_name(name)
+    draft.nodes[node], draft.places[node] = {"strategy": "graph", "config": {"graph": module.connection.name}}, place
+    for key, value in arguments.items():
+        if not holds_value(value):
+            refuse(f"gives the graph `{module.connection.name}` the constant {value!r} as `{key}`", op("render"))
+        link = collected(value)
+        draft.settle_input(link, module.inputs[key])
+        draft.connect(link, f"{node}.{key}", place)
+    outputs = module.outputs
+    return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", outputs[key])) for key in graph["outputs"]})
+
+
+def node_name(attribute: str, module: Any) -> str:
+    """The name of a node: the attribute, or the kind of a module that is the whole program."""
+    text = attribute or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(module).__name__).lower()
+    return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:60]
 
 
 def _input(draft: Draft, name: str, info: Any, arguments: dict[str, Any], feeds: list[tuple[str, Link]]) -> dict[str, Any]:

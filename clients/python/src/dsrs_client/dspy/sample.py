@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .type_text import literal, split
+
 SCALARS: dict[str, Any] = {
     "str": "sample", "int": 1, "float": 0.5, "bool": True, "null": None, "any": "sample", "bytes": "AA==", "error": None,
 }  # fmt: skip
-CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 
 def sample(kind: Any, types: dict[str, Any]) -> Any:
@@ -30,7 +31,7 @@ def sample(kind: Any, types: dict[str, Any]) -> Any:
         return {name.strip(): sample(part, types) for name, part in (item.split(":", 1) for item in split(text[1:-1], ","))}
     if text in types:
         return _named(types[text], types)
-    return SCALARS[text] if text in SCALARS else _literal(text)
+    return SCALARS[text] if text in SCALARS else literal(text)
 
 
 def _named(definition: dict[str, Any], types: dict[str, Any]) -> Any:
@@ -42,27 +43,3 @@ def _named(definition: dict[str, Any], types: dict[str, Any]) -> Any:
 
 def _has_default(field: Any) -> bool:
     return isinstance(field, dict) and "default" in field
-
-
-def _literal(text: str) -> Any:
-    import json
-
-    return json.loads(text)
-
-
-def split(text: str, separator: str) -> list[str]:
-    """The parts of a type outside of brackets and texts."""
-    parts, depth, quoted, start, at = [], 0, False, 0, 0
-    while at < len(text):
-        letter = text[at]
-        if letter == "\\" and quoted:
-            at += 1
-        elif letter == '"':
-            quoted = not quoted
-        elif not quoted:
-            depth += (letter in CLOSING) - (letter in CLOSING.values())
-            if letter == separator and depth == 0:
-                parts.append(text[start:at])
-                start = at + 1
-        at += 1
-    return [*parts, text[start:]] if text[start:].strip() or not parts else parts

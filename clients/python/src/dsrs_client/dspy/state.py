@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import dspy
+
 from .draft import Bound
 from .json_value import to_json
-
-#: members that DSPy adds to demos
-OWN = {"augmented", "dspy_uuid", "dspy_split"}
 
 
 def state_of(bound: Iterable[Bound]) -> dict[str, Any]:
@@ -41,3 +40,16 @@ def demos_of(predictor: Any) -> list[dict[str, Any]]:
 
 def _part(demo: Any, fields: dict[str, Any]) -> dict[str, Any]:
     return {name: to_json(demo[name]) for name in fields if name in demo and demo[name] is not None}
+
+
+def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = None) -> None:
+    """Gives a predictor its instruction and demos."""
+    instruction = state["effective_instruction"] if generated is None else state.get("instruction") or generated
+    predictor.signature = predictor.signature.with_instructions(instruction)
+    predictor.demos = [_demo(demo, predictor.signature) for demo in state.get("demos", [])]
+
+
+def _demo(demo: dict[str, Any], signature: Any) -> Any:
+    known = {**demo["input"], **demo["output"]}
+    inputs = [name for name in demo["input"] if name in signature.input_fields]
+    return dspy.Example(**known).with_inputs(*inputs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,8 +25,9 @@ from .outside import Outside
 from .outputs import declare_outputs
 from .parallel import parallel
 from .place import Place, is_users
-from .record import record
+from .record import node_name, record, record_graph
 from .refusal import CannotPush, Reason, Stop, op, refuse
+from .remote import Remote
 from .value import Value
 
 _PATCHED = ((dspy.Module, "__call__"), (dspy.Module, "acall"), (dspy.Predict, "__call__"), (dspy.Parallel, "__call__"))
@@ -61,6 +61,8 @@ class Tracer:
         forward = type(module).forward
         if forward is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
+        if isinstance(module, Remote):
+            return record_graph(self.draft, self.name_of(module), module, arguments)
         if (leaf := leaf_of(module, self.options)) is not None:
             return self.node(module, leaf, positional, arguments)
         if not is_users(forward.__code__.co_filename):
@@ -73,22 +75,21 @@ class Tracer:
             refuse("calls a predictor with positional arguments")
         if self.hooks.tries:
             refuse("catches the failure of a predictor", op("unwrap_or"))
+        attribute = self.name_of(module)
+        lm = self.models.settings(leaf, arguments)
+        return record(self.draft, node_name(attribute, module), attribute, leaf, arguments, lm)
+
+    def name_of(self, module: Any) -> str:
+        """The attribute of the program that holds a module; empty for the program itself."""
         full = self.names.get(id(module))
         if full is None:
             refuse("calls a module that is no attribute of the program; make it in `__init__`, where its state is kept")
-        attribute = full.removeprefix("self").removeprefix(".")
-        lm = self.models.settings(leaf, arguments)
-        return record(self.draft, _node_name(attribute, module), attribute, leaf, arguments, lm)
+        return str(full).removeprefix("self").removeprefix(".")
 
     def _arguments(self) -> dict[str, Value]:
         names = dict(self.options.inputs or _inputs_of(self.program, self.options))
         self.draft.inputs.update(names)
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
-
-
-def _node_name(attribute: str, module: Any) -> str:
-    text = attribute or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(module).__name__).lower()
-    return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:60]
 
 
 def _inputs_of(program: Any, options: Options) -> dict[str, Any]:
