@@ -14,7 +14,6 @@ from pathlib import Path
 import dspy
 import httpx
 import pytest
-
 from http_client import HttpClient
 
 ANSWERS = Path(__file__).parent / "answers.json"
@@ -122,7 +121,9 @@ def run(client: HttpClient) -> Run:
     """Executes a graph and returns its outputs."""
 
     def execute(graph: str, inputs: dict[str, object]) -> dict[str, object]:
-        outputs: dict[str, object] = client.request("POST", f"/v1/graphs/{graph}/execute", {"inputs": inputs})["outputs"]
+        outputs: dict[str, object] = client.request("POST", f"/v1/graphs/{graph}/execute", {"inputs": inputs})[
+            "outputs"
+        ]
         return outputs
 
     return execute

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Optional
+from typing import Any
 
 import dspy
 from pydantic import BaseModel, Field
@@ -21,7 +21,7 @@ class Person(BaseModel):
     """Somebody who travels."""
 
     name: str = Field(description="full name")
-    age: Optional[int] = None
+    age: int | None = None
 
 
 class Booking(BaseModel):
@@ -109,7 +109,7 @@ class Outer(dspy.Module):
         tour, answered = parallel(
             [
                 (self.inner, {"country": country}),
-                (self.ask, dspy.Example(question="Where is {}?".format(country)).with_inputs("question")),
+                (self.ask, dspy.Example(question=f"Where is {country}?").with_inputs("question")),
             ]
         )
         return dspy.Prediction(sentence=tour.sentence, both=[tour.sentence, answered.answer])

@@ -1,6 +1,8 @@
-"""DSPy's tutorial programs, each pushed and executed: the graph answers as the program does over the same scripted LM."""
+"""DSPy's tutorial programs, pushed and executed: each graph answers as its program over the same scripted LM."""
 
 from __future__ import annotations
+
+import inspect
 
 import dspy
 import pytest
@@ -66,7 +68,10 @@ def test_a_react_agent_answers_as_in_dspy_with_tools_of_the_server(
 def test_the_article_of_the_front_page_is_refused_because_its_outline_decides_how_many_sections_it_has() -> None:
     with pytest.raises(CannotPush) as refusal:
         push(tutorials.DraftArticle(), "article", client=None)  # type: ignore[arg-type]
+    [reason] = refusal.value.reasons
+    source = inspect.getsource(tutorials).splitlines()
+    assert reason.place is not None and ".items():" in source[reason.place.line - 1]
     assert str(refusal.value).endswith(
-        "tutorials.py:102: goes through `build_outline.section_subheadings`, a `dict[str, list[str]]`, whose length the "
-        "run decides. Nearest: `map` (docs/strategies.md#map)."
+        ": goes through `build_outline.section_subheadings`, a `dict[str, list[str]]`, whose length the run decides. "
+        "Nearest: `map` (docs/strategies.md#map)."
     )

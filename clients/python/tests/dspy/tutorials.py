@@ -29,7 +29,9 @@ class ExtractInfo(dspy.Signature):
 
 def search(query: str, k: int = 3) -> list[str]:
     """The passages that name a word of the query."""
-    return [text for text in CORPUS.values() if any(word in text for word in query.split())][:k] or list(CORPUS.values())[:k]
+    return [text for text in CORPUS.values() if any(word in text for word in query.split())][:k] or list(
+        CORPUS.values()
+    )[:k]
 
 
 class RAG(dspy.Module):

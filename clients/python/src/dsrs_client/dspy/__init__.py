@@ -7,8 +7,8 @@ from . import react as _react
 from .prompts import PromptsDiffer
 from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
-from .remote import Remote
 from .refusal import CannotPush, Reason
+from .remote import Remote
 from .waiting import RunFailed, answer
 
 _KINDS = (_attempts, _react)

@@ -66,7 +66,7 @@ def _converted(kind: type) -> Callable[[Any], Value]:
         if kind is str and is_text(link.annotation):
             return Value(link)
         if kind is str and not is_number(link.annotation):
-            refuse(f"writes {link.label} as a text: Python's notation of such a value is not the graph's", op("coerce"))
+            refuse(f"writes {link.label} as a text: the graph writes it in another notation", op("coerce"))
         return Value(Operation("coerce", {"type": kind.__name__}, [("value", link)], "value").link(kind))
 
     return convert

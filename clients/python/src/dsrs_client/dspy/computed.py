@@ -7,7 +7,6 @@ from typing import Any
 from .annotation import is_text, schema_of
 from .link import Link, Operation
 
-
 #: the server does not find a name that a template only takes a slice of
 NAMES_VALUE = "{% if value %}{% endif %}"
 

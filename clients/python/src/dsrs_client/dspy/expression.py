@@ -32,12 +32,21 @@ class Untranslated(Exception):
 
 
 COMPARED: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
 COMPUTED: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
 }  # fmt: skip
-FUNCTIONS = {"len": "length", "abs": "abs", "sum": "sum", "round": "round", "float": "float", "int": "int", "str": "string"}
+FUNCTIONS = {
+    "len": "length",
+    "abs": "abs",
+    "sum": "sum",
+    "round": "round",
+    "float": "float",
+    "int": "int",
+    "str": "string",
+}
 METHODS = {"lower": "lower", "upper": "upper", "strip": "trim", "split": "split", "splitlines": "lines"}
 TESTS = {"startswith": "startingwith", "endswith": "endingwith"}
 

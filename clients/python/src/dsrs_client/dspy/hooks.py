@@ -106,7 +106,7 @@ def _plain(function: Any) -> Any:
         return function
     if isinstance(function, MethodType):
         return function.__func__
-    called = getattr(type(function), "__call__", None)
+    called = getattr(type(function), "__call__", None)  # noqa: B004
     return called if isinstance(called, FunctionType) else None
 
 
@@ -120,7 +120,11 @@ def _is_container(function: Any) -> bool:
     if function in (dspy.Prediction, dspy.Example, dict):
         return True
     owner = getattr(function, "__self__", None)
-    return isinstance(owner, (list, dict, dspy.Example)) and not holds_splice(owner) and function.__name__ in METHODS_OF_CONTAINERS
+    return (
+        isinstance(owner, (list, dict, dspy.Example))
+        and not holds_splice(owner)
+        and function.__name__ in METHODS_OF_CONTAINERS
+    )
 
 
 def _may_be_null(value: Value) -> bool:

@@ -10,15 +10,16 @@ from .annotation import Unknown
 from .container import collected, holds_value
 from .draft import Draft
 from .link import Link, Operation
+from .place import Place
 from .refusal import op, refuse
 from .value import Value, link_of
 
 
-def declare_outputs(draft: Draft, returned: Any) -> None:
+def declare_outputs(draft: Draft, returned: Any, place: Place | None) -> None:
     """Every member of the prediction is an output of its name."""
     if not isinstance(returned, (dspy.Prediction, dict)):
         name = "a value" if isinstance(returned, Value) else f"a {type(returned).__name__}"
-        refuse(f"`forward` returns {name}, which has no name; return `dspy.Prediction(answer=…)`")
+        refuse(f"`forward` returns {name}, which has no name; return `dspy.Prediction(answer=…)`", None, place)
     for name, value in returned.items():
         draft.outputs[name] = draft.selection(_link(name, value))
     for name, kind in draft.inputs.items():

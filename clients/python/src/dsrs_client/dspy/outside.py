@@ -38,7 +38,9 @@ class Outside:
         return call
 
 
-def _arguments(function: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _arguments(
+    function: Any, positional: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments by name, and the types that the function declares."""
     bound = inspect.signature(function).bind(*positional, **named)
     bound.apply_defaults()

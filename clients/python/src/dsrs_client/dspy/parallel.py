@@ -13,7 +13,10 @@ from .value import Value, link_of
 def parallel(module: Any, pairs: Any, num_threads: int | None = None) -> Any:
     """The results of all pairs, in their order."""
     if isinstance(pairs, Value):
-        refuse(f"runs over {link_of(pairs).label}, whose length the run decides", "Nearest: `map` (docs/strategies.md#map).")
+        refuse(
+            f"runs over {link_of(pairs).label}, whose length the run decides",
+            "Nearest: `map` (docs/strategies.md#map).",
+        )
     results = [_result(called, example, module.access_examples) for called, example in pairs]
     return (results, [], []) if module.return_failed_examples else results
 

@@ -30,7 +30,9 @@ def check_prompts(server: Server, name: str, graph: dict[str, Any], draft: Draft
         inputs = graph["nodes"][node]["signature"]["inputs"]
         values = {field["name"]: sample(field["type"], graph["types"]) for field in inputs}
         rendered |= server.render(name, node, values)
-    differences = {item.path: list(_differences(item, shown[item.path], rendered.get(item.path))) for item in draft.bound}
+    differences = {
+        item.path: list(_differences(item, shown[item.path], rendered.get(item.path))) for item in draft.bound
+    }
     if found := {path: what for path, what in differences.items() if what}:
         raise PromptsDiffer(found)
     return len([item for item in draft.bound if item.path in rendered])

@@ -30,7 +30,8 @@ def _tool(name: str, tool: Any, options: Options) -> Any:
     if name not in options.tools:
         refuse(
             f"the tool `{name}` is a Python function, which a graph cannot call",
-            f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}` (docs/tools.md).",
+            f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}` "
+            "(docs/tools.md).",
         )
     given = options.tools[name]
     if not isinstance(given, dict):

@@ -65,7 +65,9 @@ def node_name(attribute: str, module: Any) -> str:
     return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:60]
 
 
-def _input(draft: Draft, name: str, info: Any, arguments: dict[str, Any], feeds: list[tuple[str, Link]]) -> dict[str, Any]:
+def _input(
+    draft: Draft, name: str, info: Any, arguments: dict[str, Any], feeds: list[tuple[str, Link]]
+) -> dict[str, Any]:
     """The field, fed by a value of the run, or with a constant as its default."""
     if name not in arguments:
         return _left_out(name, info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -38,6 +39,12 @@ class Stop(BaseException):
     def __init__(self, reason: Reason) -> None:
         super().__init__(str(reason))
         self.reason = reason
+        if (stops := STOPS.get()) is not None:
+            stops.append(self)
+
+
+#: what the trace of this context has refused, so that not even a bare `except` of a program hides it
+STOPS: ContextVar[list[Stop] | None] = ContextVar("STOPS", default=None)
 
 
 def op(name: str) -> str:

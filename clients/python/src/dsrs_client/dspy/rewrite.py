@@ -1,8 +1,8 @@
 """A function with its f-strings, calls and `is` comparisons sent through hooks, so that none of them passes unseen."""
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 from types import CellType, CodeType, FunctionType
 from typing import Any

@@ -7,7 +7,8 @@ from typing import Any
 from .type_text import literal, split
 
 SCALARS: dict[str, Any] = {
-    "str": "sample", "int": 1, "float": 0.5, "bool": True, "null": None, "any": "sample", "bytes": "AA==", "error": None,
+    "str": "sample", "int": 1, "float": 0.5, "bool": True, "null": None, "any": "sample", "bytes": "AA==",
+    "error": None,
 }  # fmt: skip
 
 
@@ -28,10 +29,14 @@ def sample(kind: Any, types: dict[str, Any]) -> Any:
     if text.startswith("tuple["):
         return [sample(part, types) for part in split(text[6:-1], ",")]
     if text.startswith("{"):
-        return {name.strip(): sample(part, types) for name, part in (item.split(":", 1) for item in split(text[1:-1], ","))}
+        return {name.strip(): sample(part, types) for name, part in _members(text)}
     if text in types:
         return _named(types[text], types)
     return SCALARS[text] if text in SCALARS else literal(text)
+
+
+def _members(text: str) -> list[list[str]]:
+    return [item.split(":", 1) for item in split(text[1:-1], ",")]
 
 
 def _named(definition: dict[str, Any], types: dict[str, Any]) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 import dspy
 
 from .draft import Bound
@@ -50,6 +52,17 @@ def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = N
 
 
 def _demo(demo: dict[str, Any], signature: Any) -> Any:
-    known = {**demo["input"], **demo["output"]}
-    inputs = [name for name in demo["input"] if name in signature.input_fields]
-    return dspy.Example(**known).with_inputs(*inputs)
+    values = {
+        name: _value(value, signature.fields.get(name)) for name, value in {**demo["input"], **demo["output"]}.items()
+    }
+    return dspy.Example(**values).with_inputs(*(name for name in demo["input"] if name in signature.input_fields))
+
+
+def _value(value: Any, info: Any) -> Any:
+    """A value as its field declares it, such as a pydantic model; as JSON where it does not fit."""
+    if info is None:
+        return value
+    try:
+        return TypeAdapter(info.annotation).validate_python(value)
+    except ValidationError:
+        return value

@@ -28,6 +28,6 @@ def _writable(link: Link) -> Link:
     if is_text(link.annotation) or is_number(link.annotation):
         return link
     refuse(
-        f"writes {link.label}, {plural(link.annotation)}, into a text: Python's notation of such a value is not the graph's",
+        f"writes {link.label}, {plural(link.annotation)}, into a text: the graph writes it in another notation",
         op("render"),
     )

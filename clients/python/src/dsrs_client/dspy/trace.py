@@ -1,4 +1,5 @@
 """Runs a program once over symbolic values and returns the graph that it draws."""
+# mypy: disallow-subclassing-any=False
 
 from __future__ import annotations
 
@@ -14,19 +15,19 @@ import dspy
 
 from . import signature as signatures
 from .annotation import Unknown
+from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
-from .comparison import compare
 from .leaf import Leaf, leaf_of
 from .link import Link
 from .lm import Models
 from .options import Options
-from .outside import Outside
 from .outputs import declare_outputs
+from .outside import Outside
 from .parallel import parallel
 from .place import Place, is_users
 from .record import node_name, record, record_graph
-from .refusal import CannotPush, Reason, Stop, op, refuse
+from .refusal import STOPS, CannotPush, Reason, Stop, op, refuse
 from .remote import Remote
 from .value import Value
 
@@ -46,13 +47,20 @@ class Tracer:
 
     def run(self) -> Draft:
         """The graph of the program."""
+        stops: list[Stop] = []
+        token = STOPS.set(stops)
         try:
             with _lock, _calls_go_to(self):
-                declare_outputs(self.draft, self.called(self.program, **self._arguments()))
+                returned = self.called(self.program, **self._arguments())
+                declare_outputs(self.draft, returned, _place_of(self.program))
         except Stop as stop:
             raise CannotPush([stop.reason]) from None
         except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-            raise CannotPush([_failure(error)]) from error
+            raise CannotPush([stops[0].reason if stops else _failure(error)]) from error
+        finally:
+            STOPS.reset(token)
+        if stops:
+            raise CannotPush([stops[0].reason])
         self.draft.notes += self.models.notes
         return self.draft
 
@@ -101,11 +109,16 @@ def _inputs_of(program: Any, options: Options) -> dict[str, Any]:
     found = {}
     for parameter in list(inspect.signature(forward).parameters.values())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD or parameter.kind is parameter.VAR_POSITIONAL:
-            place = Place(forward.__code__.co_filename, forward.__code__.co_firstlineno)
-            refuse(f"`*{parameter.name}` does not name the inputs", "Name them: `inputs={'question': str}`.", place)
+            way_out = "Name them: `inputs={'question': str}`."
+            refuse(f"`*{parameter.name}` does not name the inputs", way_out, _place_of(program))
         if parameter.default is parameter.empty:
             found[parameter.name] = hints.get(parameter.name, Unknown)
     return found
+
+
+def _place_of(program: Any) -> Place:
+    code = _plain(type(program).forward).__code__
+    return Place(code.co_filename, code.co_firstlineno)
 
 
 def _declared(info: Any) -> Any:

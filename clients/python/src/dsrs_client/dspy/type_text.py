@@ -20,11 +20,14 @@ def python_type(text: str, types: dict[str, Any]) -> Any:
     if text.startswith("(") and text.endswith(")"):
         return python_type(text[1:-1], types)
     if text.startswith("list["):
-        return list[python_type(text[5:-1], types)]  # type: ignore[misc]
+        element: Any = python_type(text[5:-1], types)
+        return list[element]
     if text.startswith("dict["):
-        return dict[str, python_type(split(text[5:-1], ",")[1], types)]  # type: ignore[misc]
+        value: Any = python_type(split(text[5:-1], ",")[1], types)
+        return dict[str, value]
     if text.startswith("tuple["):
-        return tuple[tuple(python_type(part, types) for part in split(text[6:-1], ","))]
+        members_of: Any = tuple(python_type(part, types) for part in split(text[6:-1], ","))
+        return tuple[members_of]
     if text in types and "enum" in types[text]:
         return Literal[tuple(types[text]["enum"])]
     if text in types or text.startswith("{") or text == "error":

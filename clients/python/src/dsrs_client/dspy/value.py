@@ -1,6 +1,6 @@
-"""Symbolic values: what predictors receive and return while a program is traced.
+"""Symbolic values: what predictors receive and return in a trace.
 
-A value has no content. It records where it comes from; everything that would need its content is refused, with the line.
+A value has no content. It records where it comes from; what would need its content is refused, with the line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Value:
             return TextMethod(link, name)
         if name in ("items", "keys", "values"):
             refuse(f"goes through {link.label}, {plural(link.annotation)}, whose length the run decides", op("map"))
-        refuse(f"`.{name}` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select", op("render"))
+        refuse(
+            f"`.{name}` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select", op("render")
+        )
 
     def __getitem__(self, key: Any) -> Value:
         link = link_of(self)
@@ -87,7 +89,9 @@ def _position(key: Any) -> str | None:
     """A negative index or a slice with constant limits, as an expression."""
     if isinstance(key, int):
         return f"value[{key}]"
-    if not isinstance(key, slice) or not all(limit is None or isinstance(limit, int) for limit in (key.start, key.stop)):
+    if not isinstance(key, slice) or not all(
+        limit is None or isinstance(limit, int) for limit in (key.start, key.stop)
+    ):
         return None
     limits = ["" if limit is None else str(limit) for limit in (key.start, key.stop)]
     return f"value[{':'.join(limits)}]" if key.step is None else None

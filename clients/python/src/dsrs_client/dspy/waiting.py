@@ -26,7 +26,7 @@ class RunFailed(Exception):
 def answer(
     name: str, inputs: dict[str, Any], functions: Mapping[str, Callable[..., Any]], *, client: Requests
 ) -> dict[str, Any]:
-    """Runs the graph ``name`` in the background and sends what ``functions`` return; returns the run that has succeeded."""
+    """Runs the graph ``name`` in the background and sends what ``functions`` return; returns the run."""
     server = Server(client)
     run = server.start(name, {"inputs": inputs})
     while run["status"] in ("queued", "running", "waiting"):
