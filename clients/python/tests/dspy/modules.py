@@ -56,6 +56,21 @@ class Desk(dspy.Module):
         return dspy.Prediction(summary=summary.summary, text=text, places=places, count=len(booking.cities))
 
 
+class Tickets(dspy.Module):
+    """Answers each ticket, and writes a title for each word list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reply = dspy.ChainOfThought("ticket, style -> answer")
+        self.title = dspy.Predict("answer -> title")
+
+    def forward(self, tickets: list[str], style: str) -> Any:
+        """Over each ticket, then over each answer at once."""
+        answers = [self.reply(ticket=ticket, style=style).answer for ticket in tickets]
+        titled = dspy.Parallel(disable_progress_bar=True)([(self.title, {"answer": answer}) for answer in answers])
+        return dspy.Prediction(answers=answers, titles=[prediction.title for prediction in titled])
+
+
 def one_word(args: dict[str, Any], prediction: Any) -> float:
     """1 for one word."""
     return 1.0 if len(prediction.answer.split()) == 1 else 0.0

@@ -11,7 +11,7 @@ import pytest
 from conftest import Run
 from http_client import HttpClient
 
-from dsrs_client.dspy import Remote, graph_of, push
+from dsrs_client.dspy import Remote, answer, graph_of, push
 
 
 def test_classes_enums_and_texts_between_predictors_are_types_selections_and_ops(
@@ -83,6 +83,36 @@ def test_nested_modules_and_parallel_are_nodes_of_one_graph(
     pushed = push(program, name, client=client)
     assert pushed.paths == {"inner.steps[0]": ["inner_steps_0"], "inner.steps[1]": ["inner_steps_1"], "ask": ["ask"]}
     assert run(name, {"country": "Peru"}) == program(country="Peru").toDict()
+
+
+def test_comprehensions_and_parallel_over_a_list_of_the_run_are_map_nodes(
+    client: HttpClient, run: Run, name: str, lm: dspy.LM
+) -> None:
+    program = modules.Tickets()
+    program.title.demos = [dspy.Example(answer="It is late.", title="Late parcel")]
+    pushed = push(program, name, client=client)
+    assert pushed.paths == {"reply.predict": ["reply.module.predict"], "title": ["title.module"]}
+    inputs: dict[str, object] = {"tickets": ["Where is it?", "It is broken."], "style": "brief"}
+    outputs = run(name, inputs)
+    assert outputs == program(**inputs).toDict() and outputs["answers"] == ["Lima", "Lima"]
+
+
+def test_a_retriever_of_dspy_stays_with_the_caller(client: HttpClient, name: str) -> None:
+    class Retrieves(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.retrieve = dspy.Retrieve(k=2)
+            self.respond = dspy.Predict("context, question -> response")
+
+        def forward(self, question: str) -> dspy.Prediction:
+            return self.respond(context=self.retrieve(question).passages, question=question)
+
+    pushed = push(Retrieves(), name, client=client, outside={"Retrieve": {"passages": list[str]}})
+    assert pushed.graph["nodes"]["Retrieve"]["signature"]["inputs"][0] == {"name": "query", "type": "str"}
+    functions = {"Retrieve": lambda query: dspy.Prediction(passages=[query])}
+    assert answer(name, {"question": "castle"}, functions, client=client)["outputs"] == {
+        "response": "Linux has high and low memory."
+    }
 
 
 def test_settings_of_a_predictor_are_settings_of_its_node() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .annotation import Unknown, schema_of
@@ -30,6 +30,10 @@ class Bound:
     #: the instruction that DSPy generated, where the graph writes its own
     generated: str | None = None
 
+    def within(self, node: str) -> Bound:
+        """The same predictor where its node is the module of another one."""
+        return replace(self, path=f"{node}{self.path.removeprefix(self.node)}")
+
 
 @dataclass
 class Draft:
@@ -42,12 +46,14 @@ class Draft:
     bound: list[Bound] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     places: dict[str, Place | None] = field(default_factory=dict)
+    #: names of nodes that other parts of the graph have
+    taken: set[str] = field(default_factory=set)
     _written: dict[int, str] = field(default_factory=dict)
 
     def free_name(self, wanted: str) -> str:
         """The name, with a number where it is taken."""
         name, number = wanted, 2
-        while name in self.nodes or name == "input":
+        while name in self.nodes or name in self.taken or name in ("input", "element"):
             name, number = f"{wanted}_{number}", number + 1
         return name
 

@@ -23,8 +23,12 @@ from .value import TextMethod, Value, link_of
 class Hooks:
     """The hooks of one trace."""
 
-    def __init__(self, outside: Callable[[Any], Callable[..., Any] | None]) -> None:
-        self.outside = outside
+    def __init__(
+        self,
+        outside: Callable[[Any], Callable[..., Any] | None],
+        mapped: Callable[[Any, Callable[[Any], Any]], Any],
+    ) -> None:
+        self.outside, self.mapped = outside, mapped
         self.tries = 0
         self._rewritten: dict[FunctionType, FunctionType] = {}
 

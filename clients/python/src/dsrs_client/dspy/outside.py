@@ -11,6 +11,7 @@ import dspy
 from .draft import Draft
 from .leaf import Leaf
 from .record import record
+from .refusal import refuse
 
 RESULT = "result"
 
@@ -18,7 +19,7 @@ RESULT = "result"
 class Outside:
     """The functions that the caller keeps."""
 
-    def __init__(self, draft: Draft, returns: Mapping[str, Any]) -> None:
+    def __init__(self, draft: Callable[[], Draft], returns: Mapping[str, Any]) -> None:
         self.draft, self.returns = draft, returns
 
     def stand_in(self, function: Any) -> Callable[..., Any] | None:
@@ -32,7 +33,7 @@ class Outside:
             outputs = returned if isinstance(returned, Mapping) else {RESULT: returned}
             given, kinds = _arguments(function, positional, named)
             leaf = Leaf("await", _signature(name, kinds, outputs), dict(outputs), [])
-            answer = record(self.draft, name, name, leaf, given, {})
+            answer = record(self.draft(), name, name, leaf, given, {})
             return answer if isinstance(returned, Mapping) else answer[RESULT]
 
         return call
@@ -42,16 +43,18 @@ def _arguments(
     function: Any, positional: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments by name, and the types that the function declares."""
-    bound = inspect.signature(function).bind(*positional, **named)
+    called = getattr(function, "forward", None) or (function if inspect.isroutine(function) else function.__call__)
+    bound = inspect.signature(called).bind(*positional, **named)
     bound.apply_defaults()
-    called = function if inspect.isroutine(function) else type(function).__call__
     hints = inspect.get_annotations(called, eval_str=True)
     given: dict[str, Any] = {}
     for name, value in bound.arguments.items():
         kind = bound.signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
             given.update(value)
-        elif kind is not inspect.Parameter.VAR_POSITIONAL and value is not None:
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            refuse(f"calls `{function}` with arguments without names")
+        elif value is not None:
             given[name] = value
     return given, {name: hints.get(name) for name in given}
 

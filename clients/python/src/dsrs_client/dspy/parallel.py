@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from .refusal import refuse
+from .mapping import Pairs, mapped
+from .refusal import op, refuse
 from .value import Value, link_of
 
+if TYPE_CHECKING:
+    from .trace import Tracer
 
-def parallel(module: Any, pairs: Any, num_threads: int | None = None) -> Any:
+
+def parallel(tracer: Tracer, module: Any, pairs: Any, num_threads: int | None = None) -> Any:
     """The results of all pairs, in their order."""
     if isinstance(pairs, Value):
-        refuse(
-            f"runs over {link_of(pairs).label}, whose length the run decides",
-            "Nearest: `map` (docs/strategies.md#map).",
-        )
-    results = [_result(called, example, module.access_examples) for called, example in pairs]
+        refuse(f"runs over {link_of(pairs).label}, whose length the run decides", op("map"))
+    unpacked = module.access_examples
+    if isinstance(pairs, Pairs):
+        results = mapped(tracer, pairs.values, lambda element: _of_pair(pairs.function(element), unpacked))
+    else:
+        results = [_of_pair(pair, unpacked) for pair in pairs]
     return (results, [], []) if module.return_failed_examples else results
 
 
-def _result(called: Any, example: Any, unpacked: bool) -> Any:
+def _of_pair(pair: Any, unpacked: bool) -> Any:
+    called, example = pair
     if isinstance(example, dspy.Example):
         return called(**example.inputs()) if unpacked else called(example)
     if isinstance(example, dict):

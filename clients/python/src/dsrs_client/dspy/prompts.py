@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import signature as signatures
+from .definition import sample_inputs
 from .draft import Bound, Draft
-from .sample import sample
 from .server import Server
 from .state import predictor_state
 
@@ -27,9 +27,7 @@ def check_prompts(server: Server, name: str, graph: dict[str, Any], draft: Draft
     shown = {item["path"]: item for item in server.predictors(name)}
     rendered: dict[str, list[dict[str, Any]]] = {}
     for node in dict.fromkeys(item.node for item in draft.bound):
-        inputs = graph["nodes"][node]["signature"]["inputs"]
-        values = {field["name"]: sample(field["type"], graph["types"]) for field in inputs}
-        rendered |= server.render(name, node, values)
+        rendered |= server.render(name, node, sample_inputs(graph["nodes"][node], graph["types"]))
     differences = {
         item.path: list(_differences(item, shown[item.path], rendered.get(item.path))) for item in draft.bound
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .definition import signature_of
 from .draft import Draft
 from .options import Options
 from .prompts import check_prompts
@@ -87,9 +88,9 @@ def _draft(program: Any, options: Mapping[str, Any]) -> Draft:
 def _keep_instructions(definition: dict[str, Any], stored: dict[str, Any]) -> None:
     """Instructions are state: a node whose fields are the same keeps those of the stored definition."""
     for name, node in definition["nodes"].items():
-        known = stored["nodes"].get(name, {}).get("signature")
-        if known and "signature" in node:
-            node["signature"]["instructions"] = known["instructions"]
+        known = signature_of(stored["nodes"][name]) if name in stored["nodes"] else None
+        if known is not None and (own := signature_of(node)) is not None:
+            own["instructions"] = known["instructions"]
 
 
 def _with_places(error: Exception, draft: Draft) -> CannotPush | None:

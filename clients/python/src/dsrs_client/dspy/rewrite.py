@@ -57,6 +57,14 @@ class _Rewriter(ast.NodeTransformer):
         node.subject = self._hook(node, "matched", [node.subject])
         return node
 
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        self.generic_visit(node)
+        loop = node.generators[0]
+        if len(node.generators) > 1 or loop.ifs or loop.is_async or not isinstance(loop.target, ast.Name):
+            return node
+        body = ast.Lambda(_arguments([ast.arg(loop.target.id)]), node.elt)
+        return self._hook(node, "mapped", [loop.iter, ast.copy_location(body, node)])
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         if self.owner and node.attr.startswith("__") and not node.attr.endswith("__"):

@@ -7,6 +7,7 @@ import inspect
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock
 from types import FunctionType, MethodType
 from typing import Any
@@ -21,6 +22,7 @@ from .hooks import Hooks
 from .leaf import Leaf, leaf_of
 from .link import Link
 from .lm import Models
+from .mapping import mapped
 from .options import Options
 from .outputs import declare_outputs
 from .outside import Outside
@@ -42,7 +44,7 @@ class Tracer:
         self.program, self.options = program, options
         self.draft = Draft()
         self.models = Models(options.models)
-        self.hooks = Hooks(Outside(self.draft, options.outside).stand_in)
+        self.hooks = Hooks(Outside(lambda: self.draft, options.outside).stand_in, partial(mapped, self))
         self.names = {id(module): name for name, module in program.named_sub_modules(dspy.Module)}
 
     def run(self) -> Draft:
@@ -66,7 +68,11 @@ class Tracer:
 
     def called(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What a module returns: a node's outputs, or what its own forward does."""
-        forward = type(module).forward
+        forward = getattr(type(module), "forward", None)
+        if forward is None:
+            refuse(
+                f"`{type(module).__name__}` has no `forward`", "A graph runs independent nodes at once without `async`."
+            )
         if forward is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
         if isinstance(module, Remote):
@@ -160,7 +166,7 @@ def _calls_go_to(tracer: Tracer) -> Iterator[None]:
             if name == "acall":
                 refuse("calls a module with `acall`; a graph runs what does not depend on each other at once anyway")
             if owner is dspy.Parallel:
-                return parallel(module, *positional, **arguments)
+                return parallel(tracer, module, *positional, **arguments)
             return tracer.called(module, *positional, **arguments)
 
         return call
