@@ -20,6 +20,7 @@ METHODS_OF_CONTAINERS = {
     "append", "insert", "copy", "clear", "pop", "update", "get", "keys", "values", "items", "setdefault", "extend",
     "toDict", "with_inputs", "inputs", "labels", "without",
 }  # fmt: skip
+METHODS_OF_SPLICED = {"append", "extend", "copy", "clear"}
 
 
 def text_method(function: Any) -> Callable[..., Value] | None:

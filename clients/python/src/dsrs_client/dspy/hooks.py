@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable
-from types import FunctionType, MethodType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any
 
 import dspy
 
 from .annotation import Unknown, is_optional
-from .builtin import BUILTINS, METHODS_OF_CONTAINERS, text_method
-from .container import Splice, holds_splice, holds_value
+from .builtin import BUILTINS, METHODS_OF_CONTAINERS, METHODS_OF_SPLICED, text_method
+from .container import Splice, collected, holds_splice, holds_value
 from .link import Operation
 from .place import is_users
 from .refusal import op, refuse
@@ -44,11 +44,17 @@ class Hooks:
             return stand_in(*arguments, **named)
         if isinstance(function, (dspy.Module, dspy.Parallel, TextMethod)):
             return function(*arguments, **named)
-        if (bound := text_method(function)) is not None and holds_value([arguments, named]):
-            return bound(*arguments, **named)
+        if (bound := text_method(function)) is not None:
+            arguments = tuple(list(each) if isinstance(each, GeneratorType) else each for each in arguments)
+            if holds_value([arguments, named]):
+                return bound(*arguments, **named)
         if _extends(function, arguments):
             function.__self__.append(Splice(link_of(arguments[0])))
             return None
+        if _is_forward(function):
+            return function.__self__(*arguments, **named)
+        if holds_splice(getattr(function, "__self__", None)) and function.__name__ not in METHODS_OF_SPLICED:
+            refuse(f"calls `.{function.__name__}` of a list that a list of the run is a part of", op("render"))
         if self._is_followed(function):
             return self._follow(function)(*arguments, **named)
         if not holds_value([arguments, named]) or _is_container(function):
@@ -64,6 +70,16 @@ class Hooks:
             if isinstance(value, Value) and (other is not None or _may_be_null(value)):
                 refuse(f"branches on {link_of(value).label}", op("branch"))
         return (left is right) is not negated
+
+    def known(self, value: Any) -> Any:
+        """What a program decides by: the length of a list that takes in a list of the run is not known."""
+        if holds_splice(value):
+            refuse("decides by a list that a list of the run is a part of", op("branch"))
+        return value
+
+    def item(self, value: Any, key: Any) -> Any:
+        """A subscript."""
+        return Value(collected(value))[key] if holds_splice(value) else value[key]
 
     def matched(self, subject: Any) -> Any:
         """The subject of `match`."""
@@ -114,6 +130,13 @@ def _plain(function: Any) -> Any:
     return called if isinstance(called, FunctionType) else None
 
 
+def _is_forward(function: Any) -> bool:
+    """`module.forward`, which is the module itself in a trace."""
+    if not isinstance(function, MethodType) or not isinstance(function.__self__, dspy.Module):
+        return False
+    return function.__func__ is getattr(type(function.__self__), "forward", None)
+
+
 def _extends(function: Any, arguments: tuple[Any, ...]) -> bool:
     """Whether a list of the program takes all elements of a list of the run."""
     is_extend = isinstance(getattr(function, "__self__", None), list) and function.__name__ == "extend"
@@ -124,11 +147,7 @@ def _is_container(function: Any) -> bool:
     if function in (dspy.Prediction, dspy.Example, dict):
         return True
     owner = getattr(function, "__self__", None)
-    return (
-        isinstance(owner, (list, dict, dspy.Example))
-        and not holds_splice(owner)
-        and function.__name__ in METHODS_OF_CONTAINERS
-    )
+    return isinstance(owner, (list, dict, dspy.Example)) and function.__name__ in METHODS_OF_CONTAINERS
 
 
 def _may_be_null(value: Value) -> bool:

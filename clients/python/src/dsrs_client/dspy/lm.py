@@ -20,6 +20,7 @@ class Models:
         self.aliases = aliases
         self.notes: list[str] = []
         self._seen: list[Any] = []
+        self._named = False
 
     def settings(self, leaf: Leaf, arguments: dict[str, Any]) -> dict[str, Any]:
         """The settings for a call. Takes DSPy's `config` and `lm` out of the arguments."""
@@ -30,6 +31,8 @@ class Models:
                 refuse(f"gives a predictor other `{name}` for one call; make it a predictor of its own")
         refuse_completions(config)
         lm = arguments.pop("lm", None) or predictor.lm
+        if left_out := sorted(set(config) - {*SETTINGS, "n", "rollout_id"}):
+            self.notes.append(f"settings are left out that a graph does not have: {', '.join(left_out)}")
         settings = {**known_settings(getattr(lm, "kwargs", {})), **known_settings(config)}
         alias = self._alias(lm)
         return {"model": alias, **settings} if alias else settings
@@ -44,7 +47,8 @@ class Models:
         if len({getattr(other, "model", None) for other in self._seen}) > 1:
             names = ", ".join(f"`{other.model}`" for other in self._seen)
             refuse(f"uses several models ({names})", f"Say which alias each is: `models={{{model!r}: 'default'}}`.")
-        if lm is not None and model is not None and not self.notes:
+        if lm is not None and model is not None and not self._named:
+            self._named = True
             self.notes.append(f"the model `{model}` is not taken over; nodes use the alias `default`")
         return None
 

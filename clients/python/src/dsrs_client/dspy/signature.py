@@ -65,4 +65,4 @@ def _schema(info: Any, annotation: Any) -> Any:
 
 
 def _is_prompt_type(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, dspy.Type)
+    return isinstance(annotation, type) and issubclass(annotation, (dspy.Type, dspy.History))

@@ -16,6 +16,7 @@ import dspy
 
 from . import signature as signatures
 from .annotation import Unknown
+from .attributes import restored
 from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
@@ -45,14 +46,15 @@ class Tracer:
         self.draft = Draft()
         self.models = Models(options.models)
         self.hooks = Hooks(Outside(lambda: self.draft, options.outside).stand_in, partial(mapped, self))
-        self.names = {id(module): name for name, module in program.named_sub_modules(dspy.Module)}
+        named = list(program.named_sub_modules(dspy.Module))
+        self.names, self.modules = {id(module): name for name, module in named}, [module for _, module in named]
 
     def run(self) -> Draft:
         """The graph of the program."""
         stops: list[Stop] = []
         token = STOPS.set(stops)
         try:
-            with _lock, _calls_go_to(self):
+            with _lock, restored(self.modules), _calls_go_to(self):
                 returned = self.called(self.program, **self._arguments())
                 declare_outputs(self.draft, returned, _place_of(self.program))
         except Stop as stop:
