@@ -18,7 +18,7 @@ class Mood(Enum):
 
 
 class Person(BaseModel):
-    """Somebody who travels."""
+    """A traveller."""
 
     name: str = Field(description="full name")
     age: int | None = None

@@ -120,6 +120,17 @@ def test_settings_of_a_predictor_are_settings_of_its_node() -> None:
     assert graph["nodes"]["predict"]["lm"] == {"temperature": 0.2, "max_tokens": 50}
 
 
+def test_settings_that_a_graph_does_not_have_and_models_without_an_alias_are_noted(
+    client: HttpClient, name: str
+) -> None:
+    program = dspy.Predict("question -> answer", logprobs=True)
+    program.lm = dspy.LM("openai/gpt-4o")
+    assert push(program, name, client=client).notes == [
+        "settings are left out that a graph does not have: logprobs",
+        "the model `openai/gpt-4o` is not taken over; nodes use the alias `default`",
+    ]
+
+
 def test_an_lm_of_a_predictor_is_the_alias_that_the_caller_names() -> None:
     program = dspy.Predict("question -> answer")
     program.lm = dspy.LM("openai/gpt-4o", temperature=0.5)

@@ -37,7 +37,7 @@ CASES: dict[Any, str] = {
     refused.ReturnsAText: "`forward` returns a value, which has no name; return `dspy.Prediction(answer=…)`.",
     refused.TakesAnything: "`*inputs` does not name the inputs. Name them: `inputs={'question': str}`.",
     refused.MakesAPredictor: (
-        "calls a module that is no attribute of the program; make it in `__init__`, where its state is kept."
+        "calls a module that is no attribute of the program; make it in `__init__`, where its state is stored."
     ),
     refused.LeavesAnInputOut: "calls a predictor without its input `question`.",
     refused.AsksForCompletions: (

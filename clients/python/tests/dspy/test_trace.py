@@ -139,15 +139,15 @@ def test_a_list_of_unknown_length_decides_nothing(steps: Any) -> None:
     assert str(refusal.value).endswith(REFUSED[steps])
 
 
-def keeps_a_value(program: Any, question: Any) -> Any:
+def stores_a_value(program: Any, question: Any) -> Any:
     program.last = program.ask(question=question).answer
     program.log.append(program.last)
     return program.last
 
 
 def test_a_trace_leaves_nothing_in_the_program() -> None:
-    program = Program(keeps_a_value)
-    graph_of(program, "kept")
+    program = Program(stores_a_value)
+    graph_of(program, "stored")
     assert not hasattr(program, "last") and program.log == []
 
 
@@ -157,3 +157,37 @@ def test_an_op_that_nothing_uses_is_no_node() -> None:
         return program.ask(question=question).answer
 
     assert list(graph_of(Program(prints), "printed")["nodes"]) == ["ask"]
+
+
+def test_a_program_without_source_is_refused() -> None:
+    namespace: dict[str, Any] = {"dspy": dspy}
+    exec("class Typed(dspy.Module):\n    def forward(self, question):\n        return question", namespace)
+    with pytest.raises(CannotPush) as refusal:
+        graph_of(namespace["Typed"](), "typed")
+    assert str(refusal.value) == ("<string>:2: the source of `forward` is not available; put the program into a file.")
+
+
+def test_a_program_without_forward_is_refused() -> None:
+    class Asynchronous(dspy.Module):
+        async def aforward(self, question: str) -> Any:
+            return question
+
+    with pytest.raises(CannotPush) as refusal:
+        graph_of(Asynchronous(), "asynchronous")
+    assert str(refusal.value).endswith(
+        "`Asynchronous` has no `forward`. A graph runs independent nodes at once without `async`."
+    )
+
+
+def test_inputs_that_forward_does_not_name_are_named_by_the_caller() -> None:
+    class Anything(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = dspy.Predict("question, words: list[str] -> answer")
+
+        def forward(self, **inputs: Any) -> Any:
+            return self.ask(**inputs)
+
+    graph = graph_of(Anything(), "anything", inputs={"question": str, "words": list[str]})
+    assert graph["inputs"] == {"question": "str", "words": {"type": "array", "items": {"type": "string"}}}
+    assert [edge["to"] for edge in graph["edges"]] == ["ask.question", "ask.words"]

@@ -1,4 +1,4 @@
-"""A stored graph as a Remote uses it: the graph itself, and a draft of it for states that nobody has activated."""
+"""A stored graph as a Remote uses it: the graph itself, and a draft of it for states that are not active."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Draft:
     def _write(self, operation: Operation) -> str:
         if (known := self._written.get(id(operation))) is not None:
             return known
-        self._kept.append(operation)
+        self._retained.append(operation)
         sources = [(name, self.selection(link)) for name, link in operation.inputs]
         name = self.free_name(operation.strategy)
         self._written[id(operation)] = name
@@ -104,5 +104,5 @@ class Draft:
         self.edges += [Edge(source, f"{name}.{field}", operation.place) for field, source in sources]
         return name
 
-    #: operations that are written, kept alive so that an id names one of them only
-    _kept: list[Operation] = field(default_factory=list)
+    #: operations that are written, held so that an id names one of them only
+    _retained: list[Operation] = field(default_factory=list)

@@ -89,5 +89,5 @@ KINDS: dict[Any, Callable[[Any, Options], Leaf]] = {
 
 def leaf_of(module: Any, options: Options) -> Leaf | None:
     """The node of a module, unless the module is code of the program."""
-    builder = KINDS.get(type(module).forward)
+    builder = KINDS.get(getattr(type(module), "forward", None))
     return builder(module, options) if builder is not None else None

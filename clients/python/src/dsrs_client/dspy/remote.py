@@ -19,8 +19,8 @@ class Remote(dspy.Module):
     """The stored graph ``name``: called with its inputs, it returns its outputs.
 
     Its predictors are those of the graph, with their instructions and demos, so that DSPy's optimizers can change them.
-    As long as nobody does, calls use the active state of the graph. Changed predictors run as a draft beside the graph,
-    which stays as it is until :meth:`publish`.
+    As long as they are as loaded, calls use the active state of the graph. Changed predictors run as a draft beside
+    the graph, which stays as it is until :meth:`publish`.
     """
 
     def __init__(self, name: str, *, client: Requests) -> None:

@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-import inspect
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any
 
 import dspy
 
-from . import signature as signatures
-from .annotation import Unknown
 from .attributes import restored
 from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
+from .inputs import forward_of, inputs_of, place_of
 from .leaf import Leaf, leaf_of
 from .link import Link
 from .lm import Models
@@ -56,7 +54,7 @@ class Tracer:
         try:
             with _lock, restored(self.modules), _calls_go_to(self):
                 returned = self.called(self.program, **self._arguments())
-                declare_outputs(self.draft, returned, _place_of(self.program))
+                declare_outputs(self.draft, returned, place_of(self.program))
         except Stop as stop:
             raise CannotPush([stop.reason]) from None
         except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
@@ -70,11 +68,7 @@ class Tracer:
 
     def called(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What a module returns: a node's outputs, or what its own forward does."""
-        forward = getattr(type(module), "forward", None)
-        if forward is None:
-            refuse(
-                f"`{type(module).__name__}` has no `forward`", "A graph runs independent nodes at once without `async`."
-            )
+        forward = forward_of(module)
         if forward is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
         if isinstance(module, Remote):
@@ -83,7 +77,7 @@ class Tracer:
             return self.node(module, leaf, positional, arguments)
         if not is_users(forward.__code__.co_filename):
             refuse(f"`dspy.{type(module).__name__}` has no strategy", "The strategies are in docs/strategies.md.")
-        return MethodType(self.hooks.run(_plain(forward)), module)(*positional, **arguments)
+        return MethodType(self.hooks.run(forward), module)(*positional, **arguments)
 
     def node(self, module: Any, leaf: Leaf, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         """The node of a module that a strategy runs."""
@@ -99,53 +93,15 @@ class Tracer:
         """The attribute of the program that holds a module; empty for the program itself."""
         full = self.names.get(id(module))
         if full is None:
-            refuse("calls a module that is no attribute of the program; make it in `__init__`, where its state is kept")
+            refuse(
+                "calls a module that is no attribute of the program; make it in `__init__`, where its state is stored"
+            )
         return str(full).removeprefix("self").removeprefix(".")
 
     def _arguments(self) -> dict[str, Value]:
-        names = dict(self.options.inputs or _inputs_of(self.program, self.options))
+        names = dict(self.options.inputs or inputs_of(self.program, self.options))
         self.draft.inputs.update(names)
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
-
-
-def _inputs_of(program: Any, options: Options) -> dict[str, Any]:
-    """The inputs: the fields of a lone module, or the parameters of `forward` without a default."""
-    if (leaf := leaf_of(program, options)) is not None:
-        return {name: _declared(info) for name, info in signatures.inputs(leaf.signature).items()}
-    forward = _plain(type(program).forward)
-    hints = _hints(forward)
-    found = {}
-    for parameter in list(inspect.signature(forward).parameters.values())[1:]:
-        if parameter.kind is parameter.VAR_KEYWORD or parameter.kind is parameter.VAR_POSITIONAL:
-            way_out = "Name them: `inputs={'question': str}`."
-            refuse(f"`*{parameter.name}` does not name the inputs", way_out, _place_of(program))
-        if parameter.default is parameter.empty:
-            found[parameter.name] = hints.get(parameter.name, Unknown)
-    return found
-
-
-def _place_of(program: Any) -> Place:
-    code = _plain(type(program).forward).__code__
-    return Place(code.co_filename, code.co_firstlineno)
-
-
-def _declared(info: Any) -> Any:
-    return Unknown if signatures.is_untyped(info) else info.annotation
-
-
-def _hints(function: FunctionType) -> dict[str, Any]:
-    from typing import get_type_hints
-
-    try:
-        return get_type_hints(function)
-    except NameError:
-        return {}
-
-
-def _plain(function: Any) -> FunctionType:
-    while not isinstance(function, FunctionType):
-        function = function.__func__
-    return function
 
 
 def _failure(error: Exception) -> Reason:
