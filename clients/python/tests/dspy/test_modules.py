@@ -8,6 +8,7 @@ import warnings
 import dspy
 import modules
 import pytest
+import tutorials
 from conftest import Run
 from http_client import HttpClient
 
@@ -155,6 +156,42 @@ def test_a_remote_within_a_pushed_program_is_a_node_that_runs_the_graph(
     pushed = push(Trip(), f"{name}-trip", client=client)
     assert pushed.graph["nodes"]["tour"]["config"]["graph"] == name
     assert run(f"{name}-trip", {"country": "Peru"}) == {"summary": "A trip."}
+
+
+def test_attempts_of_a_remote_are_attempts_of_the_stored_graph(
+    client: HttpClient, run: Run, name: str, lm: dspy.LM
+) -> None:
+    push(modules.Two(), name, client=client)
+    program = dspy.BestOfN(Remote(name, client=client), N=2, reward_fn=modules.one_word, threshold=1.0)
+    pushed = push(program, f"{name}-best", client=client)
+    assert pushed.graph["nodes"]["best_of_n"]["config"]["module"]["config"]["graph"] == name
+    assert run(f"{name}-best", {"question": "Capital of Peru?"})["answer"] == "Lima"
+
+
+def test_an_http_tool_has_the_name_the_description_and_the_arguments_of_its_function() -> None:
+    http = {"http": {"method": "GET", "url": "https://search.example.com/pages"}}
+    tools = {"search_wikipedia": http, "evaluate_math": "calculator"}
+    graph = graph_of(tutorials.agent(), "agent", tools=tools)
+    assert graph["nodes"]["re_act"]["config"] == {
+        "tools": [
+            "calculator",
+            {
+                "http": {
+                    "name": "search_wikipedia",
+                    "description": "Abstracts of pages that fit the query.",
+                    "method": "GET",
+                    "url": "https://search.example.com/pages",
+                    "arguments": {
+                        "type": "object",
+                        "properties": {"query": {"type": "string"}},
+                        "required": ["query"],
+                        "additionalProperties": False,
+                    },
+                }
+            },
+        ],
+        "max_iters": 4,
+    }
 
 
 @pytest.mark.parametrize("kind", [dict, dspy.Prediction])

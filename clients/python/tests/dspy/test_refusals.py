@@ -58,8 +58,8 @@ CASES: dict[Any, str] = {
         "reward of the server (docs/strategies.md#rewards): `rewards={'parses': {'expression': '…'}}`."
     ),
     refused.AttemptsAProgram: (
-        "makes attempts of `ReturnsAText`, a program of several steps; push it as a graph of its own. "
-        "Nearest: `graph` (docs/strategies.md#graph)."
+        "makes attempts of `ReturnsAText`, a program of several steps; push it as a graph of its own and "
+        "make attempts of a `Remote`. Nearest: `graph` (docs/strategies.md#graph)."
     ),
     refused.ActsWithAFunction: (
         "the tool `lookup` is a Python function, which a graph cannot call. Name a tool of the server: "

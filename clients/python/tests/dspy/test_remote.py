@@ -84,6 +84,34 @@ def test_a_changed_instruction_of_a_remote_reaches_the_prompt(client: HttpClient
     remote.close()
 
 
+OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "LabeledFewShot": (lambda: dspy.LabeledFewShot(k=2), {}),
+    "BootstrapFewShotWithRandomSearch": (
+        lambda: dspy.BootstrapFewShotWithRandomSearch(
+            metric=exact, max_bootstrapped_demos=1, max_labeled_demos=1, num_candidate_programs=1, num_threads=2
+        ),
+        {},
+    ),
+    "COPRO": (
+        lambda: dspy.COPRO(metric=exact, breadth=2, depth=1),
+        {"eval_kwargs": {"num_threads": 2, "display_progress": False}},
+    ),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_optimizers_of_dspy_work_on_a_remote_and_change_no_active_state(
+    optimizer: str, client: HttpClient, tour: str
+) -> None:
+    before = client.request("GET", f"/v1/graphs/{tour}/state")
+    make, options = OPTIMIZERS[optimizer]
+    remote = Remote(tour, client=client)
+    optimized = make().compile(remote, trainset=examples(), **options)
+    assert optimized(country="Peru").city == "Lima"
+    assert client.request("GET", f"/v1/graphs/{tour}/state") == before
+    remote.close()
+
+
 def test_a_remote_is_a_step_of_a_program(client: HttpClient, tour: str) -> None:
     class Trip(dspy.Module):
         def __init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import attempts as _attempts
 from . import react as _react
+from . import stored as _stored
 from .prompts import PromptsDiffer
 from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
@@ -11,7 +12,7 @@ from .refusal import CannotPush, Reason
 from .remote import Remote
 from .waiting import RunFailed, answer
 
-_KINDS = (_attempts, _react)
+_KINDS = (_attempts, _react, _stored)
 
 __all__ = [
     "CannotPull",

@@ -17,14 +17,18 @@ def _attempts(strategy: str, module: Any, options: Options) -> Leaf:
     leaf = leaf_of(module.module, options)
     if leaf is None:
         kind = type(module.module).__name__
-        refuse(f"makes attempts of `{kind}`, a program of several steps; push it as a graph of its own", op("graph"))
+        refuse(
+            f"makes attempts of `{kind}`, a program of several steps; push it as a graph of its own "
+            "and make attempts of a `Remote`",
+            op("graph"),
+        )
     inner = {"strategy": leaf.strategy, **({"config": leaf.config} if leaf.config else {})}
     config = {"module": inner, "n": module.N, "reward": _reward(module, options)}
     if module.threshold is not None:
         config["threshold"] = module.threshold
     if module.fail_count != module.N:
         config["fail_count"] = module.fail_count
-    return Leaf(strategy, leaf.signature, leaf.outputs, [_within(part) for part in leaf.inner], config)
+    return Leaf(strategy, leaf.signature, leaf.outputs, [_within(part) for part in leaf.inner], config, leaf.declares)
 
 
 def _within(inner: Inner) -> Inner:

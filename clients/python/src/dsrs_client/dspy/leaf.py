@@ -33,6 +33,8 @@ class Leaf:
     outputs: dict[str, Any]
     inner: list[Inner]
     config: dict[str, Any] = field(default_factory=dict)
+    #: whether the node declares the signature; a stored graph has its own
+    declares: bool = True
 
 
 def predict(module: Any, options: Options) -> Leaf:

@@ -24,6 +24,8 @@ class Models:
 
     def settings(self, leaf: Leaf, arguments: dict[str, Any]) -> dict[str, Any]:
         """The settings for a call. Takes DSPy's `config` and `lm` out of the arguments."""
+        if not leaf.inner:
+            return {}
         predictor = leaf.inner[0].predictor
         config = {**predictor.config, **arguments.pop("config", {})}
         for name in ("demos", "signature"):

@@ -25,14 +25,12 @@ def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[
     place = here()
     feeds: list[tuple[str, Link]] = []
     fields = [_input(draft, key, info, arguments, feeds) for key, info in signatures.inputs(leaf.signature).items()]
-    body: dict[str, Any] = {
-        "strategy": leaf.strategy,
-        "signature": {
-            "instructions": leaf.signature.instructions,
-            "inputs": fields,
-            "outputs": [signatures.field(key, info) for key, info in signatures.outputs(leaf.signature).items()],
-        },
-    }
+    body: dict[str, Any] = {"strategy": leaf.strategy}
+    if leaf.declares:
+        outputs = [signatures.field(key, info) for key, info in signatures.outputs(leaf.signature).items()]
+        body["signature"] = {"instructions": leaf.signature.instructions, "inputs": fields, "outputs": outputs}
+    elif constants := [field["name"] for field in fields if "default" in field]:
+        refuse(f"gives `{name}`, a stored graph, a constant as `{constants[0]}`", op("render"))
     if leaf.config:
         body["config"] = leaf.config
     if lm:
@@ -42,21 +40,6 @@ def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[
         draft.connect(link, f"{node}.{key}", place)
     _bind(draft, node, attribute, leaf)
     return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
-
-
-def record_graph(draft: Draft, attribute: str, module: Any, arguments: dict[str, Any]) -> Any:
-    """Adds a stored graph as a node and returns its symbolic outputs."""
-    name, place, graph = node_name(attribute, module), here(), module.connection.graph
-    node = draft.free_name(name)
-    draft.nodes[node], draft.places[node] = {"strategy": "graph", "config": {"graph": module.connection.name}}, place
-    for key, value in arguments.items():
-        if not holds_value(value):
-            refuse(f"gives the graph `{module.connection.name}` the constant {value!r} as `{key}`", op("render"))
-        link = collected(value)
-        draft.settle_input(link, module.inputs[key])
-        draft.connect(link, f"{node}.{key}", place)
-    outputs = module.outputs
-    return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", outputs[key])) for key in graph["outputs"]})
 
 
 def node_name(attribute: str, module: Any) -> str:

@@ -90,11 +90,10 @@ class Server:
 def status_of(error: Exception) -> int | None:
     """The status of a problem."""
     status = getattr(error, "status", None)
-    return status if isinstance(status, int) else None
+    return status if isinstance(status, int) else getattr(error, "status_code", None)
 
 
 def problems_of(error: Exception) -> list[dict[str, Any]]:
     """The places of a problem, as the server lists them."""
     problem = getattr(error, "problem", None)
-    errors = problem.get("errors") if isinstance(problem, dict) else getattr(error, "errors", None)
-    return list(errors or [])
+    return list(problem.get("errors") or []) if isinstance(problem, dict) else []

@@ -27,9 +27,8 @@ from .outputs import declare_outputs
 from .outside import Outside
 from .parallel import parallel
 from .place import Place, is_users
-from .record import node_name, record, record_graph
+from .record import node_name, record
 from .refusal import STOPS, CannotPush, Reason, Stop, op, refuse
-from .remote import Remote
 from .value import Value
 
 _PATCHED = ((dspy.Module, "__call__"), (dspy.Module, "acall"), (dspy.Predict, "__call__"), (dspy.Parallel, "__call__"))
@@ -71,8 +70,6 @@ class Tracer:
         forward = forward_of(module)
         if forward is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
-        if isinstance(module, Remote):
-            return record_graph(self.draft, self.name_of(module), module, arguments)
         if (leaf := leaf_of(module, self.options)) is not None:
             return self.node(module, leaf, positional, arguments)
         if not is_users(forward.__code__.co_filename):
