@@ -7,30 +7,29 @@ import inspect
 import dspy
 import pytest
 import tutorials
+from alike import assert_alike
 from conftest import Run
 from http_client import HttpClient
 
-from dsrs_client.dspy import CannotPush, answer, push
+from dsrs_client.dspy import CannotPush, push
 
 
-def test_classification_with_a_literal_answers_as_in_dspy(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+def test_classification_with_a_literal_answers_as_in_dspy(client: HttpClient, name: str, lm: dspy.LM) -> None:
     program = dspy.Predict(tutorials.Emotion)
     pushed = push(program, name, client=client)
-    outputs = run(name, {"sentence": "I passed the exam!"})
+    outputs = assert_alike(client, program, pushed, {"sentence": "I passed the exam!"})
     assert outputs == {"sentiment": "joy", "confidence": 0.75}
-    assert outputs == program(sentence="I passed the exam!").toDict()
     signature = pushed.graph["nodes"]["predict"]["signature"]
     assert signature["instructions"] == "Classify emotion."
     assert signature["outputs"][0]["type"] == '"sadness" | "joy" | "love" | "anger" | "fear" | "surprise"'
     assert signature["outputs"][1]["description"] == "between 0 and 1"
 
 
-def test_information_extraction_answers_as_in_dspy(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+def test_information_extraction_answers_as_in_dspy(client: HttpClient, name: str, lm: dspy.LM) -> None:
     program = dspy.Predict(tutorials.ExtractInfo)
-    push(program, name, client=client)
-    outputs = run(name, {"text": "Apple announced its latest iPhone."})
+    pushed = push(program, name, client=client)
+    outputs = assert_alike(client, program, pushed, {"text": "Apple announced its latest iPhone."})
     assert outputs["entities"] == [{"name": "Apple", "kind": "organization"}]
-    assert outputs == program(text="Apple announced its latest iPhone.").toDict()
 
 
 def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: HttpClient, name: str, lm: dspy.LM) -> None:
@@ -38,8 +37,7 @@ def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: HttpClient
     pushed = push(program, name, client=client, outside={"search": list[str]})
     assert pushed.graph["nodes"]["search"]["strategy"] == "await"
     assert pushed.graph["nodes"]["respond"]["signature"]["inputs"][0]["type"] == "list[str]"
-    run = answer(name, {"question": "castle"}, {"search": tutorials.search}, client=client)
-    assert run["outputs"] == program(question="castle").toDict()
+    assert_alike(client, program, pushed, {"question": "castle"}, {"search": tutorials.search})
 
 
 def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: HttpClient, name: str, lm: dspy.LM) -> None:
@@ -49,10 +47,9 @@ def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: HttpClien
         "generate_query.predict": ["generate_query.predict", "generate_query_2.predict"],
         "append_notes.predict": ["append_notes.predict", "append_notes_2.predict"],
     }
-    claim = "The castle of David Gregory has five storeys."
-    run = answer(name, {"claim": claim}, {"search": tutorials.search}, client=client)
-    assert run["outputs"] == program(claim=claim).toDict()
-    assert run["outputs"]["titles"] == ["David Gregory", "Kinnairdy Castle"]
+    inputs = {"claim": "The castle of David Gregory has five storeys."}
+    outputs = assert_alike(client, program, pushed, inputs, {"search": tutorials.search})
+    assert outputs["titles"] == ["David Gregory", "Kinnairdy Castle"]
 
 
 def test_a_react_agent_answers_as_in_dspy_with_tools_of_the_server(
