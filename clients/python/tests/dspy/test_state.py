@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 import pytest
@@ -31,6 +32,17 @@ def optimized() -> Tour:
         dspy.Example(city="Madrid", sentence="Take a hat."),
     ]
     return tour
+
+
+class Application(dspy.Signature):
+    """Decide on an application."""
+
+    age: int = dspy.InputField(ge=18, desc="in years")
+    when: datetime.date = dspy.InputField()
+    pair: tuple[int, str] = dspy.InputField()
+    maybe: list[dict[str, int]] | None = dspy.InputField()
+    note: str = dspy.InputField(default="none")
+    verdict: Literal["yes", "no"] = dspy.OutputField()
 
 
 def test_instructions_and_demos_become_the_active_state(client: HttpClient, name: str) -> None:
@@ -79,6 +91,20 @@ def test_a_prompt_without_the_demos_is_an_exception(client: HttpClient, name: st
             "shows 0 demos instead of 2",
         ]
     }
+
+
+def test_a_field_with_a_constraint_and_types_of_all_kinds_are_compared_by_schema(client: HttpClient, name: str) -> None:
+    pushed = push(dspy.ChainOfThought(Application), name, client=client)
+    assert pushed.rendered == 0
+    fields = {field["name"]: field for field in pushed.graph["nodes"]["chain_of_thought"]["signature"]["inputs"]}
+    assert fields["age"]["constraints"][0]["assert"] == "this >= 18"
+    assert [fields[name]["type"] for name in ("when", "pair", "maybe")] == [
+        "str",
+        "tuple[int, str]",
+        "list[dict[str, int]]?",
+    ]
+    assert fields["note"]["default"] == "none" == pushed.graph["inputs"]["note"]["default"]
+    assert pushed.graph["inputs"]["age"]["description"] == "in years"
 
 
 def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_graph(

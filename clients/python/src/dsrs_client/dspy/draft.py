@@ -40,6 +40,8 @@ class Draft:
     """A definition that grows."""
 
     inputs: dict[str, Any] = field(default_factory=dict)
+    #: inputs that say more than their type: those of a lone module, with descriptions and defaults
+    declared: dict[str, Any] = field(default_factory=dict)
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
@@ -86,7 +88,7 @@ class Draft:
         body: dict[str, Any] = {"name": name}
         if description:
             body["description"] = description
-        body["inputs"] = {key: schema_of(kind) for key, kind in self.inputs.items()}
+        body["inputs"] = {key: self.declared.get(key) or schema_of(kind) for key, kind in self.inputs.items()}
         body["nodes"] = self.nodes
         body["edges"] = [{"from": edge.source, "to": edge.target} for edge in self.edges]
         body["outputs"] = self.outputs

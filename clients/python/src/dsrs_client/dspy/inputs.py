@@ -36,6 +36,14 @@ def place_of(program: Any) -> Place:
     return Place(code.co_filename, code.co_firstlineno)
 
 
+def declared_inputs(program: Any, options: Options) -> dict[str, Any]:
+    """The inputs of a lone module that have a description or a default."""
+    if (leaf := leaf_of(program, options)) is None:
+        return {}
+    fields = [signatures.field(name, info) for name, info in signatures.inputs(leaf.signature).items()]
+    return {field.pop("name"): field for field in fields if len(field) > 2}
+
+
 def _declared(info: Any) -> Any:
     return Unknown if signatures.is_untyped(info) else info.annotation
 

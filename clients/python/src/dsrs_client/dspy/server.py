@@ -58,8 +58,13 @@ class Server:
         return found
 
     def render(self, name: str, node: str, inputs: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-        """The messages of each predictor of a node."""
-        answer = self._send("POST", f"/v1/graphs/{quote(name)}/render", {"node": node, "inputs": inputs})
+        """The messages of each predictor of a node; none where the inputs break a constraint."""
+        try:
+            answer = self._send("POST", f"/v1/graphs/{quote(name)}/render", {"node": node, "inputs": inputs})
+        except Exception as error:
+            if status_of(error) != 422:
+                raise
+            return {}
         return {path: shown["messages"] for path, shown in answer["predictors"].items()}
 
     def execute(self, name: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from .attributes import restored
 from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
-from .inputs import forward_of, inputs_of, place_of
+from .inputs import declared_inputs, forward_of, inputs_of, place_of
 from .leaf import Leaf, leaf_of
 from .link import Link
 from .lm import Models
@@ -98,6 +98,7 @@ class Tracer:
     def _arguments(self) -> dict[str, Value]:
         names = dict(self.options.inputs or inputs_of(self.program, self.options))
         self.draft.inputs.update(names)
+        self.draft.declared.update(declared_inputs(self.program, self.options))
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
 
 
