@@ -25,6 +25,22 @@ class Tour(dspy.Module):
         return dspy.Prediction(city=capital.city, sentence=self.advice(city=capital.city, style="brief").sentence)
 
 
+def optimized() -> Tour:
+    """A tour with instructions and demos, of which one lacks a field."""
+    tour = Tour()
+    tour.capital.signature = tour.capital.signature.with_instructions("Name the capital.\nNothing else.")
+    tour.capital.demos = [
+        dspy.Example(country="France", city="Paris", augmented=True).with_inputs("country"),
+        dspy.Example(country="Spain", city="Madrid").with_inputs("country"),
+        dspy.Example(country="Nowhere"),
+    ]
+    tour.advice.predict.demos = [
+        dspy.Example(city="Paris", style="brief", reasoning="It rains.", sentence="Take an umbrella."),
+        dspy.Example(city="Madrid", sentence="Take a hat."),
+    ]
+    return tour
+
+
 def test_a_chain_has_a_node_for_each_predictor_and_an_edge_for_each_field() -> None:
     graph = graph_of(Tour(), "tour")
     assert graph["inputs"] == {"country": "str"}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import dspy
@@ -110,6 +111,16 @@ def test_optimizers_of_dspy_work_on_a_remote_and_change_no_active_state(
     assert optimized(country="Peru").city == "Lima"
     assert client.request("GET", f"/v1/graphs/{tour}/state") == before
     remote.close()
+
+
+def test_a_draft_ends_with_its_module(client: HttpClient, tour: str) -> None:
+    remote = Remote(tour, client=client)
+    remote.nodes["capital"].demos = [dspy.Example(country="Spain", city="Madrid")]
+    remote(country="Peru")
+    assert [name for name in graphs(client) if name.startswith(f"{tour}-draft-")]
+    del remote
+    gc.collect()
+    assert not [name for name in graphs(client) if name.startswith(f"{tour}-draft-")]
 
 
 def test_a_remote_is_a_step_of_a_program(client: HttpClient, tour: str) -> None:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
-from typing import Any, Literal
 
 import dspy
 import pytest
@@ -13,36 +11,9 @@ import tutorials
 from conftest import Run
 from http_client import HttpClient, Problem
 from modules import Booking, Desk, Mood, Person
-from test_chain import Tour
+from test_chain import Tour, optimized
 
-from dsrs_client.dspy import CannotPull, PromptsDiffer, pull, push, push_saved
-
-
-def optimized() -> Tour:
-    """A tour with instructions and demos, of which one lacks a field."""
-    tour = Tour()
-    tour.capital.signature = tour.capital.signature.with_instructions("Name the capital.\nNothing else.")
-    tour.capital.demos = [
-        dspy.Example(country="France", city="Paris", augmented=True).with_inputs("country"),
-        dspy.Example(country="Spain", city="Madrid").with_inputs("country"),
-        dspy.Example(country="Nowhere"),
-    ]
-    tour.advice.predict.demos = [
-        dspy.Example(city="Paris", style="brief", reasoning="It rains.", sentence="Take an umbrella."),
-        dspy.Example(city="Madrid", sentence="Take a hat."),
-    ]
-    return tour
-
-
-class Application(dspy.Signature):
-    """Decide on an application."""
-
-    age: int = dspy.InputField(ge=18, desc="in years")
-    when: datetime.date = dspy.InputField()
-    pair: tuple[int, str] = dspy.InputField()
-    maybe: list[dict[str, int]] | None = dspy.InputField()
-    note: str = dspy.InputField(default="none")
-    verdict: Literal["yes", "no"] = dspy.OutputField()
+from dsrs_client.dspy import CannotPull, pull, push, push_saved
 
 
 def test_instructions_and_demos_become_the_active_state(client: HttpClient, name: str) -> None:
@@ -57,54 +28,6 @@ def test_instructions_and_demos_become_the_active_state(client: HttpClient, name
         "Take a hat.",
         "Take an umbrella.",
     ]
-
-
-def test_the_prompt_has_the_demos_in_the_order_of_dspy(client: HttpClient, name: str, lm: dspy.LM) -> None:
-    program = optimized()
-    pushed = push(program, name, client=client)
-    assert pushed.rendered == 2
-    body = {"node": "advice", "inputs": {"city": "Lima", "style": "brief"}}
-    shown = client.request("POST", f"/v1/graphs/{name}/render", body)["predictors"]["advice.predict"]["messages"]
-    program(country="Peru")
-    of_dspy = lm.history[-1]["messages"]
-    assert [message["role"] for message in shown] == [message["role"] for message in of_dspy]
-    for ours, theirs in zip(shown[2:-1:2], of_dspy[2:-1:2], strict=True):
-        said = theirs["content"].split("[[ ## sentence ## ]]\n")[1].split("\n")[0]
-        assert said in ours["content"]
-
-
-def test_a_prompt_without_the_demos_is_an_exception(client: HttpClient, name: str) -> None:
-    class LosesDemos:
-        def request(self, method: str, path: str, json: Any = None) -> Any:
-            if method == "PUT" and path.endswith("/state"):
-                json["predictors"]["capital"]["demos"] = []
-                json["predictors"]["capital"]["instruction"] = "Guess."
-            return client.request(method, path, json)
-
-    with pytest.raises(PromptsDiffer) as difference:
-        push(optimized(), name, client=LosesDemos())
-    assert difference.value.differences == {
-        "capital": [
-            "has the instruction 'Guess.' instead of 'Name the capital.\\nNothing else.'",
-            "has 0 demos that differ from the 2 of the program",
-            "lacks the instruction 'Name the capital.\\nNothing else.'",
-            "shows 0 demos instead of 2",
-        ]
-    }
-
-
-def test_a_field_with_a_constraint_and_types_of_all_kinds_are_compared_by_schema(client: HttpClient, name: str) -> None:
-    pushed = push(dspy.ChainOfThought(Application), name, client=client)
-    assert pushed.rendered == 0
-    fields = {field["name"]: field for field in pushed.graph["nodes"]["chain_of_thought"]["signature"]["inputs"]}
-    assert fields["age"]["constraints"][0]["assert"] == "this >= 18"
-    assert [fields[name]["type"] for name in ("when", "pair", "maybe")] == [
-        "str",
-        "tuple[int, str]",
-        "list[dict[str, int]]?",
-    ]
-    assert fields["note"]["default"] == "none" == pushed.graph["inputs"]["note"]["default"]
-    assert pushed.graph["inputs"]["age"]["description"] == "in years"
 
 
 def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_graph(

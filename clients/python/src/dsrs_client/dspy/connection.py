@@ -46,7 +46,7 @@ class Connection:
         """Deletes the draft."""
         with self._lock:
             if self._draft is not None:
-                self.server.delete(self._draft)
+                self._delete_draft()
                 self._draft = None
                 self._versions.clear()
 
@@ -65,7 +65,7 @@ class Connection:
         definition = {key: self.graph[key] for key in ("types", "inputs", "nodes", "edges", "outputs")}
         description = f"Draft of `{self.name}` for states that DSPy tries. It is deleted when its program ends."
         self.server.store({"name": name, "description": description, **definition}, exists=False)
-        weakref.finalize(self, _delete, self.server, name)
+        self._delete_draft = weakref.finalize(self, _delete, self.server, name)
         return name
 
 
