@@ -13,7 +13,7 @@ from http_client import HttpClient, Problem
 from modules import Booking, Desk, Mood, Person
 from test_chain import Tour, optimized
 
-from dsrs_client.dspy import CannotPull, pull, push, push_saved
+from dsrs_client.dspy import CannotPull, CannotPush, pull, push, push_saved
 
 
 def test_instructions_and_demos_become_the_active_state(client: HttpClient, name: str) -> None:
@@ -28,6 +28,23 @@ def test_instructions_and_demos_become_the_active_state(client: HttpClient, name
         "Take a hat.",
         "Take an umbrella.",
     ]
+
+
+def test_demos_that_lack_an_input_are_left_out_and_counted(client: HttpClient, name: str) -> None:
+    program = dspy.Predict("question, context -> answer")
+    program.demos = [dspy.Example(question="Why?", answer="So."), dspy.Example(question="1", context="2", answer="3")]
+    pushed = push(program, name, client=client)
+    assert pushed.notes == ["1 demos of `predict` lack an input and are left out"]
+    state = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    assert [demo["output"] for demo in state["predict"]["demos"]] == [{"answer": "3"}]
+
+
+def test_demos_that_do_not_fit_their_fields_are_refused(client: HttpClient, name: str) -> None:
+    program = dspy.Predict("question -> count: int")
+    program.demos = [dspy.Example(question="How many?", count="several")]
+    with pytest.raises(CannotPush) as refusal:
+        push(program, name, client=client)
+    assert str(refusal.value).startswith("the server refuses the state: /predictors/predict/demos/0/output/count: ")
 
 
 def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_graph(

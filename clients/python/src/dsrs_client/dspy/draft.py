@@ -29,6 +29,8 @@ class Bound:
     predictor: Any
     #: the instruction that DSPy generated, where the graph writes its own
     generated: str | None = None
+    #: the inputs that have a default in the graph; a demo may lack them
+    defaults: frozenset[str] = frozenset()
 
     def within(self, node: str) -> Bound:
         """The same predictor where its node is the module of another one."""

@@ -13,7 +13,7 @@ from .options import Options
 from .prompts import check_prompts
 from .refusal import CannotPush, Reason
 from .server import Requests, Server, problems_of, status_of
-from .state import state_of
+from .state import notes_of, state_of
 from .trace import Tracer
 
 
@@ -61,9 +61,12 @@ def push(
         graph = server.store(definition, stored is not None)
     except Exception as error:
         raise _with_places(error, draft) or error from error
-    state = server.put_state(name, state_of(draft.bound))
+    try:
+        state = server.put_state(name, state_of(draft.bound))
+    except Exception as error:
+        raise _of_state(error) or error from error
     rendered = check_prompts(server, name, graph, draft)
-    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes)
+    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes + notes_of(draft.bound))
 
 
 def push_saved(program: Any, path: str | Path, name: str, *, client: Requests, **options: Any) -> Pushed:
@@ -91,6 +94,14 @@ def _keep_instructions(definition: dict[str, Any], stored: dict[str, Any]) -> No
         known = signature_of(stored["nodes"][name]) if name in stored["nodes"] else None
         if known is not None and (own := signature_of(node)) is not None:
             own["instructions"] = known["instructions"]
+
+
+def _of_state(error: Exception) -> CannotPush | None:
+    """The server's problems of the state: demos whose values do not fit their fields."""
+    if status_of(error) != 422 or not problems_of(error):
+        return None
+    details = [f"{problem['pointer']}: {problem['detail'].rstrip('.')}" for problem in problems_of(error)]
+    return CannotPush([Reason(None, f"the server refuses the state: {detail}") for detail in details])
 
 
 def _with_places(error: Exception, draft: Draft) -> CannotPush | None:

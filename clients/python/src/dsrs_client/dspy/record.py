@@ -38,7 +38,7 @@ def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[
     draft.nodes[node], draft.places[node] = body, place
     for key, link in feeds:
         draft.connect(link, f"{node}.{key}", place)
-    _bind(draft, node, attribute, leaf)
+    _bind(draft, node, attribute, leaf, frozenset(field["name"] for field in fields if "default" in field))
     return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
 
 
@@ -84,8 +84,8 @@ def _left_out(name: str, info: Any) -> dict[str, Any]:
     refuse(f"calls a predictor without its input `{name}`")
 
 
-def _bind(draft: Draft, node: str, attribute: str, leaf: Leaf) -> None:
+def _bind(draft: Draft, node: str, attribute: str, leaf: Leaf, defaults: frozenset[str]) -> None:
     for inner in leaf.inner:
         name = ".".join(part for part in (attribute, inner.attribute) if part)
         path = ".".join(part for part in (node, inner.path) if part)
-        draft.bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated))
+        draft.bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))

@@ -31,7 +31,8 @@ class Remote(dspy.Module):
         self.inputs = {key: python_type(_text(field), types) for key, field in graph["inputs"].items()}
         self.outputs = {key: _output(self.connection, source) for key, source in graph["outputs"].items()}
         self.nodes = {item["path"]: _predictor(item, types) for item in self.connection.predictors}
-        self.loaded = {path: _shown(predictor) for path, predictor in self.nodes.items()}
+        self.defaults = {item["path"]: _defaults(item) for item in self.connection.predictors}
+        self.loaded = self._shown()
 
     def forward(self, **inputs: Any) -> Any:
         """Executes the graph."""
@@ -55,9 +56,12 @@ class Remote(dspy.Module):
 
     def _state(self) -> dict[str, Any] | None:
         """The whole state, unless it is the one that was loaded."""
-        shown = {path: _shown(predictor) for path, predictor in self.nodes.items()}
-        changed = {path: state for path, state in shown.items() if state != self.loaded[path]}
+        changed = {path: state for path, state in self._shown().items() if state != self.loaded[path]}
         return {**self.loaded_state(), **changed} if changed else None
+
+    def _shown(self) -> dict[str, Any]:
+        """The state of all predictors as it is now."""
+        return {path: _shown(predictor, self.defaults[path]) for path, predictor in self.nodes.items()}
 
     def _record(self, spans: list[dict[str, Any]]) -> None:
         """Adds the calls of the graph's predictors to DSPy's trace, where optimizers look for examples."""
@@ -96,10 +100,14 @@ def _predictor(item: dict[str, Any], types: dict[str, Any]) -> Any:
     return predictor
 
 
-def _shown(predictor: Any) -> dict[str, Any]:
+def _defaults(item: dict[str, Any]) -> frozenset[str]:
+    return frozenset(field["name"] for field in item["schema"]["inputs"] if "default" in field)
+
+
+def _shown(predictor: Any, defaults: frozenset[str]) -> dict[str, Any]:
     """The state of a predictor as it is now."""
     settings = known_settings(getattr(predictor.lm, "kwargs", {}))
-    state = {"instruction": predictor.signature.instructions, "demos": demos_of(predictor)}
+    state = {"instruction": predictor.signature.instructions, "demos": demos_of(predictor, defaults)}
     return {**state, "lm": settings} if settings else state
 
 
