@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Checks the Python client: mypy, ruff, and its tests against a real server with a stand-in for a language model.
+# Checks the Python client: mypy, ruff, and its tests against a real server with a stand-in for a language model, those of
+# `dsrs_client.dspy` with the real DSPy.
 #   scripts/python-client.sh [ARGS of pytest]
 # What PyPI provides is installed in the per-user cache. If that fails, the script says SKIPPED and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-PINS="httpx==0.28.1 pydantic==2.14.3 pytest==9.2.0 mypy==2.4.1 ruff==0.17.6 hatchling"
+PINS="httpx==0.28.1 pydantic==2.14.3 pytest==9.2.0 mypy==2.4.1 ruff==0.17.6 hatchling dspy==3.4.1"
 home=${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/python-client
 
 install() {
@@ -28,4 +29,7 @@ wheel=$(mktemp -d)
 trap 'rm -rf "$wheel"' EXIT
 "$home/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$wheel" . >&2
 "$home/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"/*.whl >&2
+"$home/bin/mypy" --python-executable "$home/bin/python" --config-file tests/dspy/mypy.ini
 ../../scripts/with-server.sh "$home/bin/python" -m pytest -q "$PWD/tests" --ignore "$PWD/tests/dspy" "$@"
+DSRS_LM_ANSWERS=$PWD/tests/dspy/answers.json PYTHONPATH=tests/dspy \
+  ../../scripts/with-server.sh "$home/bin/python" -m pytest -q "$PWD/tests/dspy" "$@"

@@ -142,3 +142,9 @@ def test_the_asynchronous_client_does_the_same(ask: Graph) -> None:
             assert len(await graph.batch([{"question": "a"}, {"question": "b"}], show=False)) == 2
 
     asyncio.run(story())
+
+
+def test_a_query_in_the_path_of_a_plain_request_is_sent(client: Client, ask: Graph) -> None:
+    ask(question="Where is it?")
+    runs = client.request("GET", f"/v1/runs?graph={ask.name}")["items"]
+    assert [run["graph"] for run in runs] == [ask.name]

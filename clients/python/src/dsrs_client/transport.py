@@ -45,7 +45,10 @@ def _backoff(attempt: int) -> float:
 
 
 def _arguments(request: Request) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"headers": request.headers(), "params": request.params}
+    arguments: dict[str, Any] = {"headers": request.headers()}
+    # httpx takes empty parameters as a reason to remove the query of the path.
+    if request.params:
+        arguments["params"] = request.params
     if request.content is not None:
         arguments["content"] = request.content
     elif request.json is not None:

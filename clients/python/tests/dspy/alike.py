@@ -9,9 +9,9 @@ from typing import Any
 
 import dspy
 from dspy.utils.callback import BaseCallback
-from http_client import HttpClient
 from pydantic_core import to_jsonable_python
 
+from dsrs_client import Client
 from dsrs_client.dspy import Pushed, answer
 
 Call = tuple[str, str]
@@ -31,7 +31,7 @@ class Calls(BaseCallback):
 
 
 def assert_alike(
-    client: HttpClient,
+    client: Client,
     program: Any,
     pushed: Pushed,
     inputs: dict[str, Any],

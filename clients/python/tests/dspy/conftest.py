@@ -1,95 +1,39 @@
-"""A real server over its own database, and a scripted LM, for all tests of this directory."""
+"""The server and the stand-in LM that `scripts/python-client.sh` starts, for all tests of this directory."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import subprocess
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dspy
-import httpx
 import pytest
-from http_client import HttpClient
+
+from dsrs_client import Client
 
 ANSWERS = Path(__file__).parent / "answers.json"
 
 
-def _program(variable: str) -> str:
-    path = os.environ.get(variable)
-    if not path:
-        pytest.skip(f"{variable} does not name a program")
-    return path
-
-
-def _line(process: subprocess.Popen[str], pattern: str) -> str:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if found := re.search(pattern, line):
-            return found.group(1)
-    raise AssertionError(f"the process ended before it printed {pattern}")
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        pytest.skip(f"{name} is not set: run scripts/python-client.sh")
+    return value
 
 
 @pytest.fixture(scope="session")
-def lm_url() -> Iterator[str]:
-    """The scripted LM: it answers every field with the text in `answers.json`."""
-    command = [_program("DSRS_FAKELM"), "--port", "0", "--answers", str(ANSWERS)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        address = _line(process, r"listening (\S+)")
-        yield f"http://{address}/v1"
-    finally:
-        process.kill()
-        process.wait()
+def lm_url() -> str:
+    """The stand-in LM: it answers every field with the text in `answers.json`."""
+    return _variable("DSRS_LM_URL")
 
 
 @pytest.fixture(scope="session")
-def server_url(lm_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The server, with the scripted LM as its model and a database of its own."""
-    database = f"dspy_{uuid.uuid4().hex[:12]}"
-    admin = os.environ.get("DSRS_TEST_POSTGRES", "postgres://root@127.0.0.1:5432")
-    subprocess.run(["createdb", "--maintenance-db", f"{admin}/postgres", database], check=True)
-    home = tmp_path_factory.mktemp("server")
-    environment = {
-        **os.environ,
-        "DATABASE_URL": f"{admin}/{database}",
-        "OPENAI_BASE_URL": lm_url,
-        "OPENAI_API_KEY": "none",
-        "DSRS_BIND": "127.0.0.1:0",
-        "NO_COLOR": "1",
-    }
-    command = [_program("DSRS_SERVER"), "serve"]
-    log = (home / "log").open("w")
-    process = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=log)
-    try:
-        yield _ready(home / "log", process)
-    finally:
-        process.terminate()
-        process.wait(20)
-        subprocess.run(["dropdb", "--maintenance-db", f"{admin}/postgres", "--force", database], check=True)
-
-
-def _ready(log: Path, process: subprocess.Popen[bytes]) -> str:
-    for _ in range(300):
-        assert process.poll() is None, log.read_text()
-        if found := re.search(r"address +(http://\S+)", log.read_text()):
-            try:
-                if httpx.get(f"{found.group(1)}/readyz").status_code == 200:
-                    return found.group(1)
-            except httpx.TransportError:
-                pass
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
-
-
-@pytest.fixture(scope="session")
-def client(server_url: str) -> HttpClient:
-    """A client of the server."""
-    return HttpClient(server_url)
+def client() -> Iterator[Client]:
+    """A client of the server of DSRS_URL, whose model is the same LM."""
+    with Client(_variable("DSRS_URL")) as client:
+        yield client
 
 
 @pytest.fixture
@@ -117,7 +61,7 @@ Run = Callable[[str, dict[str, object]], dict[str, object]]
 
 
 @pytest.fixture
-def run(client: HttpClient) -> Run:
+def run(client: Client) -> Run:
     """Executes a graph and returns its outputs."""
 
     def execute(graph: str, inputs: dict[str, object]) -> dict[str, object]:

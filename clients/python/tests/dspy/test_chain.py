@@ -6,8 +6,8 @@ from __future__ import annotations
 import dspy
 from alike import assert_alike
 from conftest import Run
-from http_client import HttpClient
 
+from dsrs_client import Client
 from dsrs_client.dspy import graph_of, push
 
 
@@ -55,7 +55,7 @@ def test_a_chain_has_a_node_for_each_predictor_and_an_edge_for_each_field() -> N
     assert graph["outputs"] == {"city": "capital.city", "sentence": "advice.sentence"}
 
 
-def test_a_chain_answers_as_the_program_does(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+def test_a_chain_answers_as_the_program_does(client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     program = Tour()
     pushed = push(program, name, client=client)
     assert pushed.paths == {"capital": ["capital"], "advice.predict": ["advice.predict"]}

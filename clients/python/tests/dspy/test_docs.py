@@ -8,13 +8,14 @@ from pathlib import Path
 
 import dspy
 import pytest
-from http_client import HttpClient
+
+from dsrs_client import Client
 
 PAGE = Path(__file__).parents[4] / "docs" / "dspy.md"
 
 
 def test_the_examples_of_the_page_run_and_print_what_it_says(
-    client: HttpClient,
+    client: Client,
     lm: dspy.LM,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -11,13 +11,13 @@ import pytest
 import tutorials
 from alike import assert_alike
 from conftest import Run
-from http_client import HttpClient
 
+from dsrs_client import Client
 from dsrs_client.dspy import Remote, answer, graph_of, push
 
 
 def test_classes_enums_and_texts_between_predictors_are_types_selections_and_ops(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
+    client: Client, run: Run, name: str, lm: dspy.LM
 ) -> None:
     program = modules.Desk()
     pushed = push(program, name, client=client)
@@ -30,7 +30,7 @@ def test_classes_enums_and_texts_between_predictors_are_types_selections_and_ops
     assert strategies.count("upper") == 1 and strategies.count("predict") == 1
 
 
-def test_best_of_n_has_its_reward_as_an_expression(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+def test_best_of_n_has_its_reward_as_an_expression(client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     program = dspy.BestOfN(dspy.ChainOfThought("question -> answer"), N=3, reward_fn=modules.one_word, threshold=1.0)
     pushed = push(program, name, client=client)
     config = pushed.graph["nodes"]["best_of_n"]["config"]
@@ -40,7 +40,7 @@ def test_best_of_n_has_its_reward_as_an_expression(client: HttpClient, run: Run,
     assert run(name, {"question": "Capital of Peru?"}) == program(question="Capital of Peru?").toDict()
 
 
-def test_refine_has_its_reward_as_an_expression(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+def test_refine_has_its_reward_as_an_expression(client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     program = dspy.Refine(dspy.Predict("question -> answer"), N=2, reward_fn=modules.graded, threshold=0.5)
     pushed = push(program, name, client=client)
     assert pushed.graph["nodes"]["refine"]["config"]["reward"]["expression"].startswith(
@@ -49,7 +49,7 @@ def test_refine_has_its_reward_as_an_expression(client: HttpClient, run: Run, na
     assert run(name, {"question": "Capital of Peru?"}) == program(question="Capital of Peru?").toDict()
 
 
-def test_a_reward_of_the_server_takes_the_place_of_the_function(client: HttpClient, name: str) -> None:
+def test_a_reward_of_the_server_takes_the_place_of_the_function(client: Client, name: str) -> None:
     judge = {"judge": {"signature": "question, answer -> score: float", "score": "score"}}
     program = dspy.BestOfN(dspy.Predict("question -> answer"), N=2, reward_fn=modules.one_word, threshold=1.0)
     pushed = push(program, name, client=client, rewards={"one_word": judge})
@@ -57,7 +57,7 @@ def test_a_reward_of_the_server_takes_the_place_of_the_function(client: HttpClie
 
 
 def test_a_multi_chain_comparison_reads_the_attempts_as_dspy_writes_them(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
+    client: Client, run: Run, name: str, lm: dspy.LM
 ) -> None:
     program = modules.Two()
     pushed = push(program, name, client=client)
@@ -69,7 +69,7 @@ def test_a_multi_chain_comparison_reads_the_attempts_as_dspy_writes_them(
     assert settle["inputs"]["reasoning_attempt_1"] == attempt == settle["inputs"]["reasoning_attempt_2"]
 
 
-def test_a_program_of_thought_runs_in_the_sandbox_of_the_server(client: HttpClient, run: Run, name: str) -> None:
+def test_a_program_of_thought_runs_in_the_sandbox_of_the_server(client: Client, run: Run, name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pushed = push(dspy.ProgramOfThought("numbers: list[int] -> total: int"), name, client=client)
@@ -77,9 +77,7 @@ def test_a_program_of_thought_runs_in_the_sandbox_of_the_server(client: HttpClie
     assert run(name, {"numbers": [2, 3, 4]}) == {"total": 9}
 
 
-def test_nested_modules_and_parallel_are_nodes_of_one_graph(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
-) -> None:
+def test_nested_modules_and_parallel_are_nodes_of_one_graph(client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     program = modules.Outer()
     pushed = push(program, name, client=client)
     assert pushed.paths == {"inner.steps[0]": ["inner_steps_0"], "inner.steps[1]": ["inner_steps_1"], "ask": ["ask"]}
@@ -87,7 +85,7 @@ def test_nested_modules_and_parallel_are_nodes_of_one_graph(
 
 
 def test_comprehensions_and_parallel_over_a_list_of_the_run_are_map_nodes(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
+    client: Client, run: Run, name: str, lm: dspy.LM
 ) -> None:
     program = modules.Tickets()
     program.title.demos = [dspy.Example(answer="It is late.", title="Late parcel")]
@@ -98,7 +96,7 @@ def test_comprehensions_and_parallel_over_a_list_of_the_run_are_map_nodes(
     assert outputs["answers"] == ["Lima", "Lima"]
 
 
-def test_a_retriever_of_dspy_stays_with_the_caller(client: HttpClient, name: str) -> None:
+def test_a_retriever_of_dspy_stays_with_the_caller(client: Client, name: str) -> None:
     class Retrieves(dspy.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -121,9 +119,7 @@ def test_settings_of_a_predictor_are_settings_of_its_node() -> None:
     assert graph["nodes"]["predict"]["lm"] == {"temperature": 0.2, "max_tokens": 50}
 
 
-def test_settings_that_a_graph_does_not_have_and_models_without_an_alias_are_noted(
-    client: HttpClient, name: str
-) -> None:
+def test_settings_that_a_graph_does_not_have_and_models_without_an_alias_are_noted(client: Client, name: str) -> None:
     program = dspy.Predict("question -> answer", logprobs=True)
     program.lm = dspy.LM("openai/gpt-4o")
     assert push(program, name, client=client).notes == [
@@ -140,7 +136,7 @@ def test_an_lm_of_a_predictor_is_the_alias_that_the_caller_names() -> None:
 
 
 def test_a_remote_within_a_pushed_program_is_a_node_that_runs_the_graph(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
+    client: Client, run: Run, name: str, lm: dspy.LM
 ) -> None:
     push(modules.Inner(), name, client=client)
 
@@ -159,7 +155,7 @@ def test_a_remote_within_a_pushed_program_is_a_node_that_runs_the_graph(
 
 
 def test_attempts_of_a_remote_are_attempts_of_the_stored_graph(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
+    client: Client, run: Run, name: str, lm: dspy.LM
 ) -> None:
     push(modules.Two(), name, client=client)
     program = dspy.BestOfN(Remote(name, client=client), N=2, reward_fn=modules.one_word, threshold=1.0)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import dspy
 import pytest
-from http_client import HttpClient
 from test_chain import optimized
 
+from dsrs_client import Client
 from dsrs_client.dspy import PromptsDiffer, push
 
 
@@ -25,7 +25,7 @@ class Application(dspy.Signature):
     verdict: Literal["yes", "no"] = dspy.OutputField()
 
 
-def test_the_prompt_has_the_demos_in_the_order_of_dspy(client: HttpClient, name: str, lm: dspy.LM) -> None:
+def test_the_prompt_has_the_demos_in_the_order_of_dspy(client: Client, name: str, lm: dspy.LM) -> None:
     program = optimized()
     pushed = push(program, name, client=client)
     assert pushed.rendered == 2
@@ -39,7 +39,7 @@ def test_the_prompt_has_the_demos_in_the_order_of_dspy(client: HttpClient, name:
         assert said in ours["content"]
 
 
-def test_a_prompt_without_the_demos_is_an_exception(client: HttpClient, name: str) -> None:
+def test_a_prompt_without_the_demos_is_an_exception(client: Client, name: str) -> None:
     class LosesDemos:
         def request(self, method: str, path: str, json: Any = None) -> Any:
             if method == "PUT" and path.endswith("/state"):
@@ -59,7 +59,7 @@ def test_a_prompt_without_the_demos_is_an_exception(client: HttpClient, name: st
     }
 
 
-def test_a_field_with_a_constraint_and_types_of_all_kinds_are_compared_by_schema(client: HttpClient, name: str) -> None:
+def test_a_field_with_a_constraint_and_types_of_all_kinds_are_compared_by_schema(client: Client, name: str) -> None:
     pushed = push(dspy.ChainOfThought(Application), name, client=client)
     assert pushed.rendered == 0
     fields = {field["name"]: field for field in pushed.graph["nodes"]["chain_of_thought"]["signature"]["inputs"]}

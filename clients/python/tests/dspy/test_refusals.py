@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 import pytest
 import refused
-from http_client import HttpClient
 
+from dsrs_client import Client
 from dsrs_client.dspy import CannotPush, graph_of, push
 
 BRANCH = "Nearest: `branch` (docs/strategies.md#branch)."
@@ -79,9 +79,7 @@ def test_what_a_graph_cannot_say_is_refused_at_its_line(program: Any) -> None:
     assert "# here" in inspect.getsource(refused).splitlines()[reason.place.line - 1]
 
 
-def test_a_type_that_does_not_fit_is_refused_by_the_server_at_the_line_of_the_call(
-    client: HttpClient, name: str
-) -> None:
+def test_a_type_that_does_not_fit_is_refused_by_the_server_at_the_line_of_the_call(client: Client, name: str) -> None:
     with pytest.raises(CannotPush) as refusal:
         push(refused.PassesAListToAText(), name, client=client)
     [reason] = refusal.value.reasons

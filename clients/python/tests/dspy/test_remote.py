@@ -9,14 +9,14 @@ from typing import Any
 import dspy
 import pytest
 from conftest import Run
-from http_client import HttpClient
 from test_chain import Tour
 
+from dsrs_client import Client
 from dsrs_client.dspy import Remote, push
 
 
 @pytest.fixture
-def tour(client: HttpClient, name: str, lm: dspy.LM) -> str:
+def tour(client: Client, name: str, lm: dspy.LM) -> str:
     """The stored tour."""
     push(Tour(), name, client=client)
     return name
@@ -33,24 +33,24 @@ def examples() -> list[Any]:
     return [dspy.Example(country=country, city=city).with_inputs("country") for country, city in rows]
 
 
-def graphs(client: HttpClient) -> list[str]:
+def graphs(client: Client) -> list[str]:
     """The names of all graphs."""
     return [item["name"] for item in client.request("GET", "/v1/graphs?limit=200")["items"]]
 
 
-def test_a_remote_answers_as_the_graph_and_has_its_predictors(client: HttpClient, run: Run, tour: str) -> None:
+def test_a_remote_answers_as_the_graph_and_has_its_predictors(client: Client, run: Run, tour: str) -> None:
     remote = Remote(tour, client=client)
     assert [name for name, _ in remote.named_predictors()] == ["nodes['capital']", "nodes['advice.predict']"]
     assert remote(country="Peru").toDict() == run(tour, {"country": "Peru"})
     assert list(remote.nodes["advice.predict"].signature.fields) == ["city", "style", "reasoning", "sentence"]
 
 
-def test_dspy_evaluates_a_remote(client: HttpClient, tour: str) -> None:
+def test_dspy_evaluates_a_remote(client: Client, tour: str) -> None:
     evaluate = dspy.Evaluate(devset=examples(), metric=exact, num_threads=2, display_progress=False)
     assert evaluate(Remote(tour, client=client)).score == 66.67
 
 
-def test_a_bootstrapped_remote_runs_as_a_draft_and_publishes_its_demos(client: HttpClient, tour: str) -> None:
+def test_a_bootstrapped_remote_runs_as_a_draft_and_publishes_its_demos(client: Client, tour: str) -> None:
     remote = Remote(tour, client=client)
     optimizer = dspy.BootstrapFewShot(metric=exact, max_bootstrapped_demos=2, max_labeled_demos=0)
     optimized = optimizer.compile(remote, trainset=examples())
@@ -69,7 +69,7 @@ def test_a_bootstrapped_remote_runs_as_a_draft_and_publishes_its_demos(client: H
     assert not [name for name in graphs(client) if name.startswith(f"{tour}-draft-")]
 
 
-def test_a_changed_instruction_of_a_remote_reaches_the_prompt(client: HttpClient, tour: str) -> None:
+def test_a_changed_instruction_of_a_remote_reaches_the_prompt(client: Client, tour: str) -> None:
     remote = Remote(tour, client=client)
     capital = remote.nodes["capital"]
     capital.signature = capital.signature.with_instructions("Name the capital, nothing else.")
@@ -102,7 +102,7 @@ OPTIMIZERS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_optimizers_of_dspy_work_on_a_remote_and_change_no_active_state(
-    optimizer: str, client: HttpClient, tour: str
+    optimizer: str, client: Client, tour: str
 ) -> None:
     before = client.request("GET", f"/v1/graphs/{tour}/state")
     make, options = OPTIMIZERS[optimizer]
@@ -113,7 +113,7 @@ def test_optimizers_of_dspy_work_on_a_remote_and_change_no_active_state(
     remote.close()
 
 
-def test_a_draft_ends_with_its_module(client: HttpClient, tour: str) -> None:
+def test_a_draft_ends_with_its_module(client: Client, tour: str) -> None:
     remote = Remote(tour, client=client)
     remote.nodes["capital"].demos = [dspy.Example(country="Spain", city="Madrid")]
     remote(country="Peru")
@@ -123,7 +123,7 @@ def test_a_draft_ends_with_its_module(client: HttpClient, tour: str) -> None:
     assert not [name for name in graphs(client) if name.startswith(f"{tour}-draft-")]
 
 
-def test_a_remote_is_a_step_of_a_program(client: HttpClient, tour: str) -> None:
+def test_a_remote_is_a_step_of_a_program(client: Client, tour: str) -> None:
     class Trip(dspy.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -136,7 +136,7 @@ def test_a_remote_is_a_step_of_a_program(client: HttpClient, tour: str) -> None:
     assert Trip()(country="Peru").summary == "A trip."
 
 
-def test_a_graph_that_does_not_exist_is_named(client: HttpClient, name: str) -> None:
+def test_a_graph_that_does_not_exist_is_named(client: Client, name: str) -> None:
     with pytest.raises(LookupError) as failure:
         Remote(name, client=client)
     assert str(failure.value) == f"there is no graph `{name}`"

@@ -9,14 +9,14 @@ import dspy
 import pytest
 import tutorials
 from conftest import Run
-from http_client import HttpClient, Problem
 from modules import Booking, Desk, Mood, Person
 from test_chain import Tour, optimized
 
+from dsrs_client import Client, Problem
 from dsrs_client.dspy import CannotPull, CannotPush, pull, push, push_saved
 
 
-def test_instructions_and_demos_become_the_active_state(client: HttpClient, name: str) -> None:
+def test_instructions_and_demos_become_the_active_state(client: Client, name: str) -> None:
     push(optimized(), name, client=client)
     state = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
     assert state["capital"]["instruction"] == "Name the capital.\nNothing else."
@@ -30,7 +30,7 @@ def test_instructions_and_demos_become_the_active_state(client: HttpClient, name
     ]
 
 
-def test_demos_that_lack_an_input_are_left_out_and_counted(client: HttpClient, name: str) -> None:
+def test_demos_that_lack_an_input_are_left_out_and_counted(client: Client, name: str) -> None:
     program = dspy.Predict("question, context -> answer")
     program.demos = [dspy.Example(question="Why?", answer="So."), dspy.Example(question="1", context="2", answer="3")]
     pushed = push(program, name, client=client)
@@ -39,7 +39,7 @@ def test_demos_that_lack_an_input_are_left_out_and_counted(client: HttpClient, n
     assert [demo["output"] for demo in state["predict"]["demos"]] == [{"answer": "3"}]
 
 
-def test_demos_that_do_not_fit_their_fields_are_refused(client: HttpClient, name: str) -> None:
+def test_demos_that_do_not_fit_their_fields_are_refused(client: Client, name: str) -> None:
     program = dspy.Predict("question -> count: int")
     program.demos = [dspy.Example(question="How many?", count="several")]
     with pytest.raises(CannotPush) as refusal:
@@ -47,9 +47,7 @@ def test_demos_that_do_not_fit_their_fields_are_refused(client: HttpClient, name
     assert str(refusal.value).startswith("the server refuses the state: /predictors/predict/demos/0/output/count: ")
 
 
-def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_graph(
-    client: HttpClient, name: str
-) -> None:
+def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_graph(client: Client, name: str) -> None:
     first = push(Tour(), name, client=client)
     second = push(optimized(), name, client=client)
     assert first.graph["version"] == second.graph["version"]
@@ -57,7 +55,7 @@ def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_gra
 
 
 def test_a_saved_program_gives_the_same_answers(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM, tmp_path: Path
+    client: Client, run: Run, name: str, lm: dspy.LM, tmp_path: Path
 ) -> None:
     program = optimized()
     program.save(tmp_path / "tour.json")
@@ -67,7 +65,7 @@ def test_a_saved_program_gives_the_same_answers(
     assert len(state["capital"]["demos"]) == 2
 
 
-def test_the_server_reads_the_same_file_to_the_same_state(client: HttpClient, name: str, tmp_path: Path) -> None:
+def test_the_server_reads_the_same_file_to_the_same_state(client: Client, name: str, tmp_path: Path) -> None:
     import json
 
     optimized().save(tmp_path / "tour.json")
@@ -82,7 +80,7 @@ def test_the_server_reads_the_same_file_to_the_same_state(client: HttpClient, na
         assert sorted(state["demos"], key=key) == sorted(read[path]["demos"], key=key)
 
 
-def test_pull_brings_the_state_of_the_server_into_the_program(client: HttpClient, name: str, lm: dspy.LM) -> None:
+def test_pull_brings_the_state_of_the_server_into_the_program(client: Client, name: str, lm: dspy.LM) -> None:
     push(Tour(), name, client=client)
     demo = {"input": {"country": "Italy"}, "output": {"city": "Rome"}}
     change = {"instruction": "Answer in one word.", "demos": [demo]}
@@ -95,7 +93,7 @@ def test_pull_brings_the_state_of_the_server_into_the_program(client: HttpClient
     assert "Answer in one word." in asked[0]["content"] and "Italy" in asked[1]["content"]
 
 
-def test_pull_after_push_leaves_a_program_as_it_is(client: HttpClient, name: str) -> None:
+def test_pull_after_push_leaves_a_program_as_it_is(client: Client, name: str) -> None:
     program = optimized()
     push(program, name, client=client)
     pulled = pull(Tour(), name, client=client)
@@ -104,7 +102,7 @@ def test_pull_after_push_leaves_a_program_as_it_is(client: HttpClient, name: str
     assert len(pulled.advice.predict.demos) == 2
 
 
-def test_pull_keeps_the_instruction_that_dspy_writes_for_an_agent(client: HttpClient, name: str) -> None:
+def test_pull_keeps_the_instruction_that_dspy_writes_for_an_agent(client: Client, name: str) -> None:
     tools = {"evaluate_math": "calculator", "search_wikipedia": "current_time"}
     program = tutorials.agent()
     program.extract.predict.signature = program.extract.predict.signature.with_instructions("Answer in a word.")
@@ -121,7 +119,7 @@ def test_pull_keeps_the_instruction_that_dspy_writes_for_an_agent(client: HttpCl
     assert pulled.react.demos[0].next_tool_args == {"expression": "1+1"}
 
 
-def test_demos_of_classes_are_pushed_as_their_members(client: HttpClient, name: str) -> None:
+def test_demos_of_classes_are_pushed_as_their_members(client: Client, name: str) -> None:
     desk = Desk()
     booking = Booking(traveller=Person(name="Ada"), cities=["Lima"], mood=Mood.CALM)
     desk.read.demos = [dspy.Example(letter="Dear all", booking=booking)]
@@ -132,7 +130,7 @@ def test_demos_of_classes_are_pushed_as_their_members(client: HttpClient, name: 
     assert pulled.booking == booking
 
 
-def test_one_predictor_with_two_states_cannot_be_pulled(client: HttpClient, name: str) -> None:
+def test_one_predictor_with_two_states_cannot_be_pulled(client: Client, name: str) -> None:
     outside = {"search": list[str]}
     push(tutorials.Hop(), name, client=client, outside=outside)
     client.request("PATCH", f"/v1/graphs/{name}/predictors/generate_query.predict", {"instruction": "Ask."})
@@ -144,13 +142,13 @@ def test_one_predictor_with_two_states_cannot_be_pulled(client: HttpClient, name
     )
 
 
-def test_a_graph_of_another_program_cannot_be_pulled(client: HttpClient, name: str) -> None:
+def test_a_graph_of_another_program_cannot_be_pulled(client: Client, name: str) -> None:
     push(dspy.Predict("country -> city"), name, client=client)
     with pytest.raises(CannotPull) as refusal:
         pull(Tour(), name, client=client)
     assert str(refusal.value) == f"`{name}` has no predictor capital, advice.predict; push the program first"
 
 
-def test_a_graph_that_does_not_exist_cannot_be_pulled(client: HttpClient, name: str) -> None:
+def test_a_graph_that_does_not_exist_cannot_be_pulled(client: Client, name: str) -> None:
     with pytest.raises(Problem):
         pull(Tour(), name, client=client)

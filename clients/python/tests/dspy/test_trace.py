@@ -10,8 +10,8 @@ import dspy
 import pytest
 from alike import assert_alike
 from conftest import Run
-from http_client import HttpClient
 
+from dsrs_client import Client
 from dsrs_client.dspy import CannotPush, graph_of, push
 
 
@@ -92,14 +92,14 @@ FOLLOWED = [
 
 @pytest.mark.parametrize("steps", FOLLOWED, ids=lambda steps: steps.__name__)
 def test_work_between_predictors_that_ops_can_say_gives_the_same_value(
-    steps: Any, client: HttpClient, name: str, lm: dspy.LM
+    steps: Any, client: Client, name: str, lm: dspy.LM
 ) -> None:
     program = Program(steps)
     pushed = push(program, name, client=client)
     assert_alike(client, program, pushed, {"question": "Where?"})
 
 
-def test_forward_of_a_module_is_the_module(client: HttpClient, run: Run, name: str, lm: dspy.LM) -> None:
+def test_forward_of_a_module_is_the_module(client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     program = Program(with_forward)
     push(program, name, client=client)
     assert run(name, {"question": "Where?"})["made"] == program(question="Where?").made == "ima"

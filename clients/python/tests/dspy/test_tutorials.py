@@ -9,12 +9,12 @@ import pytest
 import tutorials
 from alike import assert_alike
 from conftest import Run
-from http_client import HttpClient
 
+from dsrs_client import Client
 from dsrs_client.dspy import CannotPush, push
 
 
-def test_classification_with_a_literal_answers_as_in_dspy(client: HttpClient, name: str, lm: dspy.LM) -> None:
+def test_classification_with_a_literal_answers_as_in_dspy(client: Client, name: str, lm: dspy.LM) -> None:
     program = dspy.Predict(tutorials.Emotion)
     pushed = push(program, name, client=client)
     outputs = assert_alike(client, program, pushed, {"sentence": "I passed the exam!"})
@@ -25,14 +25,14 @@ def test_classification_with_a_literal_answers_as_in_dspy(client: HttpClient, na
     assert signature["outputs"][1]["description"] == "between 0 and 1"
 
 
-def test_information_extraction_answers_as_in_dspy(client: HttpClient, name: str, lm: dspy.LM) -> None:
+def test_information_extraction_answers_as_in_dspy(client: Client, name: str, lm: dspy.LM) -> None:
     program = dspy.Predict(tutorials.ExtractInfo)
     pushed = push(program, name, client=client)
     outputs = assert_alike(client, program, pushed, {"text": "Apple announced its latest iPhone."})
     assert outputs["entities"] == [{"name": "Apple", "kind": "organization"}]
 
 
-def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: HttpClient, name: str, lm: dspy.LM) -> None:
+def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: Client, name: str, lm: dspy.LM) -> None:
     program = tutorials.RAG()
     pushed = push(program, name, client=client, outside={"search": list[str]})
     assert pushed.graph["nodes"]["search"]["strategy"] == "await"
@@ -40,7 +40,7 @@ def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: HttpClient
     assert_alike(client, program, pushed, {"question": "castle"}, {"search": tutorials.search})
 
 
-def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: HttpClient, name: str, lm: dspy.LM) -> None:
+def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: Client, name: str, lm: dspy.LM) -> None:
     program = tutorials.Hop()
     pushed = push(program, name, client=client, outside={"search": list[str]})
     assert pushed.paths == {
@@ -53,7 +53,7 @@ def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: HttpClien
 
 
 def test_a_react_agent_answers_as_in_dspy_with_tools_of_the_server(
-    client: HttpClient, run: Run, name: str, lm: dspy.LM
+    client: Client, run: Run, name: str, lm: dspy.LM
 ) -> None:
     program = tutorials.agent()
     tools = {"evaluate_math": "calculator", "search_wikipedia": "current_time"}

@@ -54,7 +54,7 @@ def _format_of(template: str) -> Callable[..., Value]:
                 continue
             if spec or conversion or (name and not name.isidentifier() and not name.isdigit()):
                 refuse(f"`.format` with the slot `{{{name}}}` that is more than a name", op("format"))
-            key = int(name) if name.isdigit() else number if not name else name
+            key = int(name) if name.isdigit() else name or number
             parts.append(arguments[key] if isinstance(key, int) else named[key])
         return text_of_parts(parts)
 

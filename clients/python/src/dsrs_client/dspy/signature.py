@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_core import PydanticUndefined
-
 import dspy
 from dspy.utils.constants import IS_TYPE_UNDEFINED
+from pydantic_core import PydanticUndefined
 
 from .annotation import schema_of
 from .json_value import to_json

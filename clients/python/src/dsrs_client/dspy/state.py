@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 import dspy
+from pydantic import TypeAdapter, ValidationError
 
 from .annotation import is_optional
 from .draft import Bound
