@@ -239,7 +239,7 @@ def main():
     parser.add_argument("--slow", type=int, default=1000)
     options = parser.parse_args()
     raise_limit(options.idle + 2 * options.slow)
-    lm = subprocess.Popen([sys.executable, str(ROOT / "scripts/schemathesis/lm.py")], stdout=subprocess.PIPE, text=True)
+    lm = subprocess.Popen([sys.executable, str(ROOT / "scripts/stand_in_lm.py")], stdout=subprocess.PIPE, text=True)
     with tempfile.TemporaryDirectory(prefix="dsrs-hostile-") as scratch:
         pathlib.Path(scratch).chmod(0o711)
         extra = {"DSRS_LIMITS_CONNECTIONS": str(options.idle + options.slow + 100)}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs a command beside a server with a private Postgres and a stand-in for a language model, and stops them after it.
 #   scripts/with-server.sh COMMAND ARGS...
-# The command gets DSRS_URL and DSRS_API_KEY. DSRS_SERVER names a server program to use instead of building one.
+# The command gets DSRS_URL, DSRS_API_KEY and DSRS_LM_URL. DSRS_SERVER names a server program to use instead of building
+# one, DSRS_LM_ANSWERS a JSON file with what the model answers, by the name of a field.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -65,7 +66,8 @@ trap stop_everything EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-python3 scripts/schemathesis/lm.py >"$scratch/lm" 2>"$scratch/lm.log" </dev/null &
+# shellcheck disable=SC2086
+python3 scripts/stand_in_lm.py ${DSRS_LM_ANSWERS:+--answers $DSRS_LM_ANSWERS} >"$scratch/lm" 2>"$scratch/lm.log" </dev/null &
 lm=$!
 lm_url=$(first_line "$scratch/lm" '^http' "$lm")
 env -i PATH="$PATH" HOME="$HOME" PG_BIN="$PG_BIN" OPENAI_BASE_URL="$lm_url" DSRS_MODEL=stand-in DSRS_LOG=warn \
@@ -75,7 +77,7 @@ server=$!
 url=$(first_line "$scratch/server" '^ *address' "$server" | awk '{ print $2 }')
 
 code=0
-DSRS_URL=$url DSRS_API_KEY=$KEY "$@" || code=$?
+DSRS_URL=$url DSRS_API_KEY=$KEY DSRS_LM_URL=$lm_url "$@" || code=$?
 kill -0 "$server" 2>/dev/null || { tail -n 40 "$scratch/server.log" >&2; die "the server ended"; }
 [ "$code" = 0 ] || tail -n 20 "$scratch/server.log" >&2
 exit "$code"

@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
 """A stand-in for a language model: an OpenAI-compatible API on 127.0.0.1 that answers every field at once.
 
-It prints its base URL and serves until it is ended.
+    scripts/stand_in_lm.py [--answers FILE]
+
+FILE is a JSON object of texts by the name of a field. It prints its base URL and serves until it is ended.
 """
 
+import argparse
 import http.server
 import json
+import pathlib
 import re
 
+ANSWERS = {}
 VALUES = {"int": "1", "float": "0.5", "bool": "true"}
 HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
 
 
 def value(name, text):
-    """A value for a field, by the type that the prompt names."""
+    """A value for a field: the given one, else one of the type that the prompt names."""
+    if name in ANSWERS:
+        return ANSWERS[name]
     kind = re.search(r"`%s`\W+\((\w+)" % re.escape(name), text)
     return VALUES.get(kind and kind.group(1), "calm")
 
@@ -52,6 +59,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--answers", type=pathlib.Path)
+    answers = parser.parse_args().answers
+    if answers:
+        ANSWERS.update(json.loads(answers.read_text(encoding="utf-8")))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     print("http://127.0.0.1:%d/v1" % server.server_port, flush=True)
     server.serve_forever()

@@ -1,0 +1,30 @@
+"""DSPy programs as stored graphs, and stored graphs as DSPy modules."""
+
+from __future__ import annotations
+
+from . import attempts as _attempts
+from . import react as _react
+from . import stored as _stored
+from .prompts import PromptsDiffer
+from .pull import CannotPull, pull
+from .push import Pushed, graph_of, push, push_saved
+from .refusal import CannotPush, Reason
+from .remote import Remote
+from .waiting import RunFailed, answer
+
+_KINDS = (_attempts, _react, _stored)
+
+__all__ = [
+    "CannotPull",
+    "CannotPush",
+    "PromptsDiffer",
+    "Pushed",
+    "Reason",
+    "Remote",
+    "RunFailed",
+    "answer",
+    "graph_of",
+    "pull",
+    "push",
+    "push_saved",
+]

@@ -1,0 +1,113 @@
+"""Python types as types of a graph: what a field declares, and what a part of a value is."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
+
+from .refusal import refuse
+
+
+class Unknown:
+    """The type of a value whose type nothing has said yet."""
+
+
+def is_optional(annotation: Any) -> bool:
+    """Whether null is a value of the type."""
+    if annotation in (Any, None, type(None)):
+        return True
+    return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
+
+
+def without_null(annotation: Any) -> Any:
+    """`T` of `Optional[T]`."""
+    members = [member for member in get_args(annotation) if member is not type(None)]
+    return members[0] if is_optional(annotation) and len(members) == 1 else annotation
+
+
+def is_class(annotation: Any) -> bool:
+    """Whether the type is a pydantic model, optional or not."""
+    inner = without_null(annotation)
+    return inspect.isclass(inner) and issubclass(inner, BaseModel)
+
+
+def is_text(annotation: Any) -> bool:
+    """Whether values are texts."""
+    inner = without_null(annotation)
+    if _is_enum(inner):
+        return all(isinstance(member.value, str) for member in inner)
+    if get_origin(inner) is Literal:
+        return all(isinstance(member, str) for member in get_args(inner))
+    return inner in (str, Unknown)
+
+
+def is_number(annotation: Any) -> bool:
+    """Whether values are numbers."""
+    return annotation in (int, float)
+
+
+def is_list(annotation: Any) -> bool:
+    """Whether values are lists."""
+    return without_null(annotation) is list or get_origin(without_null(annotation)) in (list, set, frozenset, Sequence)
+
+
+def field_of(annotation: Any, name: str) -> Any:
+    """The type of a member of a class."""
+    model = without_null(annotation)
+    if name not in model.model_fields:
+        refuse(f"`{model.__name__}` has no field `{name}`")
+    member = model.model_fields[name].annotation
+    return member if not is_optional(annotation) or is_optional(member) else Union[member, None]
+
+
+def element_of(annotation: Any) -> Any:
+    """The type of the elements of a list or the values of a dict; `Any` where the type does not say."""
+    inner = without_null(annotation)
+    arguments = get_args(inner)
+    if get_origin(inner) in (dict, Mapping) and len(arguments) == 2:
+        return arguments[1]
+    return arguments[0] if is_list(inner) and arguments else Any
+
+
+def schema_of(annotation: Any) -> Any:
+    """The type as the API takes it: a JSON Schema, or the short form of a scalar."""
+    if annotation in (str, Unknown, inspect.Parameter.empty):
+        return "str"
+    if annotation is bytes:
+        return "bytes"
+    try:
+        schema = _named(annotation) if _is_enum(annotation) else TypeAdapter(annotation).json_schema()
+    except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
+        refuse(f"the type {plain(annotation)} has no JSON Schema: {str(error).splitlines()[0]}")
+    return schema if schema else "any"
+
+
+def _is_enum(annotation: Any) -> bool:
+    return inspect.isclass(annotation) and issubclass(annotation, Enum)
+
+
+def _named(annotation: Any) -> Any:
+    """The schema with the enum as a definition, so that it is the same type wherever it is used."""
+    schema = TypeAdapter(list[annotation]).json_schema()
+    return {**schema["items"], "$defs": schema["$defs"]}
+
+
+def plain(annotation: Any) -> str:
+    """The type as people write it."""
+    if annotation is Unknown:
+        return "str"
+    if get_origin(annotation) is None and inspect.isclass(annotation):
+        return annotation.__name__
+    return str(annotation).replace("typing.", "")
+
+
+def plural(annotation: Any) -> str:
+    """How a sentence calls the value: `a str`, `an int`."""
+    name = plain(annotation)
+    return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} `{name}`"

@@ -1,0 +1,50 @@
+"""`+ - * /` between symbolic values and plain ones, as ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .annotation import is_list, is_number, is_text
+from .link import Link, Operation
+from .refusal import op, refuse
+from .template import text_of_parts
+from .value import Value, link_of
+
+
+def combined(name: str, left: Any, right: Any) -> Value:
+    """The op for `left NAME right`."""
+    links = [link_of(side) for side in (left, right) if isinstance(side, Value)]
+    kinds = [link.annotation for link in links] + [type(side) for side in (left, right) if not isinstance(side, Value)]
+    if name == "add" and all(is_text(kind) for kind in kinds):
+        return text_of_parts([left, right])
+    if name == "add" and all(is_list(kind) for kind in kinds):
+        return _joined_lists(left, right)
+    if all(is_number(kind) for kind in kinds):
+        return _number(name, left, right, kinds)
+    labels = " and ".join(link.label for link in links)
+    refuse(f"`{name}` of {labels} is neither numbers, texts nor lists", op("render"))
+
+
+def _number(name: str, left: Any, right: Any, kinds: list[Any]) -> Value:
+    config: dict[str, Any] = {}
+    feeds: list[tuple[str, Link]] = []
+    for side, value in (("left", left), ("right", right)):
+        if isinstance(value, Value):
+            feeds.append((side, link_of(value)))
+        else:
+            config[side] = value
+    result = float if name == "divide" or float in kinds else int
+    return Value(Operation(name, config, feeds, "value").link(result))
+
+
+def _joined_lists(left: Any, right: Any) -> Value:
+    if not isinstance(left, Value) and not left:
+        return right  # type: ignore[no-any-return]
+    if not isinstance(right, Value) and not right:
+        return left
+    from .container import collected
+
+    links = [link_of(side) if isinstance(side, Value) else collected(side) for side in (left, right)]
+    config = {"inputs": ["left", "right"]}
+    feeds = list(zip(("left", "right"), links, strict=True))
+    return Value(Operation("concat", config, feeds, "value").link(links[0].annotation))

@@ -1,0 +1,57 @@
+"""`dspy.BestOfN` and `dspy.Refine`: attempts of a module, with a reward that the server computes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import dspy
+
+from .leaf import KINDS, Inner, Leaf, leaf_of
+from .options import Options
+from .refusal import op, refuse
+from .reward import expression_of
+
+
+def _attempts(strategy: str, module: Any, options: Options) -> Leaf:
+    leaf = leaf_of(module.module, options)
+    if leaf is None:
+        kind = type(module.module).__name__
+        refuse(
+            f"makes attempts of `{kind}`, a program of several steps; push it as a graph of its own "
+            "and make attempts of a `Remote`",
+            op("graph"),
+        )
+    inner = {"strategy": leaf.strategy, **({"config": leaf.config} if leaf.config else {})}
+    config = {"module": inner, "n": module.N, "reward": _reward(module, options)}
+    if module.threshold is not None:
+        config["threshold"] = module.threshold
+    if module.fail_count != module.N:
+        config["fail_count"] = module.fail_count
+    return Leaf(strategy, leaf.signature, leaf.outputs, [_within(part) for part in leaf.inner], config, leaf.declares)
+
+
+def _within(inner: Inner) -> Inner:
+    names = [f"module.{name}".rstrip(".") for name in (inner.attribute, inner.path)]
+    return replace(inner, attribute=names[0], path=names[1])
+
+
+def _reward(module: Any, options: Options) -> Any:
+    """The reward that the caller names for the function, or the function as an expression."""
+    function = module.reward_fn.__closure__[0].cell_contents
+    name = getattr(function, "__name__", type(function).__name__)
+    return options.rewards[name] if name in options.rewards else {"expression": expression_of(function)}
+
+
+def best_of_n(module: Any, options: Options) -> Leaf:
+    """The node of `dspy.BestOfN`."""
+    return _attempts("best_of_n", module, options)
+
+
+def refine(module: Any, options: Options) -> Leaf:
+    """The node of `dspy.Refine`."""
+    return _attempts("refine", module, options)
+
+
+KINDS[dspy.BestOfN.forward] = best_of_n
+KINDS[dspy.Refine.forward] = refine

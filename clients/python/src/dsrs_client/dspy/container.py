@@ -1,0 +1,79 @@
+"""Lists, tuples and classes with symbolic values in them, as `collect` and `concat` ops."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .link import Link, Operation
+from .refusal import op, refuse
+from .value import Value, link_of
+
+
+class Splice:
+    """The elements of a list of the run, at their place in a list of the program (`notes.extend(value)`)."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+
+    def _refuse(self, *_: object) -> NoReturn:
+        refuse(f"takes one element of a list that {self.link.label} is a part of", op("render"))
+
+    __getitem__ = __bool__ = __eq__ = __str__ = __len__ = __iter__ = _refuse
+    __hash__ = _refuse
+
+
+def holds_value(value: Any) -> bool:
+    """Whether a symbolic value is in it, at any depth of lists, tuples and dicts."""
+    if isinstance(value, (Value, Splice)):
+        return True
+    if isinstance(value, (list, tuple, set)):
+        return any(holds_value(item) for item in value)
+    return isinstance(value, dict) and any(holds_value(item) for item in value.values())
+
+
+def holds_splice(value: Any) -> bool:
+    """Whether the length of a list is not known."""
+    return isinstance(value, list) and any(isinstance(item, Splice) for item in value)
+
+
+def collected(value: Any) -> Link:
+    """A list or tuple as one value."""
+    if isinstance(value, Value):
+        return link_of(value)
+    if not isinstance(value, (list, tuple)):
+        refuse(f"puts values of the run into a {type(value).__name__}", op("collect"))
+    parts = _parts(list(value))
+    if len(parts) == 1:
+        return parts[0]
+    names = [f"part_{number}" for number in range(1, len(parts) + 1)]
+    feeds = list(zip(names, parts, strict=True))
+    return Operation("concat", {"inputs": names}, feeds, "value").link(parts[0].annotation)
+
+
+def _parts(items: list[Any]) -> list[Link]:
+    """Spliced lists, and lists of what stands between them."""
+    parts: list[Link] = []
+    single: list[Link] = []
+    for item in items:
+        if isinstance(item, Splice):
+            parts += [*([_list_of(single)] if single else []), item.link]
+            single = []
+        else:
+            single.append(_element(item))
+    return [*parts, _list_of(single)] if single else parts
+
+
+def _element(item: Any) -> Link:
+    if isinstance(item, str):
+        return Operation("render", {"fstring": item.replace("{", "{{").replace("}", "}}")}, [], "text").link(str)
+    if holds_value(item):
+        return collected(item)
+    refuse(f"puts the constant {item!r} beside values of the run", op("collect"))
+
+
+def _list_of(links: list[Link]) -> Link:
+    names = [f"item_{number}" for number in range(1, len(links) + 1)]
+    config: dict[str, Any] = {"as": "list", "inputs": names}
+    kinds = {repr(link.annotation): link.annotation for link in links}
+    annotation: Any = list[next(iter(kinds.values()))] if len(kinds) == 1 else list[Any]  # type: ignore[misc]
+    return Operation("collect", config, list(zip(names, links, strict=True)), "value").link(annotation)

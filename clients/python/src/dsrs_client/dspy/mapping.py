@@ -1,0 +1,100 @@
+"""Comprehensions over a list of the run, as `map` nodes: `[self.reply(ticket=ticket).reply for ticket in tickets]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import dspy
+
+from .annotation import element_of, is_list
+from .draft import Draft, Edge
+from .link import Link
+from .place import here
+from .refusal import op, refuse
+from .value import Value, link_of
+
+if TYPE_CHECKING:
+    from .trace import Tracer
+
+ELEMENT = "element"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """`[(self.reply, {"ticket": ticket}) for ticket in tickets]`, for `dspy.Parallel`."""
+
+    values: Value
+    function: Callable[[Any], Any]
+
+
+class Predictions:
+    """The predictions of a `map` node: one for each element, known by their fields only."""
+
+    def __init__(self, node: str, outputs: dict[str, Any]) -> None:
+        self.node, self.outputs = node, outputs
+
+    def of_element(self) -> Any:
+        """One of them, as a comprehension sees it."""
+        return dspy.Prediction(
+            **{name: Value(Link(f"{ELEMENT}.{name}", "", kind)) for name, kind in self.outputs.items()}
+        )
+
+    def _refuse(self, *_: object) -> NoReturn:
+        refuse("uses predictions of a `map` in another way than by a field of all of them", op("map"))
+
+    __iter__ = __getitem__ = __len__ = __bool__ = _refuse
+
+
+def mapped(tracer: Tracer, values: Any, function: Callable[[Any], Any]) -> Any:
+    """The result of a comprehension without conditions."""
+    if isinstance(values, Predictions):
+        return _field(function(values.of_element()), ELEMENT, values.node)
+    if not isinstance(values, Value):
+        return [function(value) for value in values]
+    link = link_of(values)
+    if not is_list(link.annotation):
+        refuse(f"goes through {link.label}, which is no list; declare its type", op("map"))
+    inner, outer = Draft(inputs=tracer.draft.inputs, taken=set(tracer.draft.nodes)), tracer.draft
+    tracer.draft = inner
+    try:
+        result = function(Value(Link(ELEMENT, "", element_of(link.annotation))))
+    finally:
+        tracer.draft = outer
+    if isinstance(result, tuple) and not inner.nodes:
+        return Pairs(values, function)
+    return _result(result, _node(outer, inner, link))
+
+
+def _node(outer: Draft, inner: Draft, link: Link) -> str:
+    """Writes the one node of the body as the module of a `map` node; returns its name."""
+    fed = [edge for edge in inner.edges if edge.source.split(".")[0].split("[")[0] == ELEMENT]
+    if len(inner.nodes) != 1 or len(fed) != 1 or fed[0].source != ELEMENT:
+        refuse("does more in a comprehension than call one predictor with the element", op("map"))
+    [(node, body)] = inner.nodes.items()
+    module = {key: body[key] for key in ("strategy", "signature", "config") if key in body}
+    settings = {"lm": body["lm"]} if "lm" in body else {}
+    over = fed[0].target.removeprefix(f"{node}.")
+    outer.nodes[node] = {"strategy": "map", "config": {"module": module, "over": over}, **settings}
+    outer.places[node] = here()
+    for edge in inner.edges:
+        source = outer.selection(link) if edge is fed[0] else edge.source
+        outer.edges.append(Edge(source, edge.target, edge.place))
+    outer.bound += [item.within(f"{node}.module") for item in inner.bound]
+    return node
+
+
+def _result(result: Any, node: str) -> Any:
+    """The predictions of the node, or one field of all of them."""
+    if isinstance(result, dspy.Prediction):
+        return Predictions(node, {key: link_of(value).annotation for key, value in result.items()})
+    return _field(result, node, node)
+
+
+def _field(result: Any, source: str, node: str) -> Value:
+    link = link_of(result) if isinstance(result, Value) else None
+    if link is None or link.path or not isinstance(link.source, str) or not link.source.startswith(f"{source}."):
+        refuse("returns something else from a comprehension than a field of the prediction", op("map"))
+    kind: Any = link.annotation
+    return Value(Link(f"{node}.{link.source.removeprefix(f'{source}.')}", "", list[kind]))

@@ -1,0 +1,41 @@
+"""The outputs of a graph: what `forward` returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+
+from .annotation import Unknown
+from .container import collected, holds_value
+from .draft import Draft
+from .link import Link, Operation
+from .place import Place
+from .refusal import op, refuse
+from .value import Value, link_of
+
+
+def declare_outputs(draft: Draft, returned: Any, place: Place | None) -> None:
+    """Every member of the prediction is an output of its name."""
+    if not isinstance(returned, (dspy.Prediction, dict)):
+        name = "a value" if isinstance(returned, Value) else f"a {type(returned).__name__}"
+        refuse(f"`forward` returns {name}, which has no name; return `dspy.Prediction(answer=…)`", None, place)
+    for name, value in returned.items():
+        draft.outputs[name] = draft.selection(_link(name, value))
+    for name, kind in draft.inputs.items():
+        if kind is Unknown:
+            draft.inputs[name] = str
+
+
+def _link(name: str, value: Any) -> Link:
+    if isinstance(value, Value):
+        return link_of(value)
+    if isinstance(value, str):
+        return Operation("render", {"template": _escaped(value)}, [], "text").link(str)
+    if not holds_value(value):
+        refuse(f"returns the constant {value!r} as `{name}`; only texts can be constant outputs", op("render"))
+    return collected(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{ '{' }}") if "{" in text else text

@@ -1,0 +1,74 @@
+"""Functions that stay with the caller: an `await` node, whose outputs the caller sends."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dspy
+
+from .draft import Draft
+from .leaf import Leaf
+from .record import record
+from .refusal import refuse
+
+RESULT = "result"
+
+
+class Outside:
+    """The functions that the caller keeps."""
+
+    def __init__(self, draft: Callable[[], Draft], returns: Mapping[str, Any]) -> None:
+        self.draft, self.returns = draft, returns
+
+    def stand_in(self, function: Any) -> Callable[..., Any] | None:
+        """What a trace calls in place of a function, if it stays with the caller."""
+        name = getattr(function, "__name__", None) or type(function).__name__
+        if name not in self.returns:
+            return None
+        returned = self.returns[name]
+
+        def call(*positional: Any, **named: Any) -> Any:
+            outputs = returned if isinstance(returned, Mapping) else {RESULT: returned}
+            given, kinds = _arguments(function, positional, named)
+            leaf = Leaf("await", _signature(name, kinds, outputs), dict(outputs), [])
+            answer = record(self.draft(), name, name, leaf, given, {})
+            return answer if isinstance(returned, Mapping) else answer[RESULT]
+
+        return call
+
+
+def _arguments(
+    function: Any, positional: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments by name, and the types that the function declares."""
+    called = getattr(function, "forward", None) or (function if inspect.isroutine(function) else function.__call__)
+    bound = inspect.signature(called).bind(*positional, **named)
+    bound.apply_defaults()
+    hints = inspect.get_annotations(called, eval_str=True)
+    given: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            given.update(value)
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            refuse(f"calls `{function}` with arguments without names")
+        elif value is not None:
+            given[name] = value
+    return given, {name: hints.get(name) for name in given}
+
+
+def _signature(name: str, kinds: dict[str, Any], outputs: Mapping[str, Any]) -> Any:
+    fields: dict[str, Any] = {}
+    for key, kind in kinds.items():
+        fields[key] = (kind, dspy.InputField()) if kind is not None else (str, _untyped())
+    for key, kind in outputs.items():
+        fields[key] = (kind, dspy.OutputField())
+    return dspy.Signature(fields, f"Call `{name}` with these arguments and send what it returns.")
+
+
+def _untyped() -> Any:
+    from dspy.utils.constants import IS_TYPE_UNDEFINED
+
+    return dspy.InputField(**{IS_TYPE_UNDEFINED: True})

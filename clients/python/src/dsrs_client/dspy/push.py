@@ -1,0 +1,120 @@
+"""Brings a DSPy program over: its graph, its state, and the check of its prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .definition import signature_of
+from .draft import Draft
+from .options import Options
+from .prompts import check_prompts
+from .refusal import CannotPush, Reason
+from .server import Requests, Server, problems_of, status_of
+from .state import notes_of, state_of
+from .trace import Tracer
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a push stored."""
+
+    #: the name of the graph
+    name: str
+    #: the graph as the server resolved it
+    graph: dict[str, Any]
+    #: the version of the state that is active now
+    state_version: int
+    #: the path of each predictor of the program; several where `forward` calls it several times
+    paths: dict[str, list[str]]
+    #: how many prompts were rendered and compared; the others were compared field by field
+    rendered: int
+    #: what was left out or decided, in sentences
+    notes: list[str]
+
+
+def graph_of(program: Any, name: str, *, description: str | None = None, **options: Any) -> dict[str, Any]:
+    """The definition that :func:`push` would store. Sends nothing."""
+    return _draft(program, options).definition(name, description)
+
+
+def push(
+    program: Any,
+    name: str,
+    *,
+    client: Requests,
+    description: str | None = None,
+    **options: Any,
+) -> Pushed:
+    """Stores a DSPy program as the graph ``name``, with its instructions and demos as the active state.
+
+    Then it compares the prompt of each predictor with the program, and raises :class:`PromptsDiffer`.
+    """
+    server, draft = Server(client), _draft(program, options)
+    stored = server.graph(name)
+    definition = draft.definition(name, description)
+    if stored is not None:
+        _keep_instructions(definition, stored)
+    try:
+        graph = server.store(definition, stored is not None)
+    except Exception as error:
+        raise _with_places(error, draft) or error from error
+    try:
+        state = server.put_state(name, state_of(draft.bound))
+    except Exception as error:
+        raise _of_state(error) or error from error
+    rendered = check_prompts(server, name, graph, draft)
+    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes + notes_of(draft.bound))
+
+
+def push_saved(program: Any, path: str | Path, name: str, *, client: Requests, **options: Any) -> Pushed:
+    """As :func:`push`, with the state of a file that ``program.save`` wrote. ``program`` itself does not change."""
+    loaded = program.deepcopy()
+    loaded.load(str(path))
+    return push(loaded, name, client=client, **options)
+
+
+def paths_of(draft: Draft) -> dict[str, list[str]]:
+    """The paths by the name that DSPy gives to a predictor."""
+    paths: dict[str, list[str]] = {}
+    for item in draft.bound:
+        paths.setdefault(item.name, []).append(item.path)
+    return paths
+
+
+def _draft(program: Any, options: Mapping[str, Any]) -> Draft:
+    return Tracer(program, Options(**options)).run()
+
+
+def _keep_instructions(definition: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Instructions are state: a node whose fields are the same keeps those of the stored definition."""
+    for name, node in definition["nodes"].items():
+        known = signature_of(stored["nodes"][name]) if name in stored["nodes"] else None
+        if known is not None and (own := signature_of(node)) is not None:
+            own["instructions"] = known["instructions"]
+
+
+def _of_state(error: Exception) -> CannotPush | None:
+    """The server's problems of the state: demos whose values do not fit their fields."""
+    if status_of(error) != 422 or not problems_of(error):
+        return None
+    details = [f"{problem['pointer']}: {problem['detail'].rstrip('.')}" for problem in problems_of(error)]
+    return CannotPush([Reason(None, f"the server refuses the state: {detail}") for detail in details])
+
+
+def _with_places(error: Exception, draft: Draft) -> CannotPush | None:
+    """The server's problems of the graph, at the lines of the program that they are about."""
+    if status_of(error) != 422 or not problems_of(error):
+        return None
+    reasons = []
+    for problem in problems_of(error):
+        parts = problem["pointer"].split("/")[1:]
+        place = None
+        if parts[:1] == ["edges"] and len(parts) > 1:
+            place = draft.edges[int(parts[1])].place
+        elif parts[:1] == ["nodes"] and len(parts) > 1:
+            place = draft.places.get(parts[1])
+        reasons.append(Reason(place, f"the server refuses it: {problem['detail'].rstrip('.')} ({problem['code']})"))
+    return CannotPush(reasons)

@@ -1,0 +1,53 @@
+"""`dspy.ReAct`: its tools are those of the server that the caller names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+
+from .leaf import KINDS, Inner, Leaf
+from .options import Options
+from .refusal import refuse
+
+
+def react(module: Any, options: Options) -> Leaf:
+    """The node of an agent."""
+    own = {name: tool for name, tool in module.tools.items() if name != "finish"}
+    tools = [_tool(name, tool, options) for name, tool in own.items()]
+    fresh = dspy.ReAct(module.signature, list(own.values()), module.max_iters)
+    extract = module.extract.predict
+    inner = [
+        Inner("react", "action", module.react, str(fresh.react.signature.instructions)),
+        Inner("extract.predict", "extract.predict", extract, str(fresh.extract.predict.signature.instructions)),
+    ]
+    outputs = {name: info.annotation for name, info in module.signature.output_fields.items()}
+    return Leaf("react", module.signature, outputs, inner, {"tools": tools, "max_iters": module.max_iters})
+
+
+def _tool(name: str, tool: Any, options: Options) -> Any:
+    """The server's tool, with the name, description and arguments of the function where it has none."""
+    if name not in options.tools:
+        refuse(
+            f"the tool `{name}` is a Python function, which a graph cannot call",
+            f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}` "
+            "(docs/tools.md).",
+        )
+    given = options.tools[name]
+    if not isinstance(given, dict):
+        return given
+    if "http" in given:
+        return {"http": {"name": name, **_description(tool), "arguments": _arguments(tool), **given["http"]}}
+    return {**_description(tool), **given} if "graph" in given else given
+
+
+def _description(tool: Any) -> dict[str, str]:
+    return {"description": tool.desc} if tool.desc else {}
+
+
+def _arguments(tool: Any) -> dict[str, Any]:
+    required = [name for name, schema in tool.args.items() if "default" not in schema]
+    return {"type": "object", "properties": tool.args, "required": required, "additionalProperties": False}
+
+
+KINDS[dspy.ReAct.forward] = react

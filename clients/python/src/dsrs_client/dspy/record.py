@@ -1,0 +1,91 @@
+"""Records the call of a module as a node: its signature, what feeds its inputs, and the values that it returns."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import dspy
+
+from . import signature as signatures
+from .annotation import Unknown, is_optional
+from .container import collected, holds_value
+from .draft import Bound, Draft
+from .json_value import to_json
+from .leaf import Leaf
+from .link import Link
+from .place import here
+from .refusal import op, refuse
+from .value import Value, link_of
+
+
+def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[str, Any], lm: dict[str, Any]) -> Any:
+    """Adds the node and returns the prediction with its symbolic outputs."""
+    node = draft.free_name(name)
+    place = here()
+    feeds: list[tuple[str, Link]] = []
+    fields = [_input(draft, key, info, arguments, feeds) for key, info in signatures.inputs(leaf.signature).items()]
+    body: dict[str, Any] = {"strategy": leaf.strategy}
+    if leaf.declares:
+        outputs = [signatures.field(key, info) for key, info in signatures.outputs(leaf.signature).items()]
+        body["signature"] = {"instructions": leaf.signature.instructions, "inputs": fields, "outputs": outputs}
+    elif constants := [field["name"] for field in fields if "default" in field]:
+        refuse(f"gives `{name}`, a stored graph, a constant as `{constants[0]}`", op("render"))
+    if leaf.config:
+        body["config"] = leaf.config
+    if lm:
+        body["lm"] = lm
+    draft.nodes[node], draft.places[node] = body, place
+    for key, link in feeds:
+        draft.connect(link, f"{node}.{key}", place)
+    _bind(draft, node, attribute, leaf, frozenset(field["name"] for field in fields if "default" in field))
+    return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
+
+
+def node_name(attribute: str, module: Any) -> str:
+    """The name of a node: the attribute, or the kind of a module that is the whole program."""
+    text = attribute or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(module).__name__).lower()
+    return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")[:60]
+
+
+def _input(
+    draft: Draft, name: str, info: Any, arguments: dict[str, Any], feeds: list[tuple[str, Link]]
+) -> dict[str, Any]:
+    """The field, fed by a value of the run, or with a constant as its default."""
+    if name not in arguments:
+        return _left_out(name, info)
+    given = arguments[name]
+    if not holds_value(given):
+        kind = _type_of_constant(given) if signatures.is_untyped(info) else None
+        return {**signatures.field(name, info, kind), "default": to_json(given)}
+    link = link_of(given) if isinstance(given, Value) else collected(given)
+    feeds.append((name, link))
+    kind = draft.type_of(link)
+    if signatures.is_untyped(info) and kind is not Unknown:
+        return signatures.field(name, info, kind)
+    if not signatures.is_untyped(info):
+        draft.settle_input(link, info.annotation)
+    return signatures.field(name, info)
+
+
+def _type_of_constant(value: Any) -> Any:
+    """The type of a constant in a field without a type."""
+    if isinstance(value, (list, tuple)):
+        return list[str] if all(isinstance(item, str) for item in value) else list[Any]
+    return type(value) if isinstance(value, (bool, int, float)) else None
+
+
+def _left_out(name: str, info: Any) -> dict[str, Any]:
+    field = signatures.field(name, info)
+    if "default" in field:
+        return field
+    if is_optional(info.annotation):
+        return {**field, "default": None}
+    refuse(f"calls a predictor without its input `{name}`")
+
+
+def _bind(draft: Draft, node: str, attribute: str, leaf: Leaf, defaults: frozenset[str]) -> None:
+    for inner in leaf.inner:
+        name = ".".join(part for part in (attribute, inner.attribute) if part)
+        path = ".".join(part for part in (node, inner.path) if part)
+        draft.bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))

@@ -1,0 +1,115 @@
+"""A stored graph as a module of a DSPy program."""
+# mypy: disallow-subclassing-any=False
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+
+from .connection import Connection
+from .json_value import to_json
+from .lm import known_settings
+from .server import Requests
+from .state import apply_state, demos_of
+from .type_text import python_type
+
+
+class Remote(dspy.Module):
+    """The stored graph ``name``: called with its inputs, it returns its outputs.
+
+    Its predictors are those of the graph, with their instructions and demos, so that DSPy's optimizers can change them.
+    As long as they are as loaded, calls use the active state of the graph. Changed predictors run as a draft beside
+    the graph, which stays as it is until :meth:`publish`.
+    """
+
+    def __init__(self, name: str, *, client: Requests) -> None:
+        super().__init__()
+        self.connection = Connection(name, client)
+        graph = self.connection.graph
+        types = graph["types"]
+        self.inputs = {key: python_type(_text(field), types) for key, field in graph["inputs"].items()}
+        self.outputs = {key: _output(self.connection, source) for key, source in graph["outputs"].items()}
+        self.nodes = {item["path"]: _predictor(item, types) for item in self.connection.predictors}
+        self.defaults = {item["path"]: _defaults(item) for item in self.connection.predictors}
+        self.loaded = self._shown()
+
+    def forward(self, **inputs: Any) -> Any:
+        """Executes the graph."""
+        traced = dspy.settings.trace is not None
+        run = self.connection.execute(to_json(inputs), self._state(), traced)
+        if traced:
+            self._record(run["trace"]["spans"])
+        return dspy.Prediction(**run["outputs"])
+
+    def publish(self) -> int:
+        """Makes the instructions and demos of this module the active state of the graph; returns its version."""
+        return self.connection.publish(self._state() or self.loaded_state())
+
+    def close(self) -> None:
+        """Deletes the draft, if there is one."""
+        self.connection.close()
+
+    def loaded_state(self) -> dict[str, Any]:
+        """The state that the graph had when this module was made."""
+        return {item["path"]: _stored(item) for item in self.connection.predictors}
+
+    def _state(self) -> dict[str, Any] | None:
+        """The whole state, unless it is the one that was loaded."""
+        changed = {path: state for path, state in self._shown().items() if state != self.loaded[path]}
+        return {**self.loaded_state(), **changed} if changed else None
+
+    def _shown(self) -> dict[str, Any]:
+        """The state of all predictors as it is now."""
+        return {path: _shown(predictor, self.defaults[path]) for path, predictor in self.nodes.items()}
+
+    def _record(self, spans: list[dict[str, Any]]) -> None:
+        """Adds the calls of the graph's predictors to DSPy's trace, where optimizers look for examples."""
+        for span in spans:
+            predictor = self.nodes.get(_path(span))
+            if span["kind"] == "predictor" and span.get("outputs") and predictor is not None:
+                dspy.settings.trace.append((predictor, span.get("inputs") or {}, dspy.Prediction(**span["outputs"])))
+
+
+def _text(field: Any) -> str:
+    return str(field["type"] if isinstance(field, dict) else field)
+
+
+def _output(connection: Connection, source: str) -> Any:
+    """The type of an output, where a signature says it."""
+    node, _, name = source.partition(".")
+    signature = connection.graph["nodes"].get(node, {}).get("signature") or {"outputs": []}
+    fields = [field for field in signature["outputs"] if field["name"] == name]
+    for item in connection.predictors:
+        fields += [field for field in item["schema"]["outputs"] if item["node"] == node and field["name"] == name]
+    return python_type(_text(fields[0]), connection.graph["types"]) if fields else Any
+
+
+def _path(span: dict[str, Any]) -> str:
+    return str(span.get("predictor") or span.get("node") or "")
+
+
+def _predictor(item: dict[str, Any], types: dict[str, Any]) -> Any:
+    fields: dict[str, Any] = {}
+    for side, make in (("inputs", dspy.InputField), ("outputs", dspy.OutputField)):
+        for field in item["schema"][side]:
+            text = {"desc": field["description"]} if field.get("description") else {}
+            fields[field["name"]] = (python_type(field["type"], types), make(**text))
+    predictor = dspy.Predict(dspy.Signature(fields, item["effective_instruction"]))
+    apply_state(predictor, item)
+    return predictor
+
+
+def _defaults(item: dict[str, Any]) -> frozenset[str]:
+    return frozenset(field["name"] for field in item["schema"]["inputs"] if "default" in field)
+
+
+def _shown(predictor: Any, defaults: frozenset[str]) -> dict[str, Any]:
+    """The state of a predictor as it is now."""
+    settings = known_settings(getattr(predictor.lm, "kwargs", {}))
+    state = {"instruction": predictor.signature.instructions, "demos": demos_of(predictor, defaults)}
+    return {**state, "lm": settings} if settings else state
+
+
+def _stored(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: item[key] for key in ("instruction", "demos", "lm", "nearest") if item.get(key) is not None}

@@ -1,0 +1,115 @@
+"""Sends what a trace has to see through hooks: texts, calls, tests, subscripts, loops, `is`, `try` and `match`."""
+
+from __future__ import annotations
+
+import ast
+
+HOOKS = "__dsrs_hooks__"
+UNTOUCHED = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
+
+
+class Rewriter(ast.NodeTransformer):
+    def __init__(self, owner: str | None) -> None:
+        self.owner = owner
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        parts: list[ast.expr] = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                spec = self.visit(part.format_spec) if part.format_spec is not None else ast.Constant("")
+                conversion = ast.Constant(part.conversion)
+                parts.append(ast.Tuple([self.visit(part.value), conversion, spec], ast.Load()))
+            else:
+                parts.append(part)
+        return self._hook(node, "joined", parts)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in UNTOUCHED:
+            return self.generic_visit(node)
+        self.generic_visit(node)
+        call = self._hook(node, "call", [node.func, *node.args])
+        call.keywords = node.keywords
+        return call
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        node.left = self._known(node.left)
+        node.comparators = [self._known(side) for side in node.comparators]
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            negated = ast.Constant(isinstance(node.ops[0], ast.IsNot))
+            return self._hook(node, "same", [node.left, node.comparators[0], negated])
+        return node
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        self.generic_visit(node)
+        if not node.handlers:
+            return node
+        begin = ast.Expr(self._hook(node, "try_begins", []))
+        end = ast.Expr(self._hook(node, "try_ends", []))
+        return ast.copy_location(ast.Try([begin, node], [], [], [end]), node)
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        node.subject = self._hook(node, "matched", [node.subject])
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        self.generic_visit(node)
+        loop = node.generators[0]
+        if len(node.generators) > 1 or loop.ifs or loop.is_async or not isinstance(loop.target, ast.Name):
+            return node
+        body = ast.Lambda(arguments_of([ast.arg(loop.target.id)]), node.elt)
+        return self._hook(node, "mapped", [loop.iter, ast.copy_location(body, node)])
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if self.owner and node.attr.startswith("__") and not node.attr.endswith("__"):
+            node.attr = f"_{self.owner.lstrip('_')}{node.attr}"
+        return node
+
+    def _hook(self, at: ast.AST, name: str, arguments: list[ast.expr]) -> ast.Call:
+        function = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
+        return ast.copy_location(ast.Call(function, arguments, []), at)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        key = node.slice
+        if isinstance(key, ast.Slice):
+            limits = [limit or ast.Constant(None) for limit in (key.lower, key.upper, key.step)]
+            key = ast.Call(ast.Name("slice", ast.Load()), limits, [])
+        return self._hook(node, "item", [node.value, key])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        node.values = [self._known(value) for value in node.values]
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            node.operand = self._known(node.operand)
+        return node
+
+    def _tested(self, node: ast.If | ast.IfExp | ast.While | ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self._known(node.test)
+        return node
+
+    visit_If = visit_IfExp = visit_While = visit_Assert = _tested
+
+    def _iterated(self, node: ast.For | ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = self._known(node.iter)
+        return node
+
+    visit_For = visit_comprehension = _iterated
+
+    def _known(self, node: ast.expr) -> ast.expr:
+        return self._hook(node, "known", [node])
+
+
+def arguments_of(parameters: list[ast.arg]) -> ast.arguments:
+    """Parameters without defaults."""
+    return ast.arguments(posonlyargs=[], args=parameters, kwonlyargs=[], kw_defaults=[], defaults=[])

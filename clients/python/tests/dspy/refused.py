@@ -1,0 +1,214 @@
+"""Programs that a graph cannot say, one for each refusal. A comment `# here` marks the line that the refusal names."""
+# mypy: disallow-subclassing-any=False, disallow-untyped-decorators=False, disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import dspy
+
+
+class Ask(dspy.Module):
+    """What the programs below have in common."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ask = dspy.Predict("question -> answer, sure: bool, score: float, words: list[str], note: Optional[str]")
+        self.again = dspy.Predict("question -> answer")
+
+
+class BranchesOnABool(Ask):
+    def forward(self, question: str) -> Any:
+        first = self.ask(question=question)
+        if first.sure:  # here
+            return first
+        return self.again(question=question)
+
+
+class ComparesANumber(Ask):
+    def forward(self, question: str) -> Any:
+        first = self.ask(question=question)
+        return first if first.score > 0.5 else self.again(question=question)  # here
+
+
+class ComparesAText(Ask):
+    def forward(self, question: str) -> Any:
+        first = self.ask(question=question)
+        return first if first.answer == "yes" else self.again(question=question)  # here
+
+
+class TestsForNone(Ask):
+    def forward(self, question: str) -> Any:
+        first = self.ask(question=question)
+        return first if first.note is None else self.again(question=question)  # here
+
+
+class LoopsOverAList(Ask):
+    def forward(self, question: str) -> Any:
+        answers = []
+        for word in self.ask(question=question).words:  # here
+            answers.append(self.again(question=word).answer)
+        return dspy.Prediction(answers=answers)
+
+
+class LoopsUntilItIsSure(Ask):
+    def forward(self, question: str) -> Any:
+        first = self.ask(question=question)
+        while not first.sure:  # here
+            first = self.ask(question=question)
+        return first
+
+
+class SplitsAText(Ask):
+    def forward(self, question: str) -> Any:
+        first = self.ask(question=question).answer
+        return self.again(question=first.split("\n")[0])  # here
+
+
+class CallsALibrary(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again(question=json.dumps(self.ask(question=question).words))  # here
+
+
+class CallsAFunctionOfItsOwn(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again(question=lookup(question))
+
+
+def lookup(question: str) -> str:
+    """Reads a file."""
+    with open(question) as file:  # here
+        return file.read()
+
+
+class ChecksAType(Ask):
+    def forward(self, question: str) -> Any:
+        note = self.ask(question=question).note
+        return self.again(question=note if isinstance(note, str) else question)  # here
+
+
+class WritesAListIntoAText(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again(question=f"Words: {self.ask(question=question).words}")  # here
+
+
+class FormatsWithPercent(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again(question="Answer: %s" % self.ask(question=question).answer)  # here  # noqa: UP031
+
+
+class CatchesAFailure(Ask):
+    def forward(self, question: str) -> Any:
+        try:
+            return self.ask(question=question)  # here
+        except Exception:
+            return self.again(question=question)
+
+
+class ReturnsAText(Ask):
+    def forward(self, question: str) -> Any:  # here
+        return self.again(question=question).answer
+
+
+class TakesAnything(Ask):
+    def forward(self, **inputs: Any) -> Any:  # here
+        return self.again(**inputs)
+
+
+class MakesAPredictor(Ask):
+    def forward(self, question: str) -> Any:
+        return dspy.Predict("question -> answer")(question=question)  # here
+
+
+class LeavesAnInputOut(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again()  # here
+
+
+class AsksForCompletions(Ask):
+    def forward(self, question: str) -> Any:
+        return self.ask(question=question, config={"n": 3})  # here
+
+
+class UsesAPart(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again(question=self.ask(question=question).answer.headline)  # here
+
+
+class UsesAnotherOutput(Ask):
+    def forward(self, question: str) -> Any:
+        return self.again(question=self.again(question=question).missing)  # here
+
+
+class PassesAListToAText(Ask):
+    def __init__(self) -> None:
+        super().__init__()
+        self.typed = dspy.Predict("question: str -> answer")
+
+    def forward(self, question: str) -> Any:
+        return self.typed(question=self.ask(question=question).words)  # here
+
+
+class UsesAKey(Ask):
+    def forward(self, question: str) -> Any:
+        known = {"Lima": "Peru"}
+        return dspy.Prediction(country=known[self.ask(question=question).answer])  # here
+
+
+class UsesAnImage(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.see = dspy.Predict("image: dspy.Image -> answer")
+
+    def forward(self, image: Any) -> Any:
+        return self.see(image=image)  # here
+
+
+class UsesTwoModels(Ask):
+    def forward(self, question: str) -> Any:
+        with dspy.context(lm=dspy.LM("openai/small")):
+            first = self.ask(question=question)
+        with dspy.context(lm=dspy.LM("openai/large")):
+            return self.again(question=first.answer)  # here
+
+
+class RewardsByALibrary(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.best = dspy.BestOfN(dspy.Predict("question -> answer"), N=2, reward_fn=parses, threshold=1.0)
+
+    def forward(self, question: str) -> Any:
+        return self.best(question=question)
+
+
+def parses(args: dict[str, Any], prediction: Any) -> float:
+    """Whether the answer is JSON."""
+    return float(bool(json.loads(prediction.answer)))  # here
+
+
+class AttemptsAProgram(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.best = dspy.BestOfN(ReturnsAText(), N=2, reward_fn=parses, threshold=1.0)
+
+    def forward(self, question: str) -> Any:
+        return self.best(question=question)  # here
+
+
+class ActsWithAFunction(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.agent = dspy.ReAct("question -> answer", tools=[lookup])
+
+    def forward(self, question: str) -> Any:
+        return self.agent(question=question)  # here
+
+
+class UsesRLM(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.explore = dspy.RLM("context, question -> answer")
+
+    def forward(self, context: str, question: str) -> Any:
+        return self.explore(context=context, question=question)  # here

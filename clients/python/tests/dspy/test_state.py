@@ -1,0 +1,154 @@
+"""Instructions and demos are state: pushed, compared in the prompts, loaded from DSPy's files, and pulled back."""
+# mypy: disallow-subclassing-any=False
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dspy
+import pytest
+import tutorials
+from conftest import Run
+from modules import Booking, Desk, Mood, Person
+from test_chain import Tour, optimized
+
+from dsrs_client import Client, Problem
+from dsrs_client.dspy import CannotPull, CannotPush, pull, push, push_saved
+
+
+def test_instructions_and_demos_become_the_active_state(client: Client, name: str) -> None:
+    push(optimized(), name, client=client)
+    state = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    assert state["capital"]["instruction"] == "Name the capital.\nNothing else."
+    assert state["capital"]["demos"] == [
+        {"input": {"country": "France"}, "output": {"city": "Paris"}},
+        {"input": {"country": "Spain"}, "output": {"city": "Madrid"}},
+    ]
+    assert [demo["output"]["sentence"] for demo in state["advice.predict"]["demos"]] == [
+        "Take a hat.",
+        "Take an umbrella.",
+    ]
+
+
+def test_demos_that_lack_an_input_are_left_out_and_counted(client: Client, name: str) -> None:
+    program = dspy.Predict("question, context -> answer")
+    program.demos = [dspy.Example(question="Why?", answer="So."), dspy.Example(question="1", context="2", answer="3")]
+    pushed = push(program, name, client=client)
+    assert pushed.notes == ["1 demos of `predict` lack an input and are left out"]
+    state = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    assert [demo["output"] for demo in state["predict"]["demos"]] == [{"answer": "3"}]
+
+
+def test_demos_that_do_not_fit_their_fields_are_refused(client: Client, name: str) -> None:
+    program = dspy.Predict("question -> count: int")
+    program.demos = [dspy.Example(question="How many?", count="several")]
+    with pytest.raises(CannotPush) as refusal:
+        push(program, name, client=client)
+    assert str(refusal.value).startswith("the server refuses the state: /predictors/predict/demos/0/output/count: ")
+
+
+def test_a_second_push_of_an_optimized_program_changes_its_state_and_not_its_graph(client: Client, name: str) -> None:
+    first = push(Tour(), name, client=client)
+    second = push(optimized(), name, client=client)
+    assert first.graph["version"] == second.graph["version"]
+    assert second.state_version > first.state_version
+
+
+def test_a_saved_program_gives_the_same_answers(
+    client: Client, run: Run, name: str, lm: dspy.LM, tmp_path: Path
+) -> None:
+    program = optimized()
+    program.save(tmp_path / "tour.json")
+    push_saved(Tour(), tmp_path / "tour.json", name, client=client)
+    assert run(name, {"country": "Peru"}) == program(country="Peru").toDict()
+    state = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    assert len(state["capital"]["demos"]) == 2
+
+
+def test_the_server_reads_the_same_file_to_the_same_state(client: Client, name: str, tmp_path: Path) -> None:
+    import json
+
+    optimized().save(tmp_path / "tour.json")
+    push_saved(Tour(), tmp_path / "tour.json", name, client=client)
+    pushed = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    file = json.loads((tmp_path / "tour.json").read_text())
+    client.request("PUT", f"/v1/graphs/{name}/state", {"format": "dspy", "state": file})
+    read = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    for path, state in pushed.items():
+        key = repr
+        assert state["effective_instruction"] == read[path]["effective_instruction"]
+        assert sorted(state["demos"], key=key) == sorted(read[path]["demos"], key=key)
+
+
+def test_pull_brings_the_state_of_the_server_into_the_program(client: Client, name: str, lm: dspy.LM) -> None:
+    push(Tour(), name, client=client)
+    demo = {"input": {"country": "Italy"}, "output": {"city": "Rome"}}
+    change = {"instruction": "Answer in one word.", "demos": [demo]}
+    client.request("PATCH", f"/v1/graphs/{name}/predictors/capital", change)
+    program = pull(Tour(), name, client=client)
+    assert program.capital.signature.instructions == "Answer in one word."
+    assert [example.toDict() for example in program.capital.demos] == [{"country": "Italy", "city": "Rome"}]
+    program(country="Peru")
+    asked = lm.history[-2]["messages"]
+    assert "Answer in one word." in asked[0]["content"] and "Italy" in asked[1]["content"]
+
+
+def test_pull_after_push_leaves_a_program_as_it_is(client: Client, name: str) -> None:
+    program = optimized()
+    push(program, name, client=client)
+    pulled = pull(Tour(), name, client=client)
+    assert pulled.capital.signature.instructions == program.capital.signature.instructions
+    assert pulled.advice.predict.signature.instructions == program.advice.predict.signature.instructions
+    assert len(pulled.advice.predict.demos) == 2
+
+
+def test_pull_keeps_the_instruction_that_dspy_writes_for_an_agent(client: Client, name: str) -> None:
+    tools = {"evaluate_math": "calculator", "search_wikipedia": "current_time"}
+    program = tutorials.agent()
+    program.extract.predict.signature = program.extract.predict.signature.with_instructions("Answer in a word.")
+    program.react.demos = [
+        dspy.Example(
+            question="1 + 1?", trajectory="none", next_thought="Add.", next_tool_name="calculator",
+            next_tool_args={"expression": "1+1"},
+        )
+    ]  # fmt: skip
+    push(program, name, client=client, tools=tools)
+    pulled = pull(tutorials.agent(), name, client=client, tools=tools)
+    assert pulled.react.signature.instructions == tutorials.agent().react.signature.instructions
+    assert pulled.extract.predict.signature.instructions == "Answer in a word."
+    assert pulled.react.demos[0].next_tool_args == {"expression": "1+1"}
+
+
+def test_demos_of_classes_are_pushed_as_their_members(client: Client, name: str) -> None:
+    desk = Desk()
+    booking = Booking(traveller=Person(name="Ada"), cities=["Lima"], mood=Mood.CALM)
+    desk.read.demos = [dspy.Example(letter="Dear all", booking=booking)]
+    push(desk, name, client=client)
+    [demo] = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]["read"]["demos"]
+    assert demo["output"]["booking"]["traveller"]["name"] == "Ada"
+    [pulled] = pull(Desk(), name, client=client).read.demos
+    assert pulled.booking == booking
+
+
+def test_one_predictor_with_two_states_cannot_be_pulled(client: Client, name: str) -> None:
+    outside = {"search": list[str]}
+    push(tutorials.Hop(), name, client=client, outside=outside)
+    client.request("PATCH", f"/v1/graphs/{name}/predictors/generate_query.predict", {"instruction": "Ask."})
+    with pytest.raises(CannotPull) as refusal:
+        pull(tutorials.Hop(), name, client=client, outside=outside)
+    assert str(refusal.value) == (
+        "the predictor `generate_query.predict` is called at generate_query.predict, generate_query_2.predict, "
+        "which have different states"
+    )
+
+
+def test_a_graph_of_another_program_cannot_be_pulled(client: Client, name: str) -> None:
+    push(dspy.Predict("country -> city"), name, client=client)
+    with pytest.raises(CannotPull) as refusal:
+        pull(Tour(), name, client=client)
+    assert str(refusal.value) == f"`{name}` has no predictor capital, advice.predict; push the program first"
+
+
+def test_a_graph_that_does_not_exist_cannot_be_pulled(client: Client, name: str) -> None:
+    with pytest.raises(Problem):
+        pull(Tour(), name, client=client)

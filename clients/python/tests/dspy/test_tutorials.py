@@ -1,0 +1,74 @@
+"""DSPy's tutorial programs, pushed and executed: each graph answers as its program over the same scripted LM."""
+
+from __future__ import annotations
+
+import inspect
+
+import dspy
+import pytest
+import tutorials
+from alike import assert_alike
+from conftest import Run
+
+from dsrs_client import Client
+from dsrs_client.dspy import CannotPush, push
+
+
+def test_classification_with_a_literal_answers_as_in_dspy(client: Client, name: str, lm: dspy.LM) -> None:
+    program = dspy.Predict(tutorials.Emotion)
+    pushed = push(program, name, client=client)
+    outputs = assert_alike(client, program, pushed, {"sentence": "I passed the exam!"})
+    assert outputs == {"sentiment": "joy", "confidence": 0.75}
+    signature = pushed.graph["nodes"]["predict"]["signature"]
+    assert signature["instructions"] == "Classify emotion."
+    assert signature["outputs"][0]["type"] == '"sadness" | "joy" | "love" | "anger" | "fear" | "surprise"'
+    assert signature["outputs"][1]["description"] == "between 0 and 1"
+
+
+def test_information_extraction_answers_as_in_dspy(client: Client, name: str, lm: dspy.LM) -> None:
+    program = dspy.Predict(tutorials.ExtractInfo)
+    pushed = push(program, name, client=client)
+    outputs = assert_alike(client, program, pushed, {"text": "Apple announced its latest iPhone."})
+    assert outputs["entities"] == [{"name": "Apple", "kind": "organization"}]
+
+
+def test_rag_answers_as_in_dspy_with_its_search_at_the_caller(client: Client, name: str, lm: dspy.LM) -> None:
+    program = tutorials.RAG()
+    pushed = push(program, name, client=client, outside={"search": list[str]})
+    assert pushed.graph["nodes"]["search"]["strategy"] == "await"
+    assert pushed.graph["nodes"]["respond"]["signature"]["inputs"][0]["type"] == "list[str]"
+    assert_alike(client, program, pushed, {"question": "castle"}, {"search": tutorials.search})
+
+
+def test_multi_hop_answers_as_in_dspy_with_a_node_for_each_hop(client: Client, name: str, lm: dspy.LM) -> None:
+    program = tutorials.Hop()
+    pushed = push(program, name, client=client, outside={"search": list[str]})
+    assert pushed.paths == {
+        "generate_query.predict": ["generate_query.predict", "generate_query_2.predict"],
+        "append_notes.predict": ["append_notes.predict", "append_notes_2.predict"],
+    }
+    inputs = {"claim": "The castle of David Gregory has five storeys."}
+    outputs = assert_alike(client, program, pushed, inputs, {"search": tutorials.search})
+    assert outputs["titles"] == ["David Gregory", "Kinnairdy Castle"]
+
+
+def test_a_react_agent_answers_as_in_dspy_with_tools_of_the_server(
+    client: Client, run: Run, name: str, lm: dspy.LM
+) -> None:
+    program = tutorials.agent()
+    tools = {"evaluate_math": "calculator", "search_wikipedia": "current_time"}
+    pushed = push(program, name, client=client, tools=tools)
+    assert pushed.paths == {"react": ["re_act.action"], "extract.predict": ["re_act.extract.predict"]}
+    assert run(name, {"question": "What is 9 + 1?"}) == {"answer": program(question="What is 9 + 1?").answer}
+
+
+def test_the_article_of_the_front_page_is_refused_because_its_outline_decides_how_many_sections_it_has() -> None:
+    with pytest.raises(CannotPush) as refusal:
+        push(tutorials.DraftArticle(), "article", client=None)  # type: ignore[arg-type]
+    [reason] = refusal.value.reasons
+    source = inspect.getsource(tutorials).splitlines()
+    assert reason.place is not None and ".items():" in source[reason.place.line - 1]
+    assert str(refusal.value).endswith(
+        ": goes through `build_outline.section_subheadings`, a `dict[str, list[str]]`, whose length the run decides. "
+        "Nearest: `map` (docs/strategies.md#map)."
+    )

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Checks the Python client: mypy, ruff, and its tests against a real server with a stand-in for a language model, those of
+# `dsrs_client.dspy` with the real DSPy.
+#   scripts/python-client.sh [ARGS of pytest]
+# What PyPI provides is installed in the per-user cache. If that fails, the script says SKIPPED and succeeds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PINS="httpx==0.28.1 pydantic==2.14.3 pytest==9.2.0 mypy==2.4.1 ruff==0.17.6 hatchling dspy==3.4.1"
+home=${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/python-client
+
+install() {
+  [ "$(cat "$home/installed" 2>/dev/null)" != "$PINS" ] || return 0
+  rm -rf "$home"
+  mkdir -p "$home"
+  # shellcheck disable=SC2086
+  python3 -m venv "$home" && "$home/bin/pip" install --quiet $PINS >&2 && echo "$PINS" >"$home/installed"
+}
+
+if ! install; then
+  printf 'python client: SKIPPED: PyPI is not available; the client was NOT tested\n' >&2
+  exit 0
+fi
+
+cd clients/python
+"$home/bin/ruff" check src tests
+"$home/bin/mypy" --python-executable "$home/bin/python"
+wheel=$(mktemp -d)
+trap 'rm -rf "$wheel"' EXIT
+"$home/bin/pip" wheel --quiet --no-deps --no-build-isolation --wheel-dir "$wheel" . >&2
+"$home/bin/pip" install --quiet --force-reinstall --no-deps "$wheel"/*.whl >&2
+"$home/bin/mypy" --python-executable "$home/bin/python" --config-file tests/dspy/mypy.ini
+../../scripts/with-server.sh "$home/bin/python" -m pytest -q "$PWD/tests" --ignore "$PWD/tests/dspy" "$@"
+DSRS_LM_ANSWERS=$PWD/tests/dspy/answers.json PYTHONPATH=tests/dspy \
+  ../../scripts/with-server.sh "$home/bin/python" -m pytest -q "$PWD/tests/dspy" "$@"
