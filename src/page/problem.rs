@@ -13,8 +13,9 @@ use crate::page::sign_in;
 /// Replaces the answer to a browser by a page if it is a problem.
 pub(super) async fn show(request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_api =
-        ["/v1", "/docs", "/openapi.json", "/metrics"].iter().any(|api| path.starts_with(api));
+    let is_api = ["/v1", "/openai", "/docs", "/openapi.json", "/metrics"]
+        .iter()
+        .any(|api| path.starts_with(api));
     let wants_page = !is_api && names_html(request.headers());
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let address = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();

@@ -179,7 +179,9 @@ pub(crate) fn admit(
 }
 
 fn is_api(path: &str) -> bool {
-    path == "/v1" || path.starts_with("/v1/")
+    ["/v1", "/openai"].iter().any(|api| {
+        path.strip_prefix(api).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 fn bearer(header: &str) -> Option<&str> {

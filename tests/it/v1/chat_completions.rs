@@ -146,3 +146,17 @@ async fn a_run_that_fails_is_an_error_also_in_a_stream() {
     let error: Value = serde_json::from_str(&chunks[chunks.len() - 2]).unwrap();
     assert_eq!(error["error"]["code"], "parse_error", "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_keys_answers_only_those_that_may_execute() {
+    let api = Api::with_settings(&[("DSRS_API_KEYS", "root-key")]).await;
+    let send = async |key: Option<&str>| {
+        let bearer = key.map(|key| format!("Bearer {key}")).unwrap_or_default();
+        let headers = [("authorization", bearer.as_str())];
+        let headers = if key.is_some() { &headers[..] } else { &[] };
+        api.send(reqwest::Method::POST, PATH, headers, Some(ask("any").to_string())).await
+    };
+    assert_eq!(send(None).await.expect(401).json()["error"]["type"], "authentication_error");
+    send(Some("wrong")).await.expect(401);
+    send(Some("root-key")).await.expect(404);
+}
