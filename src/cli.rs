@@ -1,18 +1,31 @@
-//! The command line: `serve`, `worker`, `migrate`, `keys`, `workspaces` and `openapi`, with the flags of
-//! the settings, and a hidden command with which the server starts itself as a sandbox. Failures become lines on
-//! stderr and an exit code.
+//! The command line: the commands of a server with the flags of its settings, the commands of a client,
+//! and a hidden command with which the server starts itself as a sandbox. Failures become lines on stderr
+//! and an exit code.
 
 mod administration;
+mod client_commands;
+mod documents;
+mod failure;
+mod graph_push;
+mod graphs;
+mod run_graph;
+mod run_inputs;
+mod run_text;
+mod runs;
+mod session;
+mod table;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use tracing_subscriber::EnvFilter;
+
+use failure::CommandFailure;
 
 use crate::config::{
     Config, Environment, FlagCommands, Flags, SANDBOX_COMMAND, Setting, SettingKind, all_settings,
@@ -35,22 +48,15 @@ pub fn run() -> ExitCode {
             administer(args, |db| administration::run_workspaces(db, args.clone()))
         }
         Some(("openapi", _)) => print_openapi(),
-        Some((_, args)) => with_config(args, serve::serve),
+        Some(("serve", args)) => with_config(args, serve::serve),
+        Some((name, args)) => client_commands::run(name, args),
         None => Ok(()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(lines) => {
-            for line in lines {
-                eprintln!("dsrs-server: {line}");
-            }
-            ExitCode::FAILURE
-        }
+        Err(failure) => failure.report(),
     }
 }
-
-/// One readable line for each problem.
-type Failure = Vec<String>;
 
 /// The flags by name; clap borrows the names for the lifetime of the process.
 static FLAGS: LazyLock<Vec<(String, &'static Setting)>> =
@@ -84,6 +90,7 @@ fn command() -> Command {
         .subcommand(on_database(administration::keys()))
         .subcommand(on_database(administration::workspaces()))
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
+        .subcommands(client_commands::all())
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
 }
 
@@ -138,7 +145,10 @@ fn read_flags(args: &ArgMatches) -> Flags {
 }
 
 /// Loads the settings, opens the log and runs a command.
-fn with_config<F, E>(args: &ArgMatches, command: impl FnOnce(Config) -> F) -> Result<(), Failure>
+fn with_config<F, E>(
+    args: &ArgMatches,
+    command: impl FnOnce(Config) -> F,
+) -> Result<(), CommandFailure>
 where
     F: Future<Output = Result<(), E>>,
     E: Display,
@@ -151,11 +161,11 @@ where
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| vec![format!("cannot start: {error}")])?;
-    runtime.block_on(command(config)).map_err(|error| vec![error.to_string()])
+    runtime.block_on(command(config)).map_err(|error| CommandFailure::no(error.to_string()))
 }
 
 /// Runs a command on the database, with or without a running server.
-fn administer<F, E>(args: &ArgMatches, command: impl FnOnce(Db) -> F) -> Result<(), Failure>
+fn administer<F, E>(args: &ArgMatches, command: impl FnOnce(Db) -> F) -> Result<(), CommandFailure>
 where
     F: Future<Output = Result<(), E>>,
     E: Display,
@@ -164,7 +174,7 @@ where
 }
 
 /// Logs go to stderr; stdout is for the result of a command.
-fn open_log(filter: &str) -> Result<(), Failure> {
+fn open_log(filter: &str) -> Result<(), CommandFailure> {
     let filter = EnvFilter::builder()
         .parse(filter)
         .map_err(|error| vec![format!("log = \"{}\": {error}", filter.escape_debug())])?;
@@ -178,9 +188,9 @@ fn open_log(filter: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_openapi() -> Result<(), Failure> {
-    let text = serve::openapi().map_err(|error| vec![error.to_string()])?;
-    writeln!(std::io::stdout(), "{text}").map_err(|error| vec![error.to_string()])
+fn print_openapi() -> Result<(), CommandFailure> {
+    let text = serve::openapi().map_err(|error| CommandFailure::no(error.to_string()))?;
+    session::print_line(&text)
 }
 
 #[cfg(test)]

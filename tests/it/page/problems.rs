@@ -8,7 +8,11 @@ use crate::support::Api;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_type_of_a_problem_leads_to_its_cause_and_way_out() {
     let api = Api::new().await;
-    let problem = api.post("/v1/graphs", json!({"name": "a", "nodes": {"x": {"strategy": "no"}}})).await.expect(422).json();
+    let problem = api
+        .post("/v1/graphs", json!({"name": "a", "nodes": {"x": {"strategy": "no"}}}))
+        .await
+        .expect(422)
+        .json();
     assert_eq!(problem["type"], "/problems/invalid_graph", "{problem}");
     let view = open(&api, problem["type"].as_str().unwrap()).await.expect(200);
     let text = words(&view.text);
