@@ -4,15 +4,22 @@
 
 mod administration;
 mod client_commands;
+mod datasets;
 mod documents;
+mod eval;
 mod failure;
 mod graph_push;
 mod graphs;
+mod optimize;
+mod progress;
 mod run_graph;
 mod run_inputs;
 mod run_text;
 mod runs;
 mod session;
+mod settings_check;
+mod shell_files;
+mod state;
 mod table;
 
 use std::collections::BTreeMap;
@@ -22,7 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use tracing_subscriber::EnvFilter;
 
 use failure::CommandFailure;
@@ -48,6 +55,9 @@ pub fn run() -> ExitCode {
             administer(args, |db| administration::run_workspaces(db, args.clone()))
         }
         Some(("openapi", _)) => print_openapi(),
+        Some(("config", args)) => check_settings(args),
+        Some(("completions", args)) => shell_files::print_completions(args, command()),
+        Some(("man", _)) => shell_files::print_manual(command()),
         Some(("serve", args)) => with_config(args, serve::serve),
         Some((name, args)) => client_commands::run(name, args),
         None => Ok(()),
@@ -62,10 +72,15 @@ pub fn run() -> ExitCode {
 static FLAGS: LazyLock<Vec<(String, &'static Setting)>> =
     LazyLock::new(|| all_settings().filter_map(|row| Some((row.flag_name()?, row))).collect());
 
+/// The exit codes of every command; docs/cli.md explains them.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused, failed, different, or below a threshold; 2 the \
+    command line or a file cannot be used; 3 the server cannot be reached or cannot answer now";
+
 fn command() -> Command {
     Command::new("dsrs-server")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Hosts typed graphs of language-model prompting strategies over HTTP")
+        .after_help(EXIT_CODES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -90,8 +105,29 @@ fn command() -> Command {
         .subcommand(on_database(administration::keys()))
         .subcommand(on_database(administration::workspaces()))
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
+        .subcommand(config_command())
         .subcommands(client_commands::all())
+        .subcommands(shell_files::commands())
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
+}
+
+/// The command about settings, with the flags of `serve`.
+fn config_command() -> Command {
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    let check = Command::new("check")
+        .about("Show where each setting comes from; exit code 1 if they cannot be used")
+        .arg(switch("all").help("settings that nothing sets, too"))
+        .arg(switch("json").help("print JSON"))
+        .arg(config_arg())
+        .args(flags(&[FlagCommands::Serve, FlagCommands::Work, FlagCommands::All]));
+    Command::new("config").about("Check settings").subcommand_required(true).subcommand(check)
+}
+
+fn check_settings(args: &ArgMatches) -> Result<(), CommandFailure> {
+    match args.subcommand() {
+        Some((_, args)) => settings_check::check(args, &read_flags(args)),
+        None => Ok(()),
+    }
 }
 
 /// A command with the flags of the database.

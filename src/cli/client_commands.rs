@@ -5,7 +5,7 @@ use std::future::Future;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::failure::CommandFailure;
-use super::{graphs, run_graph, runs};
+use super::{datasets, eval, graphs, optimize, run_graph, runs, state};
 
 /// Every command of a client.
 pub(super) fn all() -> Vec<Command> {
@@ -13,6 +13,10 @@ pub(super) fn all() -> Vec<Command> {
         command::<graphs::GraphsArgs>("graphs", "List, push, pull, compare and check graphs"),
         command::<run_graph::RunArgs>("run", "Execute a graph"),
         command::<runs::RunsArgs>("runs", "List, show and follow runs"),
+        command::<state::StateArgs>("state", "Pull, push, compare and activate states"),
+        command::<datasets::DatasetsArgs>("datasets", "List and push datasets"),
+        command::<eval::EvalArgs>("eval", "Score a graph on a dataset"),
+        command::<optimize::OptimizeArgs>("optimize", "Improve a graph on a dataset"),
     ]
 }
 
@@ -26,6 +30,10 @@ pub(super) fn run(name: &str, args: &ArgMatches) -> Result<(), CommandFailure> {
         "graphs" => call(args, graphs::run),
         "run" => call(args, run_graph::run),
         "runs" => call(args, runs::run),
+        "state" => call(args, state::run),
+        "datasets" => call(args, datasets::run),
+        "eval" => call(args, eval::run),
+        "optimize" => call(args, optimize::run),
         _ => Ok(()),
     }
 }

@@ -117,7 +117,7 @@ async fn pull(
             table.row([path.display().to_string(), result(written).to_owned()]);
         }
     }
-    table.print()
+    table.print_to(session)
 }
 
 fn result(written: bool) -> &'static str {
@@ -222,6 +222,6 @@ async fn validate(session: &Session, files: &[DocumentFile]) -> Result<(), Comma
         let kind = file.kind.as_str().to_owned();
         table.row([file.place(), kind, file.graph.clone(), result.to_owned()]);
     }
-    table.print()?;
+    table.print_to(session)?;
     if problems.is_empty() { Ok(()) } else { Err(problems.into()) }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::failure::CommandFailure;
-use super::session::print_line;
+use super::session::{Session, print_json, print_line};
 
 /// A table with a head; columns are as wide as their widest cell.
 pub(super) struct TextTable {
@@ -19,6 +19,21 @@ impl TextTable {
     /// Adds a row.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+    }
+
+    /// Prints it to stdout; as JSON, if that was asked for.
+    pub(super) fn print_to(&self, session: &Session) -> Result<(), CommandFailure> {
+        match session.json {
+            true => print_json(&self.objects()),
+            false => self.print(),
+        }
+    }
+
+    /// One object for each row, with the columns as members.
+    fn objects(&self) -> Value {
+        let (head, rows) = (&self.rows[0], &self.rows[1..]);
+        let member = |(name, cell): (&String, &String)| (name.to_lowercase(), cell.clone().into());
+        rows.iter().map(|row| Value::Object(head.iter().zip(row).map(member).collect())).collect()
     }
 
     /// Prints it to stdout.

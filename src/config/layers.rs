@@ -94,6 +94,11 @@ impl Layers {
         self.given.get(path)
     }
 
+    /// Every path with its text.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&String, &SettingText)> {
+        self.given.iter()
+    }
+
     /// The row of the setting at a path.
     pub(super) fn setting(&self, path: &str) -> Option<&'static Setting> {
         self.table.iter().copied().find(|row| row.describes(path))

@@ -150,7 +150,8 @@ async fn validation_stores_nothing_and_names_every_wrong_place() {
     let api = Api::new().await;
     let shell = Shell::at(&api);
     shell.write("good.json", support_reply().to_string());
-    shell.run(&["graphs", "validate", "good.json"]).await.expect(0);
+    let good = shell.run(&["graphs", "validate", "good.json", "--json"]).await.expect(0);
+    assert_eq!(good.json()[0]["result"], "valid");
     let mut wrong = wrong_edge();
     wrong["edges"][0]["to"] = "triage.text".into();
     shell.write("bad.json", wrong.to_string());

@@ -1,7 +1,11 @@
 //! The commands of a client: the built program as a process, against a real server.
 
+mod datasets;
 mod graphs;
+mod jobs;
+mod own;
 mod runs;
+mod state;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
