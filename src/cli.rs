@@ -1,18 +1,38 @@
-//! The command line: `serve`, `worker`, `migrate`, `keys`, `workspaces` and `openapi`, with the flags of
-//! the settings, and a hidden command with which the server starts itself as a sandbox. Failures become lines on
-//! stderr and an exit code.
+//! The command line: the commands of a server with the flags of its settings, the commands of a client,
+//! and a hidden command with which the server starts itself as a sandbox. Failures become lines on stderr
+//! and an exit code.
 
 mod administration;
+mod client_commands;
+mod datasets;
+mod documents;
+mod eval;
+mod failure;
+mod graph_push;
+mod graphs;
+mod optimize;
+mod progress;
+mod run_graph;
+mod run_inputs;
+mod run_text;
+mod runs;
+mod session;
+mod settings_check;
+mod shell_files;
+mod state;
+mod table;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use tracing_subscriber::EnvFilter;
+
+use failure::CommandFailure;
 
 use crate::config::{
     Config, Environment, FlagCommands, Flags, SANDBOX_COMMAND, Setting, SettingKind, all_settings,
@@ -35,31 +55,32 @@ pub fn run() -> ExitCode {
             administer(args, |db| administration::run_workspaces(db, args.clone()))
         }
         Some(("openapi", _)) => print_openapi(),
-        Some((_, args)) => with_config(args, serve::serve),
+        Some(("config", args)) => check_settings(args),
+        Some(("completions", args)) => shell_files::print_completions(args, command()),
+        Some(("man", _)) => shell_files::print_manual(command()),
+        Some(("serve", args)) => with_config(args, serve::serve),
+        Some((name, args)) => client_commands::run(name, args),
         None => Ok(()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(lines) => {
-            for line in lines {
-                eprintln!("dsrs-server: {line}");
-            }
-            ExitCode::FAILURE
-        }
+        Err(failure) => failure.report(),
     }
 }
-
-/// One readable line for each problem.
-type Failure = Vec<String>;
 
 /// The flags by name; clap borrows the names for the lifetime of the process.
 static FLAGS: LazyLock<Vec<(String, &'static Setting)>> =
     LazyLock::new(|| all_settings().filter_map(|row| Some((row.flag_name()?, row))).collect());
 
+/// The exit codes of every command; docs/cli.md explains them.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 refused, failed, different, or below a threshold; 2 the \
+    command line or a file cannot be used; 3 the server cannot be reached or cannot answer now";
+
 fn command() -> Command {
     Command::new("dsrs-server")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Hosts typed graphs of language-model prompting strategies over HTTP")
+        .after_help(EXIT_CODES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -84,7 +105,29 @@ fn command() -> Command {
         .subcommand(on_database(administration::keys()))
         .subcommand(on_database(administration::workspaces()))
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
+        .subcommand(config_command())
+        .subcommands(client_commands::all())
+        .subcommands(shell_files::commands())
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
+}
+
+/// The command about settings, with the flags of `serve`.
+fn config_command() -> Command {
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    let check = Command::new("check")
+        .about("Show where each setting comes from; exit code 1 if they cannot be used")
+        .arg(switch("all").help("settings that nothing sets, too"))
+        .arg(switch("json").help("print JSON"))
+        .arg(config_arg())
+        .args(flags(&[FlagCommands::Serve, FlagCommands::Work, FlagCommands::All]));
+    Command::new("config").about("Check settings").subcommand_required(true).subcommand(check)
+}
+
+fn check_settings(args: &ArgMatches) -> Result<(), CommandFailure> {
+    match args.subcommand() {
+        Some((_, args)) => settings_check::check(args, &read_flags(args)),
+        None => Ok(()),
+    }
 }
 
 /// A command with the flags of the database.
@@ -138,7 +181,10 @@ fn read_flags(args: &ArgMatches) -> Flags {
 }
 
 /// Loads the settings, opens the log and runs a command.
-fn with_config<F, E>(args: &ArgMatches, command: impl FnOnce(Config) -> F) -> Result<(), Failure>
+fn with_config<F, E>(
+    args: &ArgMatches,
+    command: impl FnOnce(Config) -> F,
+) -> Result<(), CommandFailure>
 where
     F: Future<Output = Result<(), E>>,
     E: Display,
@@ -151,11 +197,11 @@ where
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| vec![format!("cannot start: {error}")])?;
-    runtime.block_on(command(config)).map_err(|error| vec![error.to_string()])
+    runtime.block_on(command(config)).map_err(|error| CommandFailure::no(error.to_string()))
 }
 
 /// Runs a command on the database, with or without a running server.
-fn administer<F, E>(args: &ArgMatches, command: impl FnOnce(Db) -> F) -> Result<(), Failure>
+fn administer<F, E>(args: &ArgMatches, command: impl FnOnce(Db) -> F) -> Result<(), CommandFailure>
 where
     F: Future<Output = Result<(), E>>,
     E: Display,
@@ -164,7 +210,7 @@ where
 }
 
 /// Logs go to stderr; stdout is for the result of a command.
-fn open_log(filter: &str) -> Result<(), Failure> {
+fn open_log(filter: &str) -> Result<(), CommandFailure> {
     let filter = EnvFilter::builder()
         .parse(filter)
         .map_err(|error| vec![format!("log = \"{}\": {error}", filter.escape_debug())])?;
@@ -178,9 +224,9 @@ fn open_log(filter: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_openapi() -> Result<(), Failure> {
-    let text = serve::openapi().map_err(|error| vec![error.to_string()])?;
-    writeln!(std::io::stdout(), "{text}").map_err(|error| vec![error.to_string()])
+fn print_openapi() -> Result<(), CommandFailure> {
+    let text = serve::openapi().map_err(|error| CommandFailure::no(error.to_string()))?;
+    session::print_line(&text)
 }
 
 #[cfg(test)]

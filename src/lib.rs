@@ -3,6 +3,7 @@
 //! below all of them.
 
 pub mod cli;
+mod client;
 pub mod config;
 pub mod pg;
 pub mod serve;

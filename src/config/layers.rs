@@ -10,6 +10,10 @@ use super::environment::Environment;
 use super::nearest::hint;
 use super::setting::Setting;
 
+/// Variables with our prefix that are no settings of a server: they name its file, and say to the
+/// commands of a client which server to call.
+const NO_SETTINGS: [&str; 3] = ["DSRS_CONFIG", "DSRS_URL", "DSRS_API_KEY"];
+
 /// The source of a text, as a person would look for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SettingOrigin {
@@ -90,6 +94,11 @@ impl Layers {
         self.given.get(path)
     }
 
+    /// Every path with its text.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&String, &SettingText)> {
+        self.given.iter()
+    }
+
     /// The row of the setting at a path.
     pub(super) fn setting(&self, path: &str) -> Option<&'static Setting> {
         self.table.iter().copied().find(|row| row.describes(path))
@@ -142,7 +151,8 @@ impl Layers {
             }
         }
         for (name, text) in env.iter() {
-            let Some(rest) = name.strip_prefix("DSRS_").filter(|_| name != "DSRS_CONFIG") else {
+            let Some(rest) = name.strip_prefix("DSRS_").filter(|_| !NO_SETTINGS.contains(&name))
+            else {
                 continue;
             };
             match self.path_of_variable(rest) {

@@ -65,7 +65,8 @@ impl Config {
     }
 }
 
-fn settings_file(flags: &Flags, env: &Environment) -> Option<PathBuf> {
+/// The file that is read, if there is one.
+pub(super) fn settings_file(flags: &Flags, env: &Environment) -> Option<PathBuf> {
     let named = flags.config.clone().or_else(|| env.get("DSRS_CONFIG").map(PathBuf::from));
     let default = || Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists());
     named.or_else(default)

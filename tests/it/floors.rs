@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// The rooms of the service, lowest first. A room may use the rooms before it.
 const SERVER: &[&str] =
-    &["shutdown", "config", "tool", "pg", "store", "app", "http", "page", "serve", "cli"];
+    &["shutdown", "config", "client", "tool", "pg", "store", "app", "http", "page", "serve", "cli"];
 
 /// The rooms of the engine, lowest first.
 const ENGINE: &[&str] = &[
