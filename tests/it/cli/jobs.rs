@@ -1,9 +1,15 @@
 //! `eval` and `optimize`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use dsrs::lm::{Role, ScriptedAnswer, ScriptedLm};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::Shell;
+use super::terminal::all_on_terminal;
 use crate::support::{Api, one_node};
 
 /// Answers `qN?` with `aN` once it is shown a worked example, and `q0?` always.
@@ -28,6 +34,54 @@ async fn api_with_examples(count: usize) -> (Api, Shell) {
     api.post("/v1/datasets", body).await.expect(201);
     let shell = Shell::at(&api);
     (api, shell)
+}
+
+/// Passes requests on to a server, and breaks the connection of the first request for events after the
+/// head of its answer. Counts these requests.
+struct BreakingProxy {
+    url: String,
+    followed: Arc<AtomicUsize>,
+}
+
+impl BreakingProxy {
+    async fn to(url: &str) -> Self {
+        let target = url.strip_prefix("http://").unwrap().to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let followed = Arc::new(AtomicUsize::new(0));
+        let counter = followed.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(&target).await.unwrap();
+                tokio::spawn(pass(client, server, counter.clone()));
+            }
+        });
+        Self { url, followed }
+    }
+}
+
+async fn pass(mut client: TcpStream, mut server: TcpStream, followed: Arc<AtomicUsize>) {
+    let (mut asked, mut answered) = ([0; 16_384], [0; 16_384]);
+    let mut breaks = false;
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let Ok(length @ 1..) = read else { return };
+                if asked[..length].windows(8).any(|part| part == b"/events ") {
+                    breaks = followed.fetch_add(1, Ordering::SeqCst) == 0;
+                }
+                server.write_all(&asked[..length]).await.unwrap();
+            }
+            read = server.read(&mut answered) => {
+                let Ok(length @ 1..) = read else { return };
+                let head = answered[..length].windows(4).position(|part| part == b"\r\n\r\n");
+                let length = if breaks { head.map_or(length, |end| end + 4) } else { length };
+                if client.write_all(&answered[..length]).await.is_err() || breaks {
+                    return;
+                }
+            }
+        }
+    }
 }
 
 const EVAL: [&str; 6] = ["eval", "q", "--dataset", "easy", "--metric", "exact"];
@@ -98,4 +152,27 @@ async fn an_optimization_ends_with_both_scores_and_can_be_activated() {
     assert_eq!(state["version"], 2);
     let wrong = shell.run(&[&args[..3], &["no_such"], &args[6..]].concat()).await.expect(1);
     assert!(wrong.stderr.contains("/optimizer"), "{}", wrong.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_breaks_is_opened_again_and_the_command_ends_with_the_result() {
+    let (api, _) = api_with_examples(4).await;
+    let proxy = BreakingProxy::to(&api.url).await;
+    let shell = Shell::with_env(&[("DSRS_URL", &proxy.url)]);
+    let ran = shell.run(&EVAL).await.expect(0);
+    assert!(ran.stdout.contains("0.2500"), "{}", ran.stdout);
+    assert_eq!(proxy.followed.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_shows_a_bar_that_is_gone_at_the_end_and_a_pipe_shows_none() {
+    let (_api, shell) = api_with_examples(4).await;
+    let (code, text) = all_on_terminal(&shell, &EVAL).await;
+    assert_eq!(code, 0, "{text}");
+    let bar = text.find("4/4 ").unwrap_or_else(|| panic!("{text:?}"));
+    let table = text.find("GRAPH").unwrap();
+    assert!(bar < table, "{text:?}");
+    assert!(text[..table].ends_with("\x1b[2K"), "the bar is cleared: {text:?}");
+    let piped = shell.run(&EVAL).await.expect(0);
+    assert_eq!(piped.stderr.lines().count(), 1, "{}", piped.stderr);
 }

@@ -6,6 +6,7 @@ mod jobs;
 mod own;
 mod runs;
 mod state;
+mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,39 +1,10 @@
 //! `run` and `runs list`, `show` and `tail`.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::OwnedFd;
-use std::process::Stdio;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use super::Shell;
+use super::terminal::on_terminal;
 use crate::support::{Api, Does, FakeLm, ServerSetup, one_node, support_reply, test_database};
-
-/// Everything that a command writes to a terminal.
-async fn on_terminal(shell: &Shell, args: &[&str]) -> (i32, String) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
-    let terminal: OwnedFd = File::options().read(true).write(true).open(name).unwrap().into();
-    let mut command = shell.command(args);
-    command.stdout(Stdio::from(terminal)).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    // Its copy of the terminal would keep the reader waiting.
-    drop(command);
-    let read = tokio::task::spawn_blocking(move || {
-        let (mut terminal, mut text, mut chunk) = (File::from(controller), Vec::new(), [0; 4096]);
-        // The end of the other side is an error of the terminal.
-        while let Ok(length @ 1..) = terminal.read(&mut chunk) {
-            text.extend_from_slice(&chunk[..length]);
-        }
-        String::from_utf8(text).unwrap().replace("\r\n", "\n")
-    });
-    let code = child.wait().await.unwrap().code().unwrap();
-    (code, read.await.unwrap())
-}
 
 async fn api_with_reply() -> (Api, Shell) {
     let api = Api::new().await;
