@@ -245,16 +245,16 @@ fn message(body: &ChatMessageBody) -> ChatMessage {
 /// Whether the client wants the outputs as JSON. A schema has to accept every output of the graph.
 fn wants_json(
     app: &App,
-    format: Option<&Value>,
+    format: Option<&Map<String, Value>>,
     outputs: impl FnOnce() -> Payload,
 ) -> Result<bool, ApiProblem> {
-    let Some(format) = format.filter(|format| !format.is_null()) else { return Ok(false) };
-    match format["type"].as_str() {
+    let Some(format) = format else { return Ok(false) };
+    match format.get("type").and_then(Value::as_str) {
         None | Some("text") => Ok(false),
         Some("json_object") => Ok(true),
         Some("json_schema") => {
             let outputs: Value = serde_json::from_str(&outputs().to_json()).unwrap_or_default();
-            let schema = &format["json_schema"]["schema"];
+            let schema = format.get("json_schema").and_then(|found| found.get("schema"));
             let request = json!({"from": outputs["output_schema"], "to": schema}).to_string();
             let request = parse_json(request.as_bytes())
                 .map_err(|error| ApiProblem::new(ProblemCode::InvalidRequest, error.to_string()))?;

@@ -2,7 +2,7 @@
 //! clients of this protocol expect.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// A request for an answer to messages.
@@ -24,14 +24,14 @@ pub struct ChatCompletionBody {
     /// schema that the outputs of the graph fit. The answer is then the JSON of all outputs.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    pub response_format: Option<Value>,
+    pub response_format: Option<Map<String, Value>>,
     /// How many answers: only 1.
     #[serde(default)]
     pub n: Option<u32>,
     /// Tools of the client: a graph has its own, so that none are accepted.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
-    pub tools: Option<Vec<Value>>,
+    pub tools: Option<Vec<Map<String, Value>>>,
 }
 
 /// One message of a conversation.

@@ -123,6 +123,12 @@ async fn errors_have_the_format_of_openai() {
         (ask("two"), 422, "invalid_request", "is no chat model: a chat model has one text input"),
         (ask("two@x"), 422, "invalid_request", "`x` is not a version"),
         (json!({"model": "two"}), 422, "invalid_request", "missing field `messages`"),
+        (
+            json!({"model": "two", "messages": [], "response_format": [1]}),
+            422,
+            "invalid_request",
+            "invalid type",
+        ),
         (json!({"model": "two", "messages": []}), 422, "invalid_request", "is no chat model"),
     ] {
         let answer = api.post(PATH, body).await.expect(status).json();
