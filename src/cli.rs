@@ -10,6 +10,9 @@ mod eval;
 mod failure;
 mod graph_push;
 mod graphs;
+mod mcp;
+mod message_lines;
+mod models;
 mod optimize;
 mod progress;
 mod run_graph;
@@ -29,7 +32,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use tracing_subscriber::EnvFilter;
 
 use failure::CommandFailure;
@@ -56,6 +59,7 @@ pub fn run() -> ExitCode {
         }
         Some(("openapi", _)) => print_openapi(),
         Some(("config", args)) => check_settings(args),
+        Some(("models", args)) => test_models(args),
         Some(("completions", args)) => shell_files::print_completions(args, command()),
         Some(("man", _)) => shell_files::print_manual(command()),
         Some(("serve", args)) => with_config(args, serve::serve),
@@ -106,6 +110,7 @@ fn command() -> Command {
         .subcommand(on_database(administration::workspaces()))
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(config_command())
+        .subcommand(models_command())
         .subcommands(client_commands::all())
         .subcommands(shell_files::commands())
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
@@ -128,6 +133,22 @@ fn check_settings(args: &ArgMatches) -> Result<(), CommandFailure> {
         Some((_, args)) => settings_check::check(args, &read_flags(args)),
         None => Ok(()),
     }
+}
+
+/// The command about models, with the flags of `worker`.
+fn models_command() -> Command {
+    let flags = flags(&[FlagCommands::Work, FlagCommands::All]);
+    models::ModelsArgs::augment_args(Command::new("models"))
+        .about("Ask the endpoints of models what works")
+        .long_about(None::<&str>)
+        .mut_subcommand("test", |test| test.arg(config_arg()).args(flags))
+}
+
+fn test_models(args: &ArgMatches) -> Result<(), CommandFailure> {
+    let given = models::ModelsArgs::from_arg_matches(args);
+    let given = given.map_err(|error| CommandFailure::usage(error.to_string()))?;
+    let args = args.subcommand().map_or(args, |(_, args)| args);
+    block_on_config(args, |config| models::run(given, config))
 }
 
 /// A command with the flags of the database.
@@ -189,6 +210,20 @@ where
     F: Future<Output = Result<(), E>>,
     E: Display,
 {
+    block_on_config(args, |config| {
+        let done = command(config);
+        async { done.await.map_err(|error| CommandFailure::no(error.to_string())) }
+    })
+}
+
+/// The same, for a command that says itself how it failed.
+fn block_on_config<F>(
+    args: &ArgMatches,
+    command: impl FnOnce(Config) -> F,
+) -> Result<(), CommandFailure>
+where
+    F: Future<Output = Result<(), CommandFailure>>,
+{
     let config = Config::load(&read_flags(args), &Environment::of_process());
     let config = config.map_err(|error| error.problems)?;
     open_log(&config.log)?;
@@ -197,7 +232,7 @@ where
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| vec![format!("cannot start: {error}")])?;
-    runtime.block_on(command(config)).map_err(|error| CommandFailure::no(error.to_string()))
+    runtime.block_on(command(config))
 }
 
 /// Runs a command on the database, with or without a running server.

@@ -12,10 +12,11 @@ use crate::app::retention;
 use crate::app::worker;
 use crate::app::{App, spawn_named};
 use crate::config::RetentionConfig;
-use crate::store::run_recorder::{RunRecorder, RunWriter};
+use crate::store::group_writer::WriterTask;
+use crate::store::run_recorder::RunRecorder;
 use crate::store::{
-    Scope, StoreError, idempotency, key_count, key_spending, optimization_work, run_event,
-    workspace,
+    Scope, StoreError, background_run, idempotency, key_count, key_spending, optimization_work,
+    run_event, workspace,
 };
 
 /// How often the histograms of metrics are compacted.
@@ -35,7 +36,7 @@ pub struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    pub(crate) fn start(app: &Arc<App>, writer: RunWriter, retention: RetentionConfig) -> Self {
+    pub(crate) fn start(app: &Arc<App>, writer: WriterTask, retention: RetentionConfig) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });
@@ -68,6 +69,7 @@ impl BackgroundTasks {
                 purge_events(&app).await;
                 purge_replies(&app).await;
                 purge_counts(&app).await;
+                purge_checkpoints(&app).await;
                 drop(app);
                 tick.tick().await;
             }
@@ -147,6 +149,13 @@ async fn purge_counts(app: &App) {
         if let Err(error) = purged {
             tracing::warn!(%error, "could not remove old counts of keys");
         }
+    }
+}
+
+/// Removes the checkpoints that servers of the release before have left behind.
+async fn purge_checkpoints(app: &App) {
+    if let Err(error) = background_run::purge_checkpoints(&app.db).await {
+        tracing::warn!(%error, "could not remove checkpoints of ended runs");
     }
 }
 

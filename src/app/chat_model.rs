@@ -1,7 +1,8 @@
 //! A graph as a chat model: which of its inputs gets the messages, and which of its outputs is the answer. Knows graphs,
 //! and no protocol.
 
-use dsrs::graph::{Program, Source};
+use dsrs::graph::{ChatExposure, GraphOutput, Program, ProgramGraph, Source};
+use dsrs::signature::FieldSchema;
 use dsrs::types::{TypeDef, TypeDefs, TypeIR};
 use dsrs::value::SelectionStep;
 use serde_json::{Map, Value, json};
@@ -35,39 +36,21 @@ impl ChatModel {
     /// The graph as a chat model, or why it is none.
     pub(crate) fn of(program: &Program) -> Result<Self, String> {
         let graph = program.graph();
-        let conversation = graph
-            .inputs()
-            .find(|field| {
-                CONVERSATIONS.contains(&&*field.name) && is_conversation(&field.ty, graph.defs())
-            })
-            .map(|field| field.name.to_string());
-        let is_free = |name: &str| conversation.as_deref() != Some(name);
-        let mut needed =
-            graph.inputs().filter(|field| field.default.is_none() && is_free(&field.name));
-        let text = match (needed.next(), needed.next()) {
-            (None, _) if conversation.is_some() => None,
-            (Some(field), None) if field.ty == TypeIR::Str => Some(field.name.to_string()),
-            _ => {
-                return Err("a chat model has one text input without a default, or an input `history` or `messages` \
-                            of the type `list[dict[str, str]]`".to_owned());
+        let (input, output) = match &graph.exposure().chat {
+            Some(ChatExposure::Off) => {
+                return Err("its definition has `expose.openai: false`".to_owned());
             }
-        };
-        let outputs: Vec<_> = graph.outputs().collect();
-        let named = outputs.iter().find(|(name, _)| ["answer", "response"].contains(&&***name));
-        let (name, output) = match (outputs.as_slice(), named) {
-            ([only], _) => only,
-            (_, Some(found)) => found,
-            _ => {
-                return Err(
-                    "a chat model has one output, or one that is named `answer` or `response`"
-                        .to_owned(),
-                );
+            Some(ChatExposure::Model { input, output, .. }) => {
+                (input.as_deref(), output.as_deref())
             }
+            None => (None, None),
         };
+        let (text, conversation) = inputs_of(graph, input)?;
+        let (name, output) = output_of(graph, output)?;
         Ok(Self {
             text,
             conversation,
-            output: name.to_string(),
+            output: name.to_owned(),
             is_text: output.ty.ir == TypeIR::Str,
             writer: writer(&output.source),
         })
@@ -97,6 +80,53 @@ impl ChatModel {
             None => String::new(),
         }
     }
+}
+
+/// The inputs that get the text of the last message and the conversation. `declared` is the one that the definition
+/// names.
+fn inputs_of(
+    graph: &ProgramGraph,
+    declared: Option<&str>,
+) -> Result<(Option<String>, Option<String>), String> {
+    let holds_conversation = |field: &&FieldSchema| is_conversation(&field.ty, graph.defs());
+    let conversations: Vec<_> = graph.inputs().filter(holds_conversation).collect();
+    let named =
+        |is_it: &dyn Fn(&str) -> bool| conversations.iter().find(|field| is_it(&field.name));
+    let conversation = named(&|name| declared == Some(name))
+        .or_else(|| named(&|name| CONVERSATIONS.contains(&name)));
+    let conversation = conversation.map(|field| &*field.name);
+    let is_free = |name: &str| conversation != Some(name) && declared != Some(name);
+    let mut needed = graph.inputs().filter(|field| field.default.is_none() && is_free(&field.name));
+    let text = match declared.filter(|name| conversation != Some(*name)) {
+        Some(name) => graph.inputs().find(|field| &*field.name == name),
+        None if declared.is_some() => None,
+        None => needed.next(),
+    };
+    let is_text = text.is_none_or(|field| field.ty == TypeIR::Str);
+    if !is_text || needed.next().is_some() || (text.is_none() && conversation.is_none()) {
+        return Err("a chat model has one text input without a default, or an input `history` or `messages` of the type \
+                    `list[dict[str, str]]`; all others need defaults"
+            .to_owned());
+    }
+    Ok((text.map(|field| field.name.to_string()), conversation.map(str::to_owned)))
+}
+
+/// The output that is the answer. `declared` is the one that the definition names.
+fn output_of<'g>(
+    graph: &'g ProgramGraph,
+    declared: Option<&str>,
+) -> Result<(&'g str, &'g GraphOutput), String> {
+    let outputs: Vec<_> = graph.outputs().map(|(name, output)| (&**name, output)).collect();
+    let named =
+        |is_it: &dyn Fn(&str) -> bool| outputs.iter().find(|(name, _)| is_it(name)).copied();
+    let found = match (declared, outputs.as_slice()) {
+        (Some(declared), _) => named(&|name| name == declared),
+        (None, [only]) => Some(*only),
+        (None, _) => named(&|name| ["answer", "response"].contains(&name)),
+    };
+    found.ok_or_else(|| {
+        "a chat model has one output, or one that is named `answer` or `response`".to_owned()
+    })
 }
 
 /// A list of objects with `role` and `content`.

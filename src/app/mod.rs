@@ -14,6 +14,7 @@ mod dataset;
 mod error;
 mod evaluation;
 mod event;
+mod exposure;
 mod graph;
 mod item_upload;
 mod job;
@@ -49,12 +50,14 @@ use dsrs::sandbox::Sandbox;
 use dsrs_sandbox::ChildSandbox;
 use tokio::sync::Semaphore;
 
+use crate::app::job::queue_places::QueuePlaces;
 use crate::config::{Config, Limits, ModelTable, WorkerConfig};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
-use crate::store::{Db, Scope, StoreError};
+use crate::store::{Db, Scope, StoreError, background_run};
 use crate::tool::ToolSource;
 use event::buffer::EventBuffers;
+use exposure::ExposureCache;
 use item_upload::CheckRoom;
 use job::active::ActiveWork;
 use metrics::Metrics;
@@ -87,6 +90,9 @@ pub(crate) use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
 pub(crate) use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub(crate) use job::kind::JobKind;
 pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName};
+pub(crate) use model::endpoint_check::{
+    FeatureCheck, FeatureOutcome, check_embedding, check_model,
+};
 pub use model::{ModelError, engine_models};
 pub(crate) use optimization::OptimizationRequest;
 pub(crate) use optimization::attempt::Optimizations;
@@ -133,6 +139,8 @@ pub struct App {
     /// The memory for the bodies of all other requests.
     pub(crate) body_memory: Arc<Capacity>,
     recorder: RunRecorder,
+    /// The places in the queue of background runs.
+    pub(crate) run_queue: QueuePlaces,
     /// Whether a run is cancelled if its client disconnects.
     pub(crate) cancel_on_disconnect: bool,
     event_buffers: EventBuffers,
@@ -141,6 +149,7 @@ pub struct App {
     /// The followers of events.
     followers: Arc<Capacity>,
     programs: Programs,
+    exposures: ExposureCache,
     /// The threads for what callers make the server compute.
     compute: ComputePool,
 }
@@ -162,6 +171,7 @@ impl App {
         let (recorder, writer) = recorder(db.clone(), config.record);
         let app = Arc::new(Self {
             programs: Programs::new(),
+            exposures: ExposureCache::new(),
             compute: ComputePool::start()?,
             cancel_on_disconnect: config.cancel_on_disconnect,
             event_buffers: EventBuffers::default(),
@@ -190,6 +200,7 @@ impl App {
                 config.limits.body_memory_per_workspace.map(|bytes| bytes as u64),
             ),
             recorder,
+            run_queue: QueuePlaces::new(background_run::JOB),
             metrics,
             shutdown,
             db,

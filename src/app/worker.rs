@@ -1,7 +1,7 @@
 //! The worker: claims jobs while it has free slots, renews their leases, and requeues jobs whose
 //! lease expired. May not know what a job does: `job_registry` does.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,13 +74,34 @@ async fn claim(
     mut free: Vec<FreeSlot>,
 ) -> Result<bool, StoreError> {
     let holders: Vec<Uuid> = free.iter().map(|_| Uuid::now_v7()).collect();
-    let jobs = job::claim(&app.db, types, &holders, app.worker.lease).await?;
+    let divided = app.active_work.divided_jobs();
+    let jobs = job::claim(&app.db, types, &holders, &divided, app.worker.lease).await?;
     let has_jobs = !jobs.is_empty();
+    let (jobs, others) = without_second_parts(jobs);
     for job in jobs {
         let Some((slot, work)) = free.pop() else { break };
         start(app.clone(), job, slot, work);
     }
+    for job in others {
+        job::requeue(&app.db, job.lease).await?;
+    }
     Ok(has_jobs)
+}
+
+/// Separates parts of jobs that this claim has already, such as those of another server that was killed: one
+/// server works on one part of a job at a time.
+fn without_second_parts(jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
+    let (parts, whole): (Vec<Job>, Vec<Job>) =
+        jobs.into_iter().partition(|job| job.parent.is_some());
+    let mut divided: HashSet<Uuid> = whole.iter().map(Job::divided).collect();
+    let (mut claimed, mut others) = (whole, Vec::new());
+    for part in parts {
+        match divided.insert(part.divided()) {
+            true => claimed.push(part),
+            false => others.push(part),
+        }
+    }
+    (claimed, others)
 }
 
 fn start(app: Arc<App>, job: Job, slot: OwnedSemaphorePermit, work: WorkGuard) {

@@ -5,7 +5,7 @@ use std::future::Future;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::failure::CommandFailure;
-use super::{datasets, eval, graphs, optimize, run_graph, runs, state};
+use super::{datasets, eval, graphs, mcp, optimize, run_graph, runs, state};
 
 /// Every command of a client.
 pub(super) fn all() -> Vec<Command> {
@@ -17,6 +17,7 @@ pub(super) fn all() -> Vec<Command> {
         command::<datasets::DatasetsArgs>("datasets", "List and push datasets"),
         command::<eval::EvalArgs>("eval", "Score a graph on a dataset"),
         command::<optimize::OptimizeArgs>("optimize", "Improve a graph on a dataset"),
+        command::<mcp::McpArgs>("mcp", "Serve graphs as MCP tools over standard input and output"),
     ]
 }
 
@@ -34,6 +35,7 @@ pub(super) fn run(name: &str, args: &ArgMatches) -> Result<(), CommandFailure> {
         "datasets" => call(args, datasets::run),
         "eval" => call(args, eval::run),
         "optimize" => call(args, optimize::run),
+        "mcp" => call(args, mcp::run),
         _ => Ok(()),
     }
 }
@@ -50,5 +52,8 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
         runtime.map_err(|error| CommandFailure::usage(format!("cannot start: {error}")))?;
-    runtime.block_on(command(args))
+    let done = runtime.block_on(command(args));
+    // A read of standard input that has begun may never end.
+    runtime.shutdown_background();
+    done
 }

@@ -66,15 +66,21 @@ impl ServerCall {
     }
 
     async fn send(self) -> Result<(Response, String), ClientError> {
+        let (answer, url) = self.answer().await?;
+        match answer.status().is_success() {
+            true => Ok((answer, url)),
+            false => Err(refusal(answer, url).await),
+        }
+    }
+
+    /// Sends it and returns the answer, whatever its status, with the URL.
+    pub(super) async fn answer(self) -> Result<(Response, String), ClientError> {
         let url = self.request.url().clone();
         let answer = self.http.execute(self.request).await.map_err(|error| {
             let url = url.origin().ascii_serialization();
             ClientError::Unreachable { url, reason: root_cause(&error) }
         })?;
-        match answer.status().is_success() {
-            true => Ok((answer, url.into())),
-            false => Err(refusal(answer, url.into()).await),
-        }
+        Ok((answer, url.into()))
     }
 }
 

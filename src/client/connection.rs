@@ -51,9 +51,15 @@ impl ServerConnection {
 
     /// A request to `/v1/` and these segments of a path.
     pub(crate) fn call(&self, method: Method, segments: &[&str]) -> ServerCall {
+        let segments: Vec<&str> = ["v1"].iter().chain(segments).copied().collect();
+        self.root_call(method, &segments)
+    }
+
+    /// A request to these segments of a path.
+    pub(super) fn root_call(&self, method: Method, segments: &[&str]) -> ServerCall {
         let mut url = self.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().push("v1").extend(segments);
+            path.pop_if_empty().extend(segments);
         }
         ServerCall::new(self.http.clone(), method, url)
     }

@@ -6,6 +6,7 @@ mod call;
 mod connection;
 mod error;
 mod follow;
+mod mcp;
 mod refusal;
 
 pub(crate) use answer_events::{AnswerEvents, ServerEvent};
@@ -13,4 +14,5 @@ pub(crate) use call::ServerCall;
 pub(crate) use connection::ServerConnection;
 pub(crate) use error::ClientError;
 pub(crate) use follow::Follower;
+pub(crate) use mcp::{McpAnswer, McpServerConnection};
 pub(crate) use refusal::ServerProblem;

@@ -2,7 +2,7 @@
 //! which endpoints are configured.
 
 /// The protocol an endpoint speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// OpenAI's chat completions, or anything compatible.
     OpenAi,
@@ -18,11 +18,13 @@ pub enum Provider {
     Cohere,
     /// Ollama's own protocol.
     Ollama,
+    /// OpenAI's responses.
+    Responses,
 }
 
 impl Provider {
     /// Every protocol.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::OpenAi,
         Self::Anthropic,
         Self::Gemini,
@@ -30,11 +32,12 @@ impl Provider {
         Self::Bedrock,
         Self::Cohere,
         Self::Ollama,
+        Self::Responses,
     ];
 
     /// The words for all providers.
     pub(super) const WORDS: &'static [&'static str] =
-        &["openai", "anthropic", "gemini", "vertex", "bedrock", "cohere", "ollama"];
+        &["openai", "anthropic", "gemini", "vertex", "bedrock", "cohere", "ollama", "responses"];
 
     /// The word for it in the settings.
     pub fn as_str(self) -> &'static str {
@@ -46,13 +49,14 @@ impl Provider {
             Self::Bedrock => "bedrock",
             Self::Cohere => "cohere",
             Self::Ollama => "ollama",
+            Self::Responses => "responses",
         }
     }
 
     /// The address of the public service; none where the address contains a region or a project.
     pub(super) fn public_url(self) -> Option<&'static str> {
         match self {
-            Self::OpenAi => Some("https://api.openai.com/v1"),
+            Self::OpenAi | Self::Responses => Some("https://api.openai.com/v1"),
             Self::Anthropic => Some("https://api.anthropic.com/v1"),
             Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
             Self::Cohere => Some("https://api.cohere.com/v1"),
@@ -121,6 +125,8 @@ impl Capability {
 /// Constrained decoding: what an endpoint enforces while it generates an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constrain {
+    /// What the endpoint supports, while that is measured to help.
+    Auto,
     /// Nothing.
     None,
     /// A grammar of the sections in llama.cpp's GBNF.
@@ -131,14 +137,45 @@ pub enum Constrain {
 
 impl Constrain {
     /// Every form.
-    pub(super) const ALL: [Self; 3] = [Self::None, Self::Gbnf, Self::JsonSchema];
+    pub(super) const ALL: [Self; 4] = [Self::Auto, Self::None, Self::Gbnf, Self::JsonSchema];
 
     /// The word for it in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::None => "none",
             Self::Gbnf => "gbnf",
             Self::JsonSchema => "json_schema",
         }
     }
+}
+
+/// The member of a request that limits the length of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenLimitField {
+    /// `max_tokens`, until the endpoint asks for the other one.
+    Auto,
+    /// `max_completion_tokens`.
+    MaxCompletionTokens,
+}
+
+impl TokenLimitField {
+    /// The words of the settings.
+    pub(super) const WORDS: &'static [&'static str] = &["auto", "max_completion_tokens"];
+}
+
+/// Whether the end of the shared part of a prompt is marked for the provider's cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheMarks {
+    /// If the protocol of the endpoint has marks.
+    Auto,
+    /// Yes: for a gateway that passes them on.
+    On,
+    /// No.
+    Off,
+}
+
+impl CacheMarks {
+    /// The words of the settings.
+    pub(super) const WORDS: &'static [&'static str] = &["auto", "on", "off"];
 }

@@ -1,5 +1,6 @@
 //! Settings: read from file, environment and flags, checked all at once, and returned as one typed
-//! [`Config`]. The lowest room of the server: it knows no database, no engine and no HTTP.
+//! [`Config`]. The lowest room of the server: it knows no database and no HTTP, and of the
+//! engine only plain data.
 
 mod allow;
 mod endpoint;
@@ -12,6 +13,7 @@ mod layers;
 mod limits_page;
 mod load;
 mod mcp;
+mod model_data;
 mod models;
 mod nearest;
 mod origins;
@@ -33,13 +35,14 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 pub use allow::Destination;
-pub use endpoint::{Capability, Constrain, Provider};
+pub use endpoint::{CacheMarks, Capability, Constrain, Provider, TokenLimitField};
 pub use environment::{Environment, HostPaths};
 pub use http::HttpConfig;
 pub use keys::ApiKeys;
 pub use limits_page::limits_markdown;
 pub use load::{ConfigError, Flags};
 pub use mcp::{McpConfig, McpTransport};
+pub use model_data::{TokenLimits, TokenPrices};
 pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, ModelTable};
 pub use origins::{SettingSource, setting_sources};
 pub use sandbox::{SANDBOX_COMMAND, SandboxConfig};

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use dsrs::lm::{ExtraBody, ExtraHeaders, ReasoningEffort};
 use indexmap::IndexMap;
 use secrecy::SecretString;
 
-use super::endpoint::{Capability, Constrain, Provider};
+use super::endpoint::{CacheMarks, Capability, Constrain, Provider, TokenLimitField};
+use super::model_data::{TokenLimits, TokenPrices};
 
 /// The alias that is always known.
 pub const DEFAULT_ALIAS: &str = "default";
@@ -46,10 +48,22 @@ pub struct ModelConfig {
     pub capabilities: Vec<Capability>,
     /// Constrained decoding at the endpoint.
     pub constrain: Constrain,
-    /// Price of a million input tokens.
-    pub input_price: Option<f64>,
-    /// Price of a million output tokens.
-    pub output_price: Option<f64>,
+    /// How much it reasons.
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The provider's name of the class of service.
+    pub service_tier: Option<String>,
+    /// Further members of each request.
+    pub extra_body: Option<ExtraBody>,
+    /// Further headers of each request.
+    pub extra_headers: Option<ExtraHeaders>,
+    /// The member that limits the length of an answer.
+    pub max_tokens_field: TokenLimitField,
+    /// Whether the shared part of prompts is marked for the provider's cache.
+    pub cache_marks: CacheMarks,
+    /// Its prices.
+    pub prices: TokenPrices,
+    /// Its sizes.
+    pub limits: TokenLimits,
 }
 
 /// The reply cache of a model.

@@ -5,6 +5,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use super::endpoint::{Capability, Constrain, Provider};
+use super::model_data::{ModelData, TokenLimits, TokenPrices};
 use super::models::{CacheConfig, ModelConfig};
 use super::nearest::hint;
 use super::reader::SettingReader;
@@ -52,6 +53,12 @@ pub(super) fn read_model(
     let embedding = check_embedding(read, alias, &settings);
     let fallback: IndexSet<String> = settings.fallback.into_iter().collect();
     let (base_url, shared_key) = endpoint?;
+    let configured_prices = TokenPrices {
+        input: settings.input_price,
+        output: settings.output_price,
+        cached_input: settings.cached_input_price,
+        cache_write: settings.cache_write_price,
+    };
     Some(ModelConfig {
         provider: settings.provider?,
         api_key: api_key.or(shared_key),
@@ -68,10 +75,33 @@ pub(super) fn read_model(
         cache,
         embedding: embedding?,
         capabilities: if embedding? { vec![Capability::Embeddings] } else { capabilities },
-        constrain: constrain?,
-        input_price: settings.input_price,
-        output_price: settings.output_price,
+        constrain: if embedding? { Constrain::None } else { constrain? },
+        reasoning_effort: settings.reasoning_effort,
+        service_tier: settings.service_tier,
+        extra_body: settings.extra_body,
+        extra_headers: settings.extra_headers,
+        max_tokens_field: settings.max_tokens_field?,
+        cache_marks: settings.cache_marks?,
+        prices: configured_prices,
+        limits: TokenLimits { context: settings.context_tokens, output: None },
     })
+}
+
+impl ModelConfig {
+    /// The same model, with prices and sizes of the table where the settings have none. Prices of the
+    /// settings count as a whole: a discount of one is one of all.
+    pub(super) fn with_data(mut self, data: &ModelData) -> Self {
+        let Some(known) = data.find(self.provider, &self.base_url, &self.model) else {
+            return self;
+        };
+        if self.prices == TokenPrices::default() {
+            self.prices = known.prices();
+        }
+        let limits = known.limits();
+        self.limits.context = self.limits.context.or(limits.context);
+        self.limits.output = self.limits.output.or(limits.output);
+        self
+    }
 }
 
 /// The endpoint of a model, with the key that goes there if the model has none of its own. The
@@ -86,7 +116,7 @@ fn read_endpoint(
         return Some((without_slash(url), None));
     }
     let provider = settings.provider.filter(|_| read.given(path).is_none())?;
-    if provider == Provider::OpenAi {
+    if matches!(provider, Provider::OpenAi | Provider::Responses) {
         return Some((shared.url(), shared.api_key.clone()));
     }
     let public = provider.public_url();
@@ -117,11 +147,18 @@ fn check_constrain(
 }
 
 /// Settings of answers, which embedding models do not return.
-const ANSWER_SETTINGS: [&str; 8] = [
+const ANSWER_SETTINGS: [&str; 15] = [
     "temperature",
     "max_tokens",
     "top_p",
     "seed",
+    "reasoning_effort",
+    "service_tier",
+    "extra_body",
+    "extra_headers",
+    "max_tokens_field",
+    "cache_marks",
+    "cached_input_price",
     "constrain",
     "capabilities",
     "cache_bytes",

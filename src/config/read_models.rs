@@ -1,7 +1,10 @@
 //! All models of the settings: the shared endpoint, the aliases, and the target of `default`.
 
-use super::endpoint::{Constrain, Provider};
+use std::path::Path;
+
+use super::endpoint::Provider;
 use super::fallback::check_fallbacks;
+use super::model_data::{ModelData, TokenLimits, TokenPrices};
 use super::models::{DEFAULT_ALIAS, ModelConfig, ModelTable};
 use super::nearest::hint;
 use super::read_model::{SharedEndpoint, read_model};
@@ -12,20 +15,31 @@ use super::settings::{DefaultModelSettings, ModelSettings, OpenAiSettings};
 pub(super) fn read_models(read: &mut SettingReader<'_>) -> Option<ModelTable> {
     let endpoint = SharedEndpoint::of(OpenAiSettings::read(read, "")?);
     let settings = DefaultModelSettings::read(read, "")?;
+    let data = read_data(read, settings.model_data.as_deref());
     let mut models = ModelTable::default();
     for alias in read.layers.aliases() {
         check_alias(read, &alias);
         if let Some(model) = read_model(read, &alias, &endpoint) {
-            models.add(alias, model);
+            models.add(alias, model.with_data(&data));
         }
     }
     check_fallbacks(read, &models);
     let default = match settings.default_model {
         Some(alias) if alias != DEFAULT_ALIAS => Some(known_alias(read, &models, alias)?),
-        _ => unnamed_default(read, &mut models, settings.model, endpoint),
+        _ => unnamed_default(read, &mut models, settings.model, endpoint, &data),
     };
     check_default(read, &models, default.as_deref());
     Some(models.with_default(default))
+}
+
+/// The table of known models.
+fn read_data(read: &mut SettingReader<'_>, path: Option<&Path>) -> ModelData {
+    let Some(path) = path else { return ModelData::built_in() };
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    text.and_then(|text| ModelData::read(&text)).unwrap_or_else(|reason| {
+        read.problems.push(format!("model_data: cannot read {}: {reason}", path.display()));
+        ModelData::default()
+    })
 }
 
 fn check_alias(read: &mut SettingReader<'_>, alias: &str) {
@@ -72,6 +86,7 @@ fn unnamed_default(
     models: &mut ModelTable,
     model: Option<String>,
     endpoint: SharedEndpoint,
+    data: &ModelData,
 ) -> Option<String> {
     if models.own(DEFAULT_ALIAS).is_some() {
         return Some(DEFAULT_ALIAS.to_owned());
@@ -82,7 +97,8 @@ fn unnamed_default(
     if !endpoint.is_configured {
         return None;
     }
-    models.add(DEFAULT_ALIAS.to_owned(), implicit_model(read, model?, endpoint)?);
+    let model = implicit_model(read, model?, endpoint)?;
+    models.add(DEFAULT_ALIAS.to_owned(), model.with_data(data));
     Some(DEFAULT_ALIAS.to_owned())
 }
 
@@ -114,8 +130,14 @@ fn implicit_model(
         cache: None,
         embedding: false,
         capabilities: Vec::new(),
-        constrain: Constrain::None,
-        input_price: None,
-        output_price: None,
+        constrain: defaults.constrain?,
+        reasoning_effort: None,
+        service_tier: None,
+        extra_body: None,
+        extra_headers: None,
+        max_tokens_field: defaults.max_tokens_field?,
+        cache_marks: defaults.cache_marks?,
+        prices: TokenPrices::default(),
+        limits: TokenLimits::default(),
     })
 }

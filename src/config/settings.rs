@@ -1,23 +1,25 @@
 //! Every setting of the server, once. A new setting is one line here and its use: file, environment,
-//! flag, `--help`, the table in the README and the checked value all follow from the line. How a
+//! flag, `--help`, the table of `docs/settings.md` and the checked value all follow from the line. How a
 //! value is found belongs to `layers`, how its text is parsed to `value`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dsrs::lm::{ExtraBody, ExtraHeaders, ReasoningEffort};
 use secrecy::SecretString;
 use url::Url;
 
 use super::Record;
-use super::endpoint::{Constrain, Provider};
+use super::endpoint::{CacheMarks, Constrain, Provider, TokenLimitField};
 use super::reader::SettingReader;
 use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
-    ADDRESS, BYTES, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENUM_VALUES, HTTP_URL, LEASE, LIST,
-    MILLIS, NODES, OUTPUT_KIB, PATH, POSITIVE, PRICE, PROVIDER, RECORD, SECRET, SECRET_LIST, SEED,
-    STALENESS, SWITCH, TEMPERATURE, TEXT, TOP_P, TYPES,
+    ADDRESS, BYTES, CACHE_MARKS, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENUM_VALUES, EXTRA_BODY,
+    EXTRA_HEADERS, HTTP_URL, LEASE, LIST, MILLIS, NODES, OUTPUT_KIB, PATH, POSITIVE, PRICE,
+    PROVIDER, REASONING_EFFORT, RECORD, SECRET, SECRET_LIST, SEED, STALENESS, SWITCH, TEMPERATURE,
+    TEXT, TOKEN_LIMIT_FIELD, TOP_P, TYPES,
 };
 
 settings! {
@@ -67,6 +69,8 @@ settings! {
         default_model: Option<String> = optional(TEXT).flag(Work);
         /// model of the alias `default` if no model is configured
         model: Option<String> = optional(TEXT).default("gpt-4o-mini").flag(Work);
+        /// file with prices and context lengths of models in place of the built-in table (`docs/models.md`)
+        model_data: Option<PathBuf> = optional(PATH).flag(Work);
     }
 
     /// The endpoint of models that name none.
@@ -97,6 +101,18 @@ settings! {
         top_p: Option<f64> = optional(TOP_P);
         /// seed for repeatable sampling
         seed: Option<i64> = optional(SEED);
+        /// how much a reasoning model reasons: none, minimal, low, medium, high, xhigh, max, or a number of tokens
+        reasoning_effort: Option<ReasoningEffort> = optional(REASONING_EFFORT);
+        /// the provider's name of the class of service, such as `flex`
+        service_tier: Option<String> = optional(TEXT);
+        /// further members of each request, as a JSON object
+        extra_body: Option<ExtraBody> = optional(EXTRA_BODY);
+        /// further headers of each request, as a JSON object of texts
+        extra_headers: Option<ExtraHeaders> = optional(EXTRA_HEADERS);
+        /// member of the request that limits the length of an answer; `auto`: what the endpoint accepts
+        max_tokens_field: Option<TokenLimitField> = optional(TOKEN_LIMIT_FIELD).default("auto");
+        /// mark the end of the shared part of prompts for the provider's cache; `auto`: if the protocol has marks
+        cache_marks: Option<CacheMarks> = optional(CACHE_MARKS).default("auto");
         /// time limit of one request
         timeout as "timeout_ms": Option<Duration> = optional(MILLIS).default("60000");
         /// maximum number of open connections to the endpoint; further requests wait
@@ -114,11 +130,17 @@ settings! {
         /// whether this is an embedding model, which returns vectors instead of answers
         embedding: Option<bool> = optional(SWITCH).default("false");
         /// constrained decoding: what the endpoint enforces while it generates an answer
-        constrain: Option<Constrain> = optional(CONSTRAIN).default("none");
+        constrain: Option<Constrain> = optional(CONSTRAIN).default("auto");
+        /// longest input, in tokens
+        context_tokens: Option<u32> = optional(POSITIVE);
         /// price of a million input tokens
         input_price: Option<f64> = optional(PRICE);
         /// price of a million output tokens
         output_price: Option<f64> = optional(PRICE);
+        /// price of a million input tokens that the provider reads from its cache
+        cached_input_price: Option<f64> = optional(PRICE);
+        /// price of a million input tokens that the provider writes to its cache
+        cache_write_price: Option<f64> = optional(PRICE);
     }
 
     /// One secret that tools may name, as configured.
@@ -248,9 +270,9 @@ settings! {
         concurrency: u32 = required(POSITIVE).default("64").flag(Work);
         /// time without a heartbeat after which another worker claims a worker's jobs
         lease: Duration = required(LEASE).default("15s").flag(Work);
-        /// maximum number of concurrent items of one batch; a batch may ask for fewer
+        /// maximum number of concurrent items of one batch on one server; a batch may ask for fewer
         batch_concurrency: u32 = required(POSITIVE).default("32").flag(Work);
-        /// maximum number of concurrent examples of one evaluation; an evaluation may ask for fewer
+        /// maximum number of concurrent examples of one evaluation on one server; an evaluation may ask for fewer
         evaluation_concurrency: u32 = required(POSITIVE).default("64").flag(Work);
         /// maximum number of attempts at a job; then it fails
         attempts: u32 = required(POSITIVE).default("5").flag(Work);

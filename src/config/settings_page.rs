@@ -1,4 +1,4 @@
-//! The table of settings in Markdown, for the README.
+//! The table of settings in Markdown, for `docs/settings.md`.
 
 use super::setting::{Setting, SettingKind};
 use super::settings::all_settings;

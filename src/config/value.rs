@@ -1,15 +1,18 @@
 //! Text of one setting to its checked value. A refusal says what was expected; the caller says where
 //! the text came from.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dsrs::lm::{ExtraBody, ExtraHeaders, ReasoningEffort};
+use dsrs::value::Payload;
 use secrecy::SecretString;
 use url::Url;
 
 use super::Record;
-use super::endpoint::{Constrain, Provider};
+use super::endpoint::{CacheMarks, Constrain, Provider, TokenLimitField};
 use super::setting::SettingKind as Kind;
 
 /// What was expected instead.
@@ -52,7 +55,14 @@ pub(super) const MILLIS: ValueType<Duration> = value(Kind::Millis, millis);
 pub(super) const RECORD: ValueType<Record> = value(Kind::OneOf(&["ack", "async", "off"]), record);
 pub(super) const PROVIDER: ValueType<Provider> = value(Kind::OneOf(Provider::WORDS), provider);
 pub(super) const CONSTRAIN: ValueType<Constrain> =
-    value(Kind::OneOf(&["none", "gbnf", "json_schema"]), constrain);
+    value(Kind::OneOf(&["auto", "none", "gbnf", "json_schema"]), constrain);
+pub(super) const TOKEN_LIMIT_FIELD: ValueType<TokenLimitField> =
+    value(Kind::OneOf(TokenLimitField::WORDS), token_limit_field);
+pub(super) const CACHE_MARKS: ValueType<CacheMarks> =
+    value(Kind::OneOf(CacheMarks::WORDS), cache_marks);
+pub(super) const REASONING_EFFORT: ValueType<ReasoningEffort> = value(Kind::Text, reasoning_effort);
+pub(super) const EXTRA_BODY: ValueType<ExtraBody> = value(Kind::Secret, extra_body);
+pub(super) const EXTRA_HEADERS: ValueType<ExtraHeaders> = value(Kind::Secret, extra_headers);
 
 /// A duration in the notation of the settings, such as `90d`.
 pub fn read_duration(text: &str) -> Option<Duration> {
@@ -247,7 +257,44 @@ fn constrain(word: &str) -> Result<Constrain, Expected> {
     Constrain::ALL
         .into_iter()
         .find(|constrain| constrain.as_str() == word)
-        .ok_or_else(|| "expected \"none\", \"gbnf\" or \"json_schema\"".to_owned())
+        .ok_or_else(|| "expected \"auto\", \"none\", \"gbnf\" or \"json_schema\"".to_owned())
+}
+
+fn token_limit_field(word: &str) -> Result<TokenLimitField, Expected> {
+    match word {
+        "auto" => Ok(TokenLimitField::Auto),
+        "max_completion_tokens" => Ok(TokenLimitField::MaxCompletionTokens),
+        _ => Err("expected \"auto\" or \"max_completion_tokens\"".to_owned()),
+    }
+}
+
+fn cache_marks(word: &str) -> Result<CacheMarks, Expected> {
+    match word {
+        "auto" => Ok(CacheMarks::Auto),
+        "on" | "true" => Ok(CacheMarks::On),
+        "off" | "false" => Ok(CacheMarks::Off),
+        _ => Err("expected \"auto\", \"on\" or \"off\"".to_owned()),
+    }
+}
+
+/// A word, or a number of tokens.
+fn reasoning_effort(text: &str) -> Result<ReasoningEffort, Expected> {
+    let tokens = || positive(text).ok().map(ReasoningEffort::Tokens);
+    ReasoningEffort::from_word(text).or_else(tokens).ok_or_else(|| {
+        format!("expected {}, or a number of tokens", ReasoningEffort::WORDS.join(", "))
+    })
+}
+
+fn extra_body(text: &str) -> Result<ExtraBody, Expected> {
+    let refusal = || "expected a JSON object, such as {\"top_k\": 20}".to_owned();
+    let read = Payload::from_json(text).map_err(|_| refusal())?;
+    ExtraBody::of(read.as_map().ok_or_else(refusal)?)
+}
+
+fn extra_headers(text: &str) -> Result<ExtraHeaders, Expected> {
+    let refusal = || "expected a JSON object of texts, such as {\"X-Title\": \"demo\"}".to_owned();
+    let headers: BTreeMap<String, String> = serde_json::from_str(text).map_err(|_| refusal())?;
+    ExtraHeaders::of(headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
 #[cfg(test)]

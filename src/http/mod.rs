@@ -22,13 +22,13 @@ use protocol::compression::Compression;
 use protocol::cors::Cors;
 use protocol::front::{self, Front};
 use protocol::route::RouteTable;
-use protocol::same_site::SiteGuard;
+use protocol::same_site::{OwnOrigins, SiteGuard};
 use protocol::{fallback, openai_problem, openapi};
 use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, graph, graph_contract, graph_edit,
-    health, key, optimization, optimizer, parse, predictor, run, run_events, state, strategy,
-    workspace,
+    health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run, run_events,
+    state, strategy, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -41,6 +41,7 @@ pub use protocol::malformed::explained;
 pub(crate) use protocol::page::PageRequest;
 pub(crate) use protocol::problem::AnsweredProblem;
 pub use protocol::problem::ApiProblem;
+pub use protocol::problems_page::problems_markdown;
 pub(crate) use protocol::query::Query;
 pub(crate) use protocol::same_site::admit_sign_in;
 pub(crate) use protocol::session::{ended_session, session_key, started_session};
@@ -120,6 +121,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(audit::audit_list))
         .routes(routes!(chat_completion::chat_model_list))
         .routes(routes!(chat_completion::chat_completion))
+        .routes(routes!(openai_response::openai_response))
+        .routes(routes!(mcp::mcp_message))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics))
@@ -141,9 +144,12 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
     });
     let document = openapi::complete(&document, views::complete_schemas);
     let contracts = views::ServerDocument(Arc::new(document.clone()));
+    let mcp_route =
+        mcp::McpRoute { origins: Arc::new(OwnOrigins::new(config)), calls: Arc::default() };
     let docs = SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", document);
     router
         .layer(Extension(contracts))
+        .layer(Extension(mcp_route))
         .merge(html.router)
         .with_state(app)
         .merge(docs)

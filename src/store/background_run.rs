@@ -3,14 +3,18 @@
 //!
 //! May not know graphs: documents are JSON text.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::group_writer::{CommitOutcome, Write};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
-use super::{Db, Scope, StoreError};
+use super::run_progress::NodeRow;
+use super::{Db, Scope, StoreError, run_event};
 
 /// Background runs as jobs.
 pub const JOB: JobType = JobType::new("run", "runs");
@@ -28,19 +32,6 @@ impl JobRow for RunRow {
     }
 }
 
-/// The checkpoint of a completed node. Documents are JSON text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRow {
-    /// The node's name.
-    pub node: String,
-    /// The node as in the run's `nodes`.
-    pub outcome: String,
-    /// Calls, tokens and cost.
-    pub usage: String,
-    /// The trace of the node.
-    pub trace: String,
-}
-
 /// Stores a queued run, its job, and the answer of a request with a key.
 pub async fn accept(
     scope: &Scope,
@@ -49,6 +40,11 @@ pub async fn accept(
     request: &str,
     answer: Option<&KeyedAnswer>,
 ) -> Result<(), StoreError> {
+    if answer.is_none() {
+        let (scope, run) = (scope.clone(), Arc::new(run.clone()));
+        db.write(Write::Queue { scope, run, kind: JOB, request: request.into() }).await?;
+        return Ok(());
+    }
     let mut tx = db.begin(scope).await?;
     insert(scope, &mut tx, run).await?;
     job::commit_queued(scope, db, tx, run, request, answer).await
@@ -91,29 +87,48 @@ pub async fn record_node(
     scope: &Scope,
     db: &Db,
     lease: Lease,
-    node: &NodeRow,
+    node: &Arc<NodeRow>,
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let recorded = sqlx::query(
-        "with held as (select id, workspace_id from jobs where id = $1 and holder = $2 for update),
-         stored as (
-             insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
-             select id, $3, workspace_id, $4::json, $5::json, $6::json, $7 from held
-             on conflict (run_id, node) do update set outcome = excluded.outcome
-             returning workspace_id, usage, xmax = 0 as is_new
-         )
-         select case when is_new
-                     then add_spending(workspace_id, $8, tokens_of(usage), cost_of(usage)) end
-         from stored",
+    let (scope, node) = (scope.clone(), node.clone());
+    Ok(db.write(Write::Checkpoint { scope, lease, node, at }).await?.is_stored())
+}
+
+/// Removes checkpoints of runs that have ended; returns how many. A server of the release before leaves them
+/// behind.
+pub async fn purge_checkpoints(db: &Db) -> Result<u64, StoreError> {
+    let removed = sqlx::query!(
+        "delete from run_nodes where not exists (select from jobs where jobs.id = run_nodes.run_id)"
     );
-    let recorded = recorded.bind(lease.job).bind(lease.holder).bind(&node.node);
-    let recorded = recorded.bind(&node.outcome).bind(&node.usage).bind(&node.trace).bind(at);
-    let recorded = recorded.bind(&*scope.actor);
-    Ok(recorded.fetch_optional(&mut *db.scoped(&lease).await?).await?.is_some())
+    Ok(removed.execute(&mut *db.all_workspaces().await?).await?.rows_affected())
+}
+
+/// A run with what its attempts have stored.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    /// Its row.
+    pub run: RunRow,
+    /// The checkpoints; none of a run that has ended.
+    pub nodes: Vec<NodeRow>,
+    /// The id of its newest event; 0 if it has none.
+    pub newest_event: i64,
+}
+
+/// A run with its checkpoints.
+pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<StoredRun, StoreError> {
+    let mut connection = db.scoped(scope).await?;
+    // In this order: a run that has ended by the last query has everything in its record.
+    let nodes = nodes_of(scope, &mut connection, id).await?;
+    let newest_event = run_event::newest_of(&mut connection, id).await?.unwrap_or(0);
+    Ok(StoredRun { run: job::get_of(scope, &mut connection, id).await?, nodes, newest_event })
 }
 
 /// The checkpoints of a run that has not ended; none of one that has.
-pub async fn nodes(scope: &Scope, db: &Db, run: Uuid) -> Result<Vec<NodeRow>, StoreError> {
+async fn nodes_of(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    run: Uuid,
+) -> Result<Vec<NodeRow>, StoreError> {
     let nodes = sqlx::query_as!(
         NodeRow,
         r#"select node, outcome::text as "outcome!", usage::text as "usage!",
@@ -122,84 +137,22 @@ pub async fn nodes(scope: &Scope, db: &Db, run: Uuid) -> Result<Vec<NodeRow>, St
         scope.workspace,
         run
     )
-    .fetch_all(&mut *db.scoped(scope).await?)
+    .fetch_all(connection)
     .await?;
     Ok(nodes)
 }
 
-/// The outcome of writing a run's record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FinishOutcome {
-    /// The record is written, and the job is removed.
-    Done,
-    /// More nodes have completed since the record was built: nothing is written.
-    Behind,
-    /// The lease is lost: nothing is written.
-    Lost,
-}
-
-/// Writes the record of a run and removes its job. `known` is the number of checkpoints in the record. What
-/// the run has spent since its last checkpoint counts for the actor of the scope, who requested the job.
+/// Writes the record of a run and removes its job. `checkpoints` is their number in the record. What the run
+/// has spent since its last checkpoint counts for the actor of the scope, who requested the job.
 pub async fn finish(
     scope: &Scope,
     db: &Db,
     lease: Lease,
-    run: &RunRow,
-    known: i64,
-) -> Result<FinishOutcome, StoreError> {
-    let mut tx = db.begin(&lease).await?;
-    // A signal locks the row of the job, too: it is either counted below or waits here.
-    if !job::lock(&mut tx, lease).await? {
-        return Ok(FinishOutcome::Lost);
-    }
-    let count = sqlx::query_scalar!("select count(*) from run_nodes where run_id = $1", lease.job)
-        .fetch_one(&mut *tx)
-        .await?;
-    if count.unwrap_or(0) != known {
-        return Ok(FinishOutcome::Behind);
-    }
-    count_rest(scope, &mut tx, run).await?;
-    job::remove(&mut tx, lease).await?;
-    sqlx::query!(
-        "update runs set status = $2, started_at = $3, finished_at = $4, duration_ms = $5,
-                         outputs = $6::text::json, error = $7::text::json,
-                         usage = $8::text::json, nodes = $9::text::json, trace = $10::text::json
-         where id = $1",
-        run.id,
-        run.status.as_str(),
-        run.started_at,
-        run.finished_at,
-        run.duration_ms,
-        run.outputs,
-        run.error,
-        run.usage,
-        run.nodes,
-        run.trace
-    )
-    .execute(&mut *tx)
-    .await?;
-    tx.commit().await?;
-    Ok(FinishOutcome::Done)
-}
-
-/// Counts the usage in the final record of a run that neither its row nor its checkpoints have: those were
-/// counted when they were written.
-async fn count_rest(
-    scope: &Scope,
-    connection: &mut PgConnection,
-    run: &RunRow,
-) -> Result<(), StoreError> {
-    let counted = sqlx::query(
-        "select add_spending($2, $3, tokens_of($4::json) - tokens_of(usage) - nodes.tokens,
-                             cost_of($4::json) - cost_of(usage) - nodes.cost)
-         from runs, (select coalesce(sum(tokens_of(usage)), 0)::int8 as tokens,
-                            coalesce(sum(cost_of(usage)), 0) as cost
-                     from run_nodes where run_id = $1) nodes
-         where id = $1",
-    );
-    let counted = counted.bind(run.id).bind(scope.workspace).bind(&*scope.actor).bind(&run.usage);
-    counted.execute(connection).await?;
-    Ok(())
+    run: &Arc<RunRow>,
+    checkpoints: i64,
+) -> Result<CommitOutcome, StoreError> {
+    let (scope, run) = (scope.clone(), run.clone());
+    db.write(Write::End { scope, lease, run, checkpoints }).await
 }
 
 /// A run that continues after it failed or was cancelled.
@@ -248,6 +201,8 @@ pub async fn resume(
     }
     let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
+    // A server of the release before removes a job without its checkpoints.
+    sqlx::query!("delete from run_nodes where run_id = $1", run.id).execute(&mut *tx).await?;
     for node in checkpoints {
         insert_node(scope, &mut tx, run.id, node, at).await?;
     }

@@ -62,7 +62,7 @@ impl JobRow for BatchRow {
 
     const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, status, \
      concurrency, dedupe, total, succeeded, failed, cancelled, lm_calls, input_tokens, output_tokens, \
-     cached_tokens, cost, error::text, created_at, started_at, finished_at, created_by \
+     reasoning_tokens, cached_tokens, cache_write_tokens, cost, error::text, created_at, started_at, finished_at, created_by \
      from batches where not expired and workspace_id = ";
 
     fn status(&self) -> RunStatus {
@@ -100,8 +100,12 @@ pub struct UsageTotals {
     pub input_tokens: i64,
     /// Tokens written.
     pub output_tokens: i64,
+    /// Of the tokens written, those of reasoning.
+    pub reasoning_tokens: i64,
     /// Of the tokens read, those from the provider's cache.
     pub cached_tokens: i64,
+    /// Of the tokens read, those that the provider wrote to its cache.
+    pub cache_write_tokens: i64,
     /// Money; `None` without prices.
     pub cost: Option<f64>,
 }

@@ -29,12 +29,13 @@ pub struct BatchItemResult {
     pub run: Option<RunRow>,
 }
 
-/// The next open items after a position, limited by count and by bytes. At least one if one is left,
-/// whatever its size.
+/// The next open items after a position and before another, limited by count and by bytes. At least one if one
+/// is left, whatever its size.
 pub async fn open_items(
     db: &Db,
     lease: Lease,
-    after: i32,
+    batch: Uuid,
+    (after, to): (i32, i32),
     count: i64,
     bytes: i64,
 ) -> Result<Vec<ItemRow>, StoreError> {
@@ -43,17 +44,18 @@ pub async fn open_items(
         r#"select position as "position!", inputs::text as "inputs!"
            from (select position, inputs, size, sum(size) over (order by position) as upto
                  from (select position, inputs, size from batch_items item
-                       where batch_id = $1 and position > $2
+                       where batch_id = $1 and position > $2 and position < $5
                          and not exists (select from batch_results done
                                          where done.batch_id = item.batch_id
                                            and done.position = item.position)
                        order by position limit $3) page) summed
            where upto - size < $4
            order by position"#,
-        lease.job,
+        batch,
         after,
         count,
-        bytes
+        bytes,
+        to
     )
     .fetch_all(&mut *db.scoped(&lease).await?)
     .await?;
@@ -66,13 +68,14 @@ pub async fn record(
     scope: &Scope,
     db: &Db,
     lease: Lease,
+    batch: Uuid,
     results: &[BatchItemResult],
 ) -> Result<bool, StoreError> {
     let runs = results.iter().filter_map(|result| result.run.as_ref());
     let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
         return Ok(false);
     };
-    add_results(scope, &mut tx, lease.job, results).await?;
+    add_results(scope, &mut tx, batch, results).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -101,7 +104,9 @@ async fn add_results(
                     coalesce(sum((usage->>'lm_calls')::int8), 0)::int8 as lm_calls,
                     coalesce(sum((usage->>'input_tokens')::int8), 0)::int8 as input_tokens,
                     coalesce(sum((usage->>'output_tokens')::int8), 0)::int8 as output_tokens,
+                    coalesce(sum((usage->>'reasoning_tokens')::int8), 0)::int8 as reasoning_tokens,
                     coalesce(sum((usage->>'cached_tokens')::int8), 0)::int8 as cached_tokens,
+                    coalesce(sum((usage->>'cache_write_tokens')::int8), 0)::int8 as cache_write_tokens,
                     sum((usage->>'cost')::float8) as cost
              from added
          )
@@ -112,7 +117,9 @@ async fn add_results(
              lm_calls = batches.lm_calls + summed.lm_calls,
              input_tokens = batches.input_tokens + summed.input_tokens,
              output_tokens = batches.output_tokens + summed.output_tokens,
+             reasoning_tokens = batches.reasoning_tokens + summed.reasoning_tokens,
              cached_tokens = batches.cached_tokens + summed.cached_tokens,
+             cache_write_tokens = batches.cache_write_tokens + summed.cache_write_tokens,
              cost = case when summed.cost is null then batches.cost
                          else coalesce(batches.cost, 0) + summed.cost end
          from summed where id = $1",

@@ -1,17 +1,23 @@
 //! Changes of graphs, active states and keys, on this server or another: look-ups may be cached between them.
 //! May not know what is cached.
 //!
-//! Every change of a graph advances an epoch: on this server at once, on others by a notification that
-//! commits with the change. What was read in an epoch is valid until the epoch advances. There is an epoch
-//! only while a heartbeat has confirmed recently that notifications arrive: without it nothing may be cached.
-//! Keys change rarely and are cached as a whole, so they have an epoch of their own.
+//! Every change of a graph advances the epoch of this graph: on this server at once, on others by a
+//! notification that commits with the change. What was read in an epoch is valid until the epoch advances.
+//! There is an epoch only while a heartbeat has confirmed recently that notifications arrive: without it
+//! nothing may be cached. Keys change rarely and are cached as a whole, so they have one epoch.
+//!
+//! Graphs share a fixed number of counters by the hashes of their ids and names. A graph that shares a
+//! counter with a changed one is looked up once more than necessary.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
 
+use super::graph_ref::GraphRef;
 use super::{Db, StoreError};
 
 /// The channel that announces changes.
@@ -24,9 +30,26 @@ pub(super) const KEYS: &str = "dsrs_keys";
 #[derive(Clone, Debug)]
 pub struct Changes(Arc<Counter>);
 
+/// How many counters the graphs share.
+const SHARDS: usize = 4096;
+
+/// The state of everything that is known of a graph, as far as changes are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch {
+    /// Changes that may concern any graph.
+    all: u64,
+    /// Changes of this graph, or of one that shares its counter.
+    own: u64,
+}
+
 #[derive(Debug)]
 struct Counter {
-    epoch: AtomicU64,
+    /// Changes that may concern any graph: interruptions, and changes that older releases announce.
+    all: AtomicU64,
+    /// Changes of graphs, by the hashes of their ids and names.
+    graphs: Box<[AtomicU64]>,
+    /// All of these changes.
+    total: AtomicU64,
     /// The same of keys.
     keys: AtomicU64,
     /// All times are nanoseconds since then.
@@ -42,7 +65,9 @@ struct Counter {
 impl Changes {
     pub(super) fn new(max_staleness: Duration) -> Self {
         Self(Arc::new(Counter {
-            epoch: AtomicU64::new(0),
+            all: AtomicU64::new(0),
+            graphs: (0..SHARDS).map(|_| AtomicU64::new(0)).collect(),
+            total: AtomicU64::new(0),
             keys: AtomicU64::new(0),
             start: Instant::now(),
             max_staleness,
@@ -51,10 +76,28 @@ impl Changes {
         }))
     }
 
-    /// The current epoch, or `None` while changes of other servers might be missed. Read it before the
-    /// look-up that is cached under it.
-    pub fn epoch(&self) -> Option<u64> {
-        self.is_valid().then(|| self.0.epoch.load(Ordering::Acquire))
+    /// The current epoch of a graph, or `None` while changes of other servers might be missed. Read it
+    /// before the look-up that is cached under it.
+    pub fn epoch(&self, graph: &GraphRef) -> Option<Epoch> {
+        let own = match graph {
+            GraphRef::Id(id) => self.counter(id),
+            GraphRef::Name(name) => self.counter(&**name),
+        };
+        self.is_valid().then(|| Epoch {
+            all: self.0.all.load(Ordering::Acquire),
+            own: own.load(Ordering::Acquire),
+        })
+    }
+
+    /// The current epoch of all graphs together, for what depends on many of them.
+    pub fn epoch_of_all(&self) -> Option<u64> {
+        self.is_valid().then(|| self.0.total.load(Ordering::Acquire))
+    }
+
+    fn counter<K: Hash + ?Sized>(&self, graph: &K) -> &AtomicU64 {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(graph);
+        // There are few counters, so a part of the hash suffices.
+        &self.0.graphs[hash as usize % SHARDS]
     }
 
     /// The number of known changes of keys.
@@ -78,8 +121,26 @@ impl Changes {
         self.0.max_staleness
     }
 
-    pub(super) fn bump(&self) {
-        self.0.epoch.fetch_add(1, Ordering::AcqRel);
+    /// Any graph may have changed.
+    fn bump_all(&self) {
+        self.0.all.fetch_add(1, Ordering::AcqRel);
+        self.0.total.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A graph has changed, or one of this name begins or ends to exist.
+    fn bump(&self, id: Uuid, name: &str) {
+        self.counter(&id).fetch_add(1, Ordering::AcqRel);
+        self.counter(name).fetch_add(1, Ordering::AcqRel);
+        self.0.total.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A notification of a change: `ID NAME`, or nothing from an older release.
+    pub(super) fn receive(&self, payload: &str) {
+        let graph = payload.split_once(' ').and_then(|(id, name)| Some((id.parse().ok()?, name)));
+        match graph {
+            Some((id, name)) => self.bump(id, name),
+            None => self.bump_all(),
+        }
     }
 
     pub(super) fn bump_keys(&self) {
@@ -97,7 +158,7 @@ impl Changes {
     /// A listening connection begins or ends: changes may have been missed.
     pub(super) fn interrupt(&self) {
         self.0.valid_until.store(0, Ordering::Release);
-        self.bump();
+        self.bump_all();
         self.bump_keys();
     }
 
@@ -121,11 +182,14 @@ impl Db {
     pub(super) async fn commit_change(
         &self,
         mut tx: Transaction<'_, Postgres>,
+        id: Uuid,
+        name: &str,
     ) -> Result<(), StoreError> {
-        sqlx::query!("select pg_notify($1, '')", CHANNEL).execute(&mut *tx).await?;
+        let payload = format!("{id} {name}");
+        sqlx::query!("select pg_notify($1, $2)", CHANNEL, payload).execute(&mut *tx).await?;
         let committed = tx.commit().await;
         // Also after an error: the commit may have succeeded.
-        self.changes.bump();
+        self.changes.bump(id, name);
         Ok(committed?)
     }
 
@@ -155,18 +219,22 @@ impl Drop for ListeningGuard<'_> {
 mod tests {
     use super::*;
 
+    fn graph() -> GraphRef {
+        GraphRef::parse("support-reply")
+    }
+
     #[test]
     fn an_epoch_ends_when_it_is_not_confirmed_in_time() {
         let changes = Changes::new(Duration::from_secs(3600));
-        assert_eq!(changes.epoch(), None, "no heartbeat has arrived");
+        assert_eq!(changes.epoch(&graph()), None, "no heartbeat has arrived");
         assert!(changes.is_confirmed(), "the server has only just started");
         changes.confirm(Instant::now());
-        let epoch = changes.epoch();
+        let epoch = changes.epoch(&graph());
         assert!(epoch.is_some());
         changes.interrupt();
-        assert_eq!(changes.epoch(), None);
+        assert_eq!(changes.epoch(&graph()), None);
         changes.confirm(Instant::now());
-        assert!(changes.epoch() > epoch, "changes may have been missed");
+        assert!(changes.epoch(&graph()) > epoch, "changes may have been missed");
     }
 
     #[test]
@@ -176,8 +244,30 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         assert!(!changes.is_confirmed());
         changes.confirm(sent);
-        assert_eq!(changes.epoch(), None, "it arrived too late");
+        assert_eq!(changes.epoch(&graph()), None, "it arrived too late");
         changes.confirm(Instant::now());
-        assert!(changes.epoch().is_some() && changes.is_confirmed());
+        assert!(changes.epoch(&graph()).is_some() && changes.is_confirmed());
+    }
+
+    #[test]
+    fn a_change_of_a_graph_ends_the_epoch_of_its_id_and_name_and_of_no_other() {
+        let changes = Changes::new(Duration::from_secs(3600));
+        changes.confirm(Instant::now());
+        let id = Uuid::now_v7();
+        let others: Vec<_> =
+            (0..50).map(|number| GraphRef::parse(&format!("other-{number}"))).collect();
+        let epochs = |graphs: &[GraphRef]| {
+            graphs.iter().map(|graph| changes.epoch(graph)).collect::<Vec<_>>()
+        };
+        let changed = [GraphRef::Id(id), graph()];
+        let (before, others_before) = (epochs(&changed), epochs(&others));
+        let of_all = changes.epoch_of_all();
+        changes.receive(&format!("{id} support-reply"));
+        assert!(changes.epoch_of_all() > of_all);
+        assert!(epochs(&changed).iter().zip(&before).all(|(now, before)| now > before));
+        let moved = epochs(&others).iter().zip(&others_before).filter(|(a, b)| a != b).count();
+        assert!(moved <= 1, "{moved} of 50 others share a counter");
+        changes.receive("");
+        assert!(epochs(&others).iter().zip(&others_before).all(|(now, before)| now > before));
     }
 }

@@ -76,8 +76,9 @@ impl JobRow for EvaluationRow {
 
     const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
      metric::text, status, concurrency, max_errors, timeout_ms, record, total, done, failed, score_sum, \
-     lm_calls, input_tokens, output_tokens, cached_tokens, cost, judging_lm_calls, \
-     judging_input_tokens, judging_output_tokens, judging_cached_tokens, judging_cost, error::text, \
+     lm_calls, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens, cost, \
+     judging_lm_calls, judging_input_tokens, judging_output_tokens, judging_reasoning_tokens, \
+     judging_cached_tokens, judging_cache_write_tokens, judging_cost, error::text, \
      created_at, started_at, finished_at, created_by from evaluations \
      where not expired and workspace_id = ";
 
@@ -116,16 +117,27 @@ pub struct JudgingTotals {
     input_tokens: i64,
     #[sqlx(rename = "judging_output_tokens")]
     output_tokens: i64,
+    #[sqlx(rename = "judging_reasoning_tokens")]
+    reasoning_tokens: i64,
     #[sqlx(rename = "judging_cached_tokens")]
     cached_tokens: i64,
+    #[sqlx(rename = "judging_cache_write_tokens")]
+    cache_write_tokens: i64,
     #[sqlx(rename = "judging_cost")]
     cost: Option<f64>,
 }
 
 impl From<JudgingTotals> for UsageTotals {
     fn from(judging: JudgingTotals) -> Self {
-        let JudgingTotals { lm_calls, input_tokens, output_tokens, cached_tokens, cost } = judging;
-        Self { lm_calls, input_tokens, output_tokens, cached_tokens, cost }
+        Self {
+            lm_calls: judging.lm_calls,
+            input_tokens: judging.input_tokens,
+            output_tokens: judging.output_tokens,
+            reasoning_tokens: judging.reasoning_tokens,
+            cached_tokens: judging.cached_tokens,
+            cache_write_tokens: judging.cache_write_tokens,
+            cost: judging.cost,
+        }
     }
 }
 

@@ -21,11 +21,17 @@ pub struct EvaluationItemResult {
 }
 
 /// The examples with a score, after a position up to another, inclusive.
-pub async fn done(db: &Db, lease: Lease, after: i32, last: i32) -> Result<Vec<i32>, StoreError> {
+pub async fn done(
+    db: &Db,
+    lease: Lease,
+    evaluation: Uuid,
+    after: i32,
+    last: i32,
+) -> Result<Vec<i32>, StoreError> {
     let done = sqlx::query_scalar!(
         "select position from evaluation_results
          where evaluation_id = $1 and position > $2 and position <= $3",
-        lease.job,
+        evaluation,
         after,
         last
     )
@@ -40,13 +46,14 @@ pub async fn record(
     scope: &Scope,
     db: &Db,
     lease: Lease,
+    evaluation: Uuid,
     results: &[EvaluationItemResult],
 ) -> Result<Option<i32>, StoreError> {
     let runs = results.iter().filter_map(|result| result.run.as_ref());
     let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
         return Ok(None);
     };
-    let added = add_results(scope, &mut tx, lease.job, results).await?;
+    let added = add_results(scope, &mut tx, evaluation, results).await?;
     key_spending::add_sum(scope, &mut tx, added.tokens, added.cost).await?;
     tx.commit().await?;
     Ok(Some(added.failed))
@@ -91,12 +98,16 @@ async fn add_results(
                     coalesce(sum((usage->>'lm_calls')::int8), 0)::int8 as lm_calls,
                     coalesce(sum((usage->>'input_tokens')::int8), 0)::int8 as input_tokens,
                     coalesce(sum((usage->>'output_tokens')::int8), 0)::int8 as output_tokens,
+                    coalesce(sum((usage->>'reasoning_tokens')::int8), 0)::int8 as reasoning_tokens,
                     coalesce(sum((usage->>'cached_tokens')::int8), 0)::int8 as cached_tokens,
+                    coalesce(sum((usage->>'cache_write_tokens')::int8), 0)::int8 as cache_write_tokens,
                     sum((usage->>'cost')::float8) as cost,
                     coalesce(sum((judging->>'lm_calls')::int8), 0)::int8 as j_lm_calls,
                     coalesce(sum((judging->>'input_tokens')::int8), 0)::int8 as j_input_tokens,
                     coalesce(sum((judging->>'output_tokens')::int8), 0)::int8 as j_output_tokens,
+                    coalesce(sum((judging->>'reasoning_tokens')::int8), 0)::int8 as j_reasoning_tokens,
                     coalesce(sum((judging->>'cached_tokens')::int8), 0)::int8 as j_cached_tokens,
+                    coalesce(sum((judging->>'cache_write_tokens')::int8), 0)::int8 as j_cache_write_tokens,
                     sum((judging->>'cost')::float8) as j_cost,
                     coalesce(sum(tokens_of(judging)
                         + case when run_id is null then tokens_of(usage) else 0 end), 0)::int8 as tokens,
@@ -111,13 +122,17 @@ async fn add_results(
              lm_calls = e.lm_calls + summed.lm_calls,
              input_tokens = e.input_tokens + summed.input_tokens,
              output_tokens = e.output_tokens + summed.output_tokens,
+             reasoning_tokens = e.reasoning_tokens + summed.reasoning_tokens,
              cached_tokens = e.cached_tokens + summed.cached_tokens,
+             cache_write_tokens = e.cache_write_tokens + summed.cache_write_tokens,
              cost = case when summed.cost is null then e.cost
                          else coalesce(e.cost, 0) + summed.cost end,
              judging_lm_calls = e.judging_lm_calls + summed.j_lm_calls,
              judging_input_tokens = e.judging_input_tokens + summed.j_input_tokens,
              judging_output_tokens = e.judging_output_tokens + summed.j_output_tokens,
+             judging_reasoning_tokens = e.judging_reasoning_tokens + summed.j_reasoning_tokens,
              judging_cached_tokens = e.judging_cached_tokens + summed.j_cached_tokens,
+             judging_cache_write_tokens = e.judging_cache_write_tokens + summed.j_cache_write_tokens,
              judging_cost = case when summed.j_cost is null then e.judging_cost
                                  else coalesce(e.judging_cost, 0) + summed.j_cost end
          from summed where id = $1

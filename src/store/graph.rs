@@ -135,7 +135,7 @@ pub async fn create(scope: &Scope, db: &Db, new: NewGraph<'_>) -> Result<GraphRo
     put_in_force(scope, &mut tx, new.id, &state, None, new.at).await?;
     let thing = AuditThing::named("graph", new.id, new.name).version(1);
     audit::add(scope, &mut tx, AuditAction::Create, thing, new.at).await?;
-    db.commit_change(tx).await?;
+    db.commit_change(tx, new.id, new.name).await?;
     Ok(GraphRow {
         id: new.id,
         name: new.name.to_owned(),

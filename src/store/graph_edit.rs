@@ -12,7 +12,7 @@ use super::graph_version::{self, NewGraphVersion};
 use super::job::{self, Lease};
 use super::state::{self, NewState, StateRow};
 use super::state_activation::{self, put_in_force};
-use super::{Db, Scope, StoreError};
+use super::{Db, Scope, StoreError, exposed_graph};
 
 /// What the caller believes to be current (`If-Match`); checked under the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,6 +95,11 @@ impl LockedGraph {
         &self.head
     }
 
+    /// Waits until no other graph of the workspace takes names, which lasts until this lock is released.
+    pub async fn await_exposure_turn(&mut self) -> Result<(), StoreError> {
+        exposed_graph::await_turn(&self.scope, &mut self.tx).await
+    }
+
     /// Writes the next graph version with a state for it, and activates the state. `by` is the
     /// optimization that does it, if no client does.
     pub async fn put_version(
@@ -111,7 +116,7 @@ impl LockedGraph {
         put_in_force(&self.scope, &mut self.tx, id, &state, by, at).await?;
         set_newest(&mut self.tx, id, next, next_state).await?;
         self.record(AuditAction::Change, "graph", Some(next), at).await?;
-        self.db.commit_change(self.tx).await?;
+        self.db.commit_change(self.tx, self.head.id, &self.head.name).await?;
         Ok(GraphRow {
             newest_version: next,
             version: next,
@@ -136,7 +141,7 @@ impl LockedGraph {
         let id = self.head.id;
         put_in_force(&self.scope, &mut self.tx, id, &state, new.optimization, at).await?;
         self.record(AuditAction::Change, "state", Some(state.version), at).await?;
-        self.db.commit_change(self.tx).await?;
+        self.db.commit_change(self.tx, self.head.id, &self.head.name).await?;
         Ok(state)
     }
 
@@ -156,7 +161,7 @@ impl LockedGraph {
         }
         let state = self.write_state(graph_version, &new, at).await?;
         self.record(AuditAction::Create, "state", Some(state.version), at).await?;
-        self.db.commit_change(self.tx).await?;
+        self.db.commit_change(self.tx, self.head.id, &self.head.name).await?;
         Ok(state)
     }
 
@@ -203,7 +208,7 @@ impl LockedGraph {
     ) -> Result<(), StoreError> {
         put_in_force(&self.scope, &mut self.tx, self.head.id, state, optimization, at).await?;
         self.record(AuditAction::Activate, "state", Some(state.version), at).await?;
-        self.db.commit_change(self.tx).await
+        self.db.commit_change(self.tx, self.head.id, &self.head.name).await
     }
 
     /// Deletes the graph softly: its runs stay, its name is free.
@@ -217,7 +222,7 @@ impl LockedGraph {
         .execute(&mut *self.tx)
         .await?;
         self.record(AuditAction::Delete, "graph", None, at).await?;
-        self.db.commit_change(self.tx).await
+        self.db.commit_change(self.tx, self.head.id, &self.head.name).await
     }
 
     /// Adds the change to the audit log.

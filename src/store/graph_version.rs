@@ -17,6 +17,8 @@ pub struct NewGraphVersion<'a> {
     pub definition: &'a str,
     /// The hash of `definition`.
     pub content_hash: &'a str,
+    /// What the definition declares of its exposure, as JSON; also stored beside it, for look-ups.
+    pub expose: Option<String>,
 }
 
 /// One line of a graph's history.
@@ -81,8 +83,8 @@ pub(super) async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "insert into graph_versions (graph_id, version, workspace_id, description, format,
-                                     definition, content_hash, created_at, created_by)
-         values ($1, $2, $3, $4::text::json, $5, $6::text::json, $7, $8, $9)",
+                                     definition, content_hash, created_at, created_by, expose)
+         values ($1, $2, $3, $4::text::json, $5, $6::text::json, $7, $8, $9, $10::text::json)",
         graph,
         version,
         scope.workspace,
@@ -91,7 +93,8 @@ pub(super) async fn insert(
         new.definition,
         new.content_hash,
         at,
-        &*scope.actor
+        &*scope.actor,
+        new.expose
     )
     .execute(connection)
     .await?;

@@ -1,8 +1,11 @@
 //! What keys with a budget spend: added in the transactions that record usage. May not know what a budget is.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
 
@@ -17,6 +20,45 @@ pub(super) async fn add(
 ) -> Result<(), StoreError> {
     let added = sqlx::query("select add_spending($1, $2, tokens_of($3::json), cost_of($3::json))");
     added.bind(scope.workspace).bind(&*scope.actor).bind(usage).execute(connection).await?;
+    Ok(())
+}
+
+/// What an actor has spent.
+#[derive(Clone, Debug)]
+pub(super) struct SpendingSum {
+    /// The workspace of the actor.
+    pub(super) workspace: Uuid,
+    /// The label of the key.
+    pub(super) actor: Arc<str>,
+    /// Tokens, of inputs and outputs.
+    pub(super) tokens: i64,
+    /// The cost, in the currency of the prices.
+    pub(super) cost: f64,
+}
+
+impl SpendingSum {
+    /// What the actor of a scope has spent.
+    pub(super) fn of(scope: &Scope, tokens: i64, cost: f64) -> Self {
+        Self { workspace: scope.workspace, actor: scope.actor.clone(), tokens, cost }
+    }
+}
+
+/// Adds what many have spent, in the order in which every transaction locks the sums. Call it last in a
+/// transaction.
+pub(super) async fn add_all(
+    connection: &mut PgConnection,
+    spent: Vec<SpendingSum>,
+) -> Result<(), StoreError> {
+    let mut sums: BTreeMap<(Uuid, Arc<str>), (i64, f64)> = BTreeMap::new();
+    for SpendingSum { workspace, actor, tokens, cost } in spent {
+        let sum = sums.entry((workspace, actor)).or_default();
+        *sum = (sum.0.saturating_add(tokens), sum.1 + cost);
+    }
+    for ((workspace, actor), (tokens, cost)) in sums {
+        if tokens > 0 || cost > 0.0 {
+            add_sum(&Scope { workspace, actor }, connection, tokens, cost).await?;
+        }
+    }
     Ok(())
 }
 

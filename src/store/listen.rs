@@ -1,7 +1,7 @@
 //! The connection that listens to other servers, and the channels that pass their notifications on
 //! within the process. May not know what the receivers do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -51,9 +51,15 @@ const CHANNELS: [&str; 6] = [
 /// Cancellations that are buffered. Those that are missed are found in the database (`cancellation`).
 const CANCELLATIONS: usize = 256;
 
-/// The shortest time between two notifications of new jobs: commits that notify wait for each other,
-/// on the whole database server.
+/// The shortest time between two transactions that notify: their commits wait for each other, on the whole
+/// database server.
 const ANNOUNCEMENT_PAUSE: Duration = Duration::from_millis(20);
+
+/// The runs that one notification names; its text has at most 8,000 bytes.
+const ANNOUNCED_RUNS: usize = 200;
+
+/// The runs and cancellations that wait to be announced, each. Those beyond it are found by polling.
+const PENDING_NEWS: usize = 20_000;
 
 /// Notifications of other servers, other than changes of graphs. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -63,18 +69,41 @@ pub struct Notifications(Arc<Channels>);
 struct Channels {
     /// Wakes the worker of this process.
     queued: Notify,
-    /// Wakes the task that notifies other servers of new jobs.
+    /// Wakes the task that notifies other servers.
     unannounced: Notify,
+    news: Mutex<News>,
     cancelled: broadcast::Sender<Cancellation>,
     /// The followers of each run.
     followed: Mutex<HashMap<Uuid, Weak<Notify>>>,
 }
 
+/// What other servers are to know.
+#[derive(Debug, Default)]
+struct News {
+    /// There are claimable jobs.
+    has_jobs: bool,
+    /// Runs with new events or another record.
+    runs: HashSet<Uuid>,
+    cancellations: Vec<Cancellation>,
+}
+
+impl News {
+    /// The notifications, as channels and texts.
+    fn notifications(&self) -> (Vec<&'static str>, Vec<String>) {
+        let jobs = self.has_jobs.then(|| (job::QUEUED, String::new()));
+        let runs: Vec<String> = self.runs.iter().map(Uuid::to_string).collect();
+        let runs = runs.chunks(ANNOUNCED_RUNS).map(|some| (run_event::CHANNEL, some.join(" ")));
+        let cancelled = self.cancellations.iter().map(|one| (job::CANCELLED, one.payload()));
+        jobs.into_iter().chain(runs).chain(cancelled).unzip()
+    }
+}
+
 impl Default for Notifications {
     fn default() -> Self {
         let cancelled = broadcast::Sender::new(CANCELLATIONS);
-        let (queued, unannounced, followed) = (Notify::new(), Notify::new(), Mutex::default());
-        Self(Arc::new(Channels { queued, unannounced, cancelled, followed }))
+        let (queued, unannounced) = (Notify::new(), Notify::new());
+        let (news, followed) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Channels { queued, unannounced, news, cancelled, followed }))
     }
 }
 
@@ -87,7 +116,32 @@ impl Notifications {
     /// Wakes workers, once a claimable job is committed: that of this process at once, others soon.
     pub(super) fn announce_job(&self) {
         self.0.queued.notify_one();
+        self.news(|news| news.has_jobs = true);
+    }
+
+    /// Wakes the followers of a run, once its events or its record are committed.
+    pub(super) fn announce_events(&self, run: Uuid) {
+        self.wake_followers(run);
+        self.news(|news| {
+            if news.runs.len() < PENDING_NEWS {
+                news.runs.insert(run);
+            }
+        });
+    }
+
+    /// Announces a cancellation, once it is committed. This server receives it, too.
+    pub(super) fn announce_cancellation(&self, cancelled: Cancellation) {
+        self.news(|news| {
+            if news.cancellations.len() < PENDING_NEWS {
+                news.cancellations.push(cancelled);
+            }
+        });
+    }
+
+    fn news<T>(&self, change: impl FnOnce(&mut News) -> T) -> T {
+        let changed = change(&mut self.0.news.lock().unwrap_or_else(PoisonError::into_inner));
         self.0.unannounced.notify_one();
+        changed
     }
 
     /// Notifies, while it exists, of new events of a run on any server. Events are missed while the
@@ -101,6 +155,10 @@ impl Notifications {
         let followers = Arc::new(Notify::new());
         followed.insert(run, Arc::downgrade(&followers));
         followers
+    }
+
+    fn take_news(&self) -> News {
+        std::mem::take(&mut self.0.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn wake_followers(&self, run: Uuid) {
@@ -123,10 +181,10 @@ impl Db {
         &self.notifications
     }
 
-    /// Listens to other servers, and notifies them of new jobs. Reconnects after a lost connection.
+    /// Listens to other servers, and notifies them. Reconnects after a lost connection.
     /// Never ends: run it as a task, and drop it to stop.
     pub async fn watch(&self) {
-        tokio::join!(self.listen_always(), self.announce_jobs());
+        tokio::join!(self.listen_always(), self.announce_always());
     }
 
     /// Whether notifications arrive. They do not behind a connection pooler in transaction mode; the locks
@@ -222,13 +280,13 @@ impl Db {
     fn pass_on(&self, notification: &PgNotification, heartbeat: &Heartbeat) {
         match notification.channel() {
             heartbeat::CHANNEL => heartbeat.receive(notification.payload()),
-            changes::CHANNEL => self.changes.bump(),
+            changes::CHANNEL => self.changes.receive(notification.payload()),
             changes::KEYS => self.changes.bump_keys(),
             job::QUEUED => self.notifications.0.queued.notify_one(),
             run_event::CHANNEL => {
-                if let Ok(run) = Uuid::try_parse(notification.payload()) {
-                    self.notifications.wake_followers(run);
-                }
+                // Older releases announce one run at a time.
+                let runs = notification.payload().split(' ').map(Uuid::try_parse);
+                runs.flatten().for_each(|run| self.notifications.wake_followers(run));
             }
             _ => {
                 if let Some(cancellation) = Cancellation::parse(notification.payload()) {
@@ -239,21 +297,56 @@ impl Db {
         }
     }
 
-    /// Notifies other servers of new jobs, with one notification for all that were added meanwhile. A
-    /// notification that fails is not repeated: workers look at the queue from time to time, too.
-    async fn announce_jobs(&self) {
+    /// Notifies other servers, with one transaction for all that happened meanwhile. Notifications that fail
+    /// are not repeated: workers and followers look for themselves from time to time, too.
+    async fn announce_always(&self) {
         loop {
             self.notifications.0.unannounced.notified().await;
-            if let Err(error) = self.announce_jobs_once().await {
-                tracing::debug!(%error, "could not notify other servers of a job");
+            let news = self.notifications.take_news();
+            if let Err(error) = self.announce(&news).await {
+                tracing::debug!(%error, "could not notify other servers");
             }
             sleep(ANNOUNCEMENT_PAUSE).await;
         }
     }
 
-    async fn announce_jobs_once(&self) -> Result<(), StoreError> {
-        let notify = sqlx::query!("select pg_notify($1, '')", job::QUEUED);
+    async fn announce(&self, news: &News) -> Result<(), StoreError> {
+        let (channels, texts) = news.notifications();
+        if channels.is_empty() {
+            return Ok(());
+        }
+        // A notification need not survive a crash of Postgres, so nothing waits for a flush.
+        let notify = sqlx::query(
+            "select set_config('synchronous_commit', 'off', true), pg_notify(channel, text)
+             from unnest($1::text[], $2::text[]) as news (channel, text)",
+        );
+        let notify = notify.bind(channels).bind(texts);
         notify.execute(&mut *self.unscoped().await?).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_news_fit_into_few_notifications_that_postgres_accepts() {
+        let notifications = Notifications::default();
+        let runs: HashSet<Uuid> = (0..450).map(|_| Uuid::now_v7()).collect();
+        for run in runs.iter().chain(&runs) {
+            notifications.announce_events(*run);
+            notifications.announce_job();
+        }
+        let cancelled = Cancellation { run: Uuid::now_v7(), workspace: Uuid::now_v7() };
+        notifications.announce_cancellation(cancelled);
+        let (channels, texts) = notifications.take_news().notifications();
+        let events = run_event::CHANNEL;
+        assert_eq!(channels, [job::QUEUED, events, events, events, job::CANCELLED]);
+        assert!(texts.iter().all(|text| text.len() < 8000));
+        let named = texts[1..4].iter().flat_map(|text| text.split(' '));
+        assert_eq!(named.map(|run| run.parse().unwrap()).collect::<HashSet<Uuid>>(), runs);
+        assert_eq!(Cancellation::parse(&texts[4]), Some(cancelled));
+        assert!(notifications.take_news().notifications().0.is_empty(), "they are announced once");
     }
 }

@@ -72,7 +72,8 @@ impl JobRow for OptimizationRow {
     const JOB: JobType = JOB;
 
     const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, optimizer, \
-     request::text, status, lm_calls, input_tokens, output_tokens, cached_tokens, cost, seconds, \
+     request::text, status, lm_calls, input_tokens, output_tokens, reasoning_tokens, \
+     cached_tokens, cache_write_tokens, cost, seconds, \
      (select count(*) from optimization_candidates where optimization_id = id) as candidates, \
      result::text, best, found_state, activated::text, error::text, created_at, started_at, \
      finished_at, created_by \

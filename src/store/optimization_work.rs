@@ -228,7 +228,8 @@ async fn set_spent(
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "update optimizations set lm_calls = $2, input_tokens = $3, output_tokens = $4,
-                                  cached_tokens = $5, cost = $6, seconds = $7
+                                  cached_tokens = $5, cost = $6, seconds = $7,
+                                  reasoning_tokens = $8, cache_write_tokens = $9
          where id = $1",
         lease.job,
         spent.lm_calls,
@@ -236,7 +237,9 @@ async fn set_spent(
         spent.output_tokens,
         spent.cached_tokens,
         spent.cost,
-        seconds
+        seconds,
+        spent.reasoning_tokens,
+        spent.cache_write_tokens
     )
     .execute(connection)
     .await?;

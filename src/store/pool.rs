@@ -4,7 +4,7 @@
 //! transaction that leaves this one has a setting that says which rows it sees (`isolation`).
 
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::StoreError;
 use super::changes::Changes;
+use super::group_writer::GroupWriter;
 use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
 use super::scope::InWorkspace;
@@ -79,7 +80,7 @@ pub struct Db {
     pool: PgPool,
     /// One connection for leases. It sees all workspaces.
     leases: PgPool,
-    /// One connection for the recorder of runs. It sees all workspaces.
+    /// One connection for the writer (`group_writer`). It sees all workspaces.
     recorder: PgPool,
     /// The connections for uploads, which hold them for long.
     uploads: PgPool,
@@ -92,6 +93,8 @@ pub struct Db {
     upload_writers: Arc<Semaphore>,
     pub(super) changes: Changes,
     pub(super) notifications: Notifications,
+    /// The writer of this process, once there is one.
+    pub(super) writer: Arc<OnceLock<GroupWriter>>,
 }
 
 impl Db {
@@ -123,6 +126,7 @@ impl Db {
             upload_writers: places(settings.uploads()),
             changes,
             notifications: Notifications::default(),
+            writer: Arc::default(),
         })
     }
 
@@ -217,9 +221,15 @@ impl Db {
         &self.leases
     }
 
-    /// The connection for the recorder of runs. It sees all workspaces: one statement writes runs of many.
+    /// The connection of the writer. It sees all workspaces: one statement writes runs of many.
     pub(super) fn recorder(&self) -> &PgPool {
         &self.recorder
+    }
+
+    /// From now on this writer writes what background runs store. The first one stays.
+    pub(super) fn use_writer(&self, writer: GroupWriter) {
+        // A second one works for its recorder alone.
+        let _ = self.writer.set(writer);
     }
 
     pub(super) fn acquire_timeout(&self) -> Duration {
@@ -265,7 +275,7 @@ fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) ->
         .max_lifetime(Duration::from_secs(3600))
         .test_before_acquire(false)
         .before_acquire(move |connection, about| {
-            let trusted = about.idle_for < TRUSTED_IDLE && changes.epoch().is_some();
+            let trusted = about.idle_for < TRUSTED_IDLE && changes.is_valid();
             Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
         })
         .after_connect(move |connection, _| {

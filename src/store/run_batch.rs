@@ -1,10 +1,11 @@
-//! Many finished runs in one statement, which is one transaction. Who is waiting for them is not
+//! Many runs in one statement. Who is waiting for them is not
 //! known here.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgExecutor;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::key_spending::{self, SpendingSum};
 use super::run::RunRow;
 use super::{Scope, StoreError};
 
@@ -60,15 +61,42 @@ impl<'a> RunColumns<'a> {
     }
 }
 
-/// Inserts all runs or none, each with the scope that it belongs to, and counts what they have spent. One that
-/// is there already is left alone: a commit whose answer was lost may be sent again.
+/// The job of a queued run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueuedJob<'a> {
+    /// The run.
+    pub(super) id: Uuid,
+    /// The type of the job.
+    pub(super) kind: &'a str,
+    /// The options of the request, as JSON text for the worker.
+    pub(super) request: &'a str,
+}
+
+/// Inserts all runs or none, each with the scope that it belongs to, and counts what they have spent.
 pub(super) async fn insert<'r>(
-    executor: impl PgExecutor<'_>,
-    runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
+    connection: &mut PgConnection,
+    runs: &[(&'r Scope, &'r RunRow)],
 ) -> Result<(), StoreError> {
-    let rows = RunColumns::of(runs);
-    sqlx::query!(
-        "with added as (
+    let spent = add(connection, runs, &[]).await?;
+    key_spending::add_all(connection, spent).await
+}
+
+/// Inserts all runs or none, with the jobs of those that are queued, and returns what they have spent. A run
+/// that is there already is left alone, with its job: a commit whose answer was lost may be sent again.
+pub(super) async fn add<'r>(
+    connection: &mut PgConnection,
+    runs: &[(&'r Scope, &'r RunRow)],
+    jobs: &[QueuedJob<'r>],
+) -> Result<Vec<SpendingSum>, StoreError> {
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = RunColumns::of(runs.iter().copied());
+    let queued: Vec<Uuid> = jobs.iter().map(|job| job.id).collect();
+    let kinds: Vec<&str> = jobs.iter().map(|job| job.kind).collect();
+    let requests: Vec<&str> = jobs.iter().map(|job| job.request).collect();
+    let spent = sqlx::query!(
+        r#"with added as (
          insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
                            state_version, status, created_at, started_at, finished_at,
                            duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
@@ -84,10 +112,16 @@ pub(super) async fn insert<'r>(
                       state_version, status, created_at, started_at, finished_at,
                       duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
          on conflict (id) do nothing
-         returning workspace_id, created_by, usage
+         returning id, workspace_id, created_by, created_at, usage
+         ), queued as (
+         insert into jobs (id, workspace_id, kind, request, created_at, created_by)
+         select id, workspace_id, kind, request::json, created_at, created_by
+         from unnest($19::uuid[], $20::text[], $21::text[]) as job (id, request, kind)
+         join added using (id)
          )
-         select add_spending(workspace_id, created_by, sum(tokens_of(usage))::int8, sum(cost_of(usage)))
-         from added group by workspace_id, created_by order by workspace_id, created_by",
+         select workspace_id, created_by, sum(tokens_of(usage))::int8 as "tokens!",
+                sum(cost_of(usage)) as "cost!"
+         from added group by workspace_id, created_by"#,
         &rows.id,
         &rows.workspace_id,
         &rows.graph_id,
@@ -105,9 +139,16 @@ pub(super) async fn insert<'r>(
         &rows.usage as &[&str],
         &rows.nodes as &[&str],
         &rows.trace as &[&str],
-        &rows.created_by as &[&str]
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+        &rows.created_by as &[&str],
+        &queued,
+        &requests as &[&str],
+        &kinds as &[&str]
+    );
+    let spent = spent.fetch_all(connection).await?.into_iter().map(|row| SpendingSum {
+        workspace: row.workspace_id,
+        actor: row.created_by.into(),
+        tokens: row.tokens,
+        cost: row.cost,
+    });
+    Ok(spent.collect())
 }

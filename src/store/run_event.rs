@@ -1,9 +1,14 @@
 //! The events of runs in progress, numbered within a run. May not know what an event says.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::group_writer::Write;
 use super::job::Lease;
+use super::run_progress::EventsRow;
 use super::{Db, Scope, StoreError};
 
 /// The channel that announces new events of a run.
@@ -18,39 +23,15 @@ const RETENTION: TimeDelta = TimeDelta::hours(1);
 /// The number of rows that are removed in one step.
 const PURGED_ROWS: i64 = 1000;
 
-/// Events that were written together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventsRow {
-    /// The id of the newest event.
-    pub last_id: i64,
-    /// The events, as JSON text: `[[kind, data], …]`, the newest last.
-    pub events: String,
-}
-
 /// Adds events of a claimed run and notifies its followers. False if the lease is lost. Safe to
 /// repeat.
 pub async fn append(
     db: &Db,
     lease: Lease,
-    row: &EventsRow,
+    row: &Arc<EventsRow>,
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let held = sqlx::query_scalar!(
-        r#"with held as (select id, workspace_id from jobs where id = $1 and holder = $2),
-                added as (insert into run_events (run_id, last_id, workspace_id, events, created_at)
-                          select id, $3, workspace_id, $4::text::json, $5 from held
-                          on conflict do nothing)
-           select exists (select pg_notify($6, id::text) from held) as "held!""#,
-        lease.job,
-        lease.holder,
-        row.last_id,
-        row.events,
-        at,
-        CHANNEL
-    )
-    .fetch_one(&mut *db.scoped(&lease).await?)
-    .await?;
-    Ok(held)
+    Ok(db.write(Write::Events { lease, row: row.clone(), at }).await?.is_stored())
 }
 
 /// Stores the number of events of a run that has no worker: streamed, or parked.
@@ -95,17 +76,23 @@ pub async fn after(
     Ok(rows)
 }
 
-/// Notifies the followers of a run that its record has changed.
-pub async fn announce(db: &Db, run: Uuid) -> Result<(), StoreError> {
-    let notify = sqlx::query!("select pg_notify($1, $2)", CHANNEL, run.to_string());
-    notify.execute(&mut *db.unscoped().await?).await?;
-    Ok(())
+/// Notifies the followers of a run that its record has changed: on this server at once, on others soon.
+pub fn announce(db: &Db, run: Uuid) {
+    db.notifications.announce_events(run);
 }
 
 /// The id of the newest event of a run, if it has one.
 pub async fn newest(scope: &Scope, db: &Db, run: Uuid) -> Result<Option<i64>, StoreError> {
+    newest_of(&mut *db.scoped(scope).await?, run).await
+}
+
+/// The same on a connection that sees the workspace.
+pub(super) async fn newest_of(
+    connection: &mut PgConnection,
+    run: Uuid,
+) -> Result<Option<i64>, StoreError> {
     let newest = sqlx::query_scalar!("select max(last_id) from run_events where run_id = $1", run)
-        .fetch_one(&mut *db.scoped(scope).await?)
+        .fetch_one(connection)
         .await?;
     Ok(newest)
 }

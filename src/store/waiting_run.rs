@@ -6,10 +6,11 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::background_run::{self, NodeRow, insert, insert_node};
+use super::background_run::{self, insert, insert_node};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Lease, NewJob};
 use super::run::RunRow;
+use super::run_progress::NodeRow;
 use super::{Db, Scope, StoreError, key_spending};
 
 /// The outcome of parking a run.

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use dsrs::lm::ReasoningEffort;
 use dsrs_sandbox::Wall;
 use dsrs_server::config::{
-    Config, Environment, Flags, McpTransport, Record, all_settings, settings_markdown,
+    CacheMarks, Config, Environment, Flags, McpTransport, Record, all_settings, settings_markdown,
 };
 use secrecy::ExposeSecret;
 
@@ -302,7 +303,63 @@ fn variables_override_single_settings_of_a_model() {
     assert_eq!((model.seed, model.timeout.as_millis()), (Some(-3), 1500));
     let words: Vec<&str> = model.capabilities.iter().map(|found| found.as_str()).collect();
     assert_eq!((words, model.constrain.as_str()), (vec!["grammar", "json_schema"], "gbnf"));
-    assert_eq!((model.input_price, model.output_price), (Some(0.15), None));
+    assert_eq!((model.prices.input, model.prices.output), (Some(0.15), None));
+}
+
+#[test]
+fn settings_of_reasoning_and_extras_are_checked() {
+    let file = SettingsFile::new(
+        "[models.o]\nmodel = 'o'\nreasoning_effort = 'low'\nservice_tier = 'flex'\n\
+         extra_body = '{\"top_k\": 20}'\nextra_headers = '{\"X-Title\": \"demo\"}'\n\
+         max_tokens_field = 'max_completion_tokens'\ncache_marks = 'on'\n\
+         [models.b]\nmodel = 'b'\nreasoning_effort = 4096\n",
+    );
+    let models = file.load(&[]).unwrap().models;
+    let model = models.get("o").unwrap();
+    assert_eq!(model.reasoning_effort, Some(ReasoningEffort::Low));
+    assert_eq!(model.extra_body.as_ref().unwrap().to_payload().to_json(), r#"{"top_k":20}"#);
+    assert_eq!(model.cache_marks, CacheMarks::On);
+    assert_eq!(models.get("b").unwrap().reasoning_effort, Some(ReasoningEffort::Tokens(4096)));
+
+    let file = SettingsFile::new(
+        "[models.a]\nmodel = 'a'\nreasoning_effort = 'hard'\nextra_body = '{\"model\": \"b\"}'\n\
+         extra_headers = '{\"Authorization\": \"Bearer hush\"}'\ncache_marks = 'yes'\n",
+    );
+    assert_eq!(
+        problems(file.load(&[])),
+        [
+            "models.a.reasoning_effort = \"hard\" (FILE:3): expected none, minimal, low, medium, high, xhigh, max, or a number of tokens",
+            "models.a.extra_body (FILE:4): `model` is written by the server",
+            "models.a.extra_headers (FILE:5): `authorization` is written by the server",
+            "models.a.cache_marks = \"yes\" (FILE:6): expected \"auto\", \"on\" or \"off\"",
+        ]
+    );
+}
+
+#[test]
+fn prices_and_context_lengths_come_from_the_table_unless_set() {
+    let file = SettingsFile::new(
+        "[models.known]\nmodel = 'gpt-4o-mini'\n\
+         [models.cheap]\nmodel = 'gpt-4o-mini'\ninput_price = 0.01\noutput_price = 0.02\ncontext_tokens = 1000\n\
+         [models.local]\nmodel = 'gpt-4o-mini'\nbase_url = 'http://127.0.0.1:8000/v1'\n",
+    );
+    let models = file.load(&[]).unwrap().models;
+    let facts = |alias| {
+        let model = models.get(alias).unwrap();
+        (model.prices.input, model.prices.cached_input, model.limits.context)
+    };
+    assert_eq!(facts("known"), (Some(0.15), Some(0.075), Some(128_000)));
+    assert_eq!(facts("cheap"), (Some(0.01), None, Some(1000)));
+    assert_eq!(facts("local"), (None, None, None));
+
+    let table = tempfile::NamedTempFile::new().unwrap();
+    let own = r#"{"gpt-4o-mini": {"litellm_provider": "openai", "input_cost_per_token": 7e-6, "output_cost_per_token": 8e-6}}"#;
+    std::fs::write(table.path(), own).unwrap();
+    let path = table.path().to_str().unwrap();
+    let models = file.load(&[("DSRS_MODEL_DATA", path)]).unwrap().models;
+    assert_eq!(models.get("known").unwrap().prices.output, Some(8.0));
+    let missing = problems(file.load(&[("DSRS_MODEL_DATA", "/nowhere/models.json")]));
+    assert!(missing[0].starts_with("model_data: cannot read /nowhere/models.json"), "{missing:?}");
 }
 
 #[test]
@@ -344,8 +401,8 @@ fn problems_of_a_model_name_its_alias() {
     assert_eq!(
         problems(file.load(&[("HOME", "/home/x")])),
         [
-            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", for every OpenAI-compatible endpoint, or \"anthropic\", \"gemini\", \"vertex\", \"bedrock\", \"cohere\", \"ollama\"",
-            "models.a.constrain = \"bnf\" (FILE:6): expected \"none\", \"gbnf\" or \"json_schema\"",
+            "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", for every OpenAI-compatible endpoint, or \"anthropic\", \"gemini\", \"vertex\", \"bedrock\", \"cohere\", \"ollama\", \"responses\"",
+            "models.a.constrain = \"bnf\" (FILE:6): expected \"auto\", \"none\", \"gbnf\" or \"json_schema\"",
             "models.a.api_key_env: environment variable NOT_SET is not set",
             "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools; did you mean \"grammar\"?",
             "models.b.api_key and models.b.api_key_env are both set; remove one",
@@ -411,6 +468,17 @@ fn a_provider_missing_from_the_build_is_refused_with_the_way_out() {
             "models.a.provider = \"anthropic\" (FILE:3): this server was built without providers that are not OpenAI-compatible; build it with `cargo build --release --features genai`, or set \"openai\" and the base_url of an OpenAI-compatible endpoint of anthropic",
         ]
     );
+}
+
+#[test]
+#[cfg(feature = "genai")]
+fn the_responses_of_openai_share_its_endpoint_and_key() {
+    let file = SettingsFile::new("[models.r]\nmodel = 'gpt-5'\nprovider = 'responses'\n");
+    let models = file.load(&[("OPENAI_API_KEY", "sk")]).unwrap().models;
+    let model = models.get("r").unwrap();
+    assert_eq!(model.base_url, "https://api.openai.com/v1");
+    assert_eq!(model.api_key.as_ref().unwrap().expose_secret(), "sk");
+    assert_eq!(model.prices.input, Some(1.25));
 }
 
 #[test]

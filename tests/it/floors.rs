@@ -57,6 +57,7 @@ const APP: &[&str] = &[
     "model",
     "capacity",
     "chat_model",
+    "exposure",
     "spool",
     "row_file",
     "item_upload",

@@ -1,23 +1,6 @@
-//! `docs/limits.md` has the limits of the settings and of the source.
-
-use dsrs_server::config::limits_markdown;
+//! `docs/limits.md` has the constants of the source; `generated_pages` compares its settings.
 
 const PAGE: &str = include_str!("../../docs/limits.md");
-const BEGIN: &str = "<!-- limits: generated from src/config/settings.rs; a test compares -->\n";
-const END: &str = "<!-- /limits -->";
-
-#[test]
-fn the_table_of_limits_equals_the_settings_of_the_server() {
-    let (before, rest) = PAGE.split_once(BEGIN).expect("the page marks where its limits begin");
-    let (block, after) = rest.split_once(END).expect("the page marks where its limits end");
-    let made = limits_markdown();
-    if std::env::var_os("DSRS_WRITE_DOCS").is_some() {
-        let page = format!("{before}{BEGIN}{made}{END}{after}");
-        std::fs::write("docs/limits.md", page).expect("the page can be written");
-        return;
-    }
-    assert!(block == made, "write it with `DSRS_WRITE_DOCS=1 cargo test --test it limits_page`");
-}
 
 /// The cells of a row in code, in their order.
 fn code_of(row: &str) -> Vec<&str> {

@@ -66,7 +66,7 @@ async fn every_example_request_is_accepted() {
         }
         posted += 1;
     }
-    assert_eq!(posted, 24);
+    assert_eq!(posted, 26);
 }
 
 /// The id of a run that succeeded.
@@ -107,7 +107,7 @@ fn every_answer_has_an_example_that_matches_its_schema() {
             shown += 1;
         }
     }
-    assert_eq!(shown, 76);
+    assert_eq!(shown, 78);
 }
 
 /// The example of an answer: its own, or the one of its schema.

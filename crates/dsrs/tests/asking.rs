@@ -246,7 +246,7 @@ mod cached {
     fn caching(lm: &Arc<ScriptedLm>) -> Arc<Models> {
         let model = Model {
             cache: Some(Arc::new(ReplyCache::of(1 << 20, Duration::from_secs(600)))),
-            prices: Some(Prices { input: 1.0, output: 2.0 }),
+            prices: Some(Prices::of(1.0, 2.0)),
             ..Model::of("default", lm.clone())
         };
         Arc::new(Models::new([model], None))

@@ -1,14 +1,16 @@
-//! Models over protocols of single providers, against a test server for Anthropic and Gemini: requests,
-//! whole and streamed answers, failures.
+//! Models over protocols of single providers, against a test server for Anthropic, Gemini and OpenAI's
+//! responses: requests, whole and streamed answers, reasoning, failures.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, DecodingConstraint, DeltaSink, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply,
-    LmRequest, Message, Native, NativeConfig, Prefix, Protocol, ToolCall, ToolSet, ToolSpec,
+    Chat, DecodingConstraint, DeltaSink, ExtraBody, ExtraHeaders, HttpLimits, Lm, LmError,
+    LmErrorKind, LmParams, LmReply, LmRequest, Message, Native, NativeConfig, Prefix, Protocol,
+    ReasoningEffort, ToolCall, ToolSet, ToolSpec,
 };
+use dsrs::value::Payload;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,7 +19,8 @@ use tokio::sync::Notify;
 
 const KEY: &str = "sk-very-secret";
 
-/// A server that answers every request with the same bytes, or not at all.
+/// A server that answers each request with the next bytes, the last ones again and again; empty ones
+/// are no answer.
 struct Server {
     url: String,
     seen: Arc<Mutex<Vec<String>>>,
@@ -28,6 +31,11 @@ struct Server {
 
 impl Server {
     async fn saying(answer: String) -> Self {
+        Self::saying_each([answer]).await
+    }
+
+    async fn saying_each(answers: impl IntoIterator<Item = String>) -> Self {
+        let answers: Vec<String> = answers.into_iter().collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let server =
@@ -35,8 +43,10 @@ impl Server {
         let (seen, arrived, left) =
             (server.seen.clone(), server.arrived.clone(), server.left.clone());
         tokio::spawn(async move {
+            let mut number = 0;
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (answer, seen) = (answer.clone(), seen.clone());
+                let (answer, seen) = (answers[number].clone(), seen.clone());
+                number = (number + 1).min(answers.len() - 1);
                 let (arrived, left) = (arrived.clone(), left.clone());
                 tokio::spawn(async move {
                     let request = read_request(&mut stream).await;
@@ -59,10 +69,18 @@ impl Server {
 
     /// The head of the only request, and its body.
     fn request(&self) -> (String, Value) {
+        let mut requests = self.requests();
+        assert_eq!(requests.len(), 1);
+        requests.remove(0)
+    }
+
+    /// The heads and bodies of all requests.
+    fn requests(&self) -> Vec<(String, Value)> {
         let seen = self.seen.lock().unwrap();
-        assert_eq!(seen.len(), 1);
-        let (head, body) = seen[0].split_once("\r\n\r\n").unwrap();
-        (head.to_lowercase(), serde_json::from_str(body).unwrap())
+        let parts = seen.iter().map(|request| request.split_once("\r\n\r\n").unwrap());
+        parts
+            .map(|(head, body)| (head.to_lowercase(), serde_json::from_str(body).unwrap()))
+            .collect()
     }
 }
 
@@ -109,6 +127,7 @@ fn model(protocol: Protocol, url: &str) -> Native {
         base_url: url.to_owned(),
         model: "claude-tiny".into(),
         api_key: Some(KEY.into()),
+        marks_prefix: true,
         http: HttpLimits::default(),
     })
     .unwrap()
@@ -196,6 +215,153 @@ async fn tools_calls_and_results_are_exchanged() {
     let results = messages[messages.len() - 1]["content"].as_array().unwrap();
     let ids: Vec<_> = results.iter().map(|result| &result["tool_use_id"]).collect();
     assert_eq!(ids, ["c1", "c2"]);
+}
+
+fn thinking_answer() -> Value {
+    let content = json!([{"type": "thinking", "thinking": "It is late.", "signature": "sig-1"},
+        {"type": "tool_use", "id": "c1", "name": "find", "input": {}}]);
+    json!({"id": "m1", "type": "message", "role": "assistant", "model": "claude-tiny-7",
+        "content": content, "stop_reason": "tool_use",
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 7,
+            "output_tokens": 20, "output_tokens_details": {"thinking_tokens": 15}}})
+}
+
+#[tokio::test]
+async fn reasoning_is_requested_reported_and_sent_back_with_its_signature() {
+    let server = Server::saying(ok(&thinking_answer())).await;
+    let lm = server.model(Protocol::Anthropic);
+    let mut request = question();
+    request.params.temperature = None;
+    request.params.reasoning_effort = Some(ReasoningEffort::Tokens(2048));
+    let reply = lm.complete(&request, DeltaSink::closed()).await.unwrap();
+    assert_eq!(reply.reasoning.as_ref().unwrap().text(), "It is late.");
+    let usage = reply.usage;
+    assert_eq!((usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens), (52, 40, 7));
+    assert_eq!((usage.output_tokens, usage.reasoning_tokens), (20, 15));
+
+    let call = reply.tool_calls[0].clone();
+    request.chat.turns.push(Message::of_reply(reply));
+    request.chat.turns.push(Message::result(&call, "nothing"));
+    lm.complete(&request, DeltaSink::closed()).await.unwrap();
+    let sent = server.requests();
+    assert_eq!(sent[0].1["thinking"]["budget_tokens"], 2048, "{}", sent[0].1);
+    let messages = sent[1].1["messages"].as_array().unwrap();
+    let called = messages[messages.len() - 2]["content"].as_array().unwrap();
+    let thinking = json!({"type": "thinking", "thinking": "It is late.", "signature": "sig-1"});
+    assert_eq!((&called[0], &called[1]["type"]), (&thinking, &json!("tool_use")));
+}
+
+#[tokio::test]
+async fn streamed_reasoning_is_not_part_of_the_text() {
+    let block = |delta: Value| ("content_block_delta", json!({"index": 0, "delta": delta}));
+    let start =
+        json!({"index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}});
+    let mut all = answer_events(&[]);
+    all.truncate(1);
+    all.push(("content_block_start", start));
+    all.push(block(json!({"type": "thinking_delta", "thinking": "It is "})));
+    all.push(block(json!({"type": "thinking_delta", "thinking": "late."})));
+    all.push(block(json!({"type": "signature_delta", "signature": "sig-1"})));
+    all.push(("content_block_stop", json!({"index": 0})));
+    all.push((
+        "content_block_start",
+        json!({"index": 1, "content_block": {"type": "text", "text": ""}}),
+    ));
+    let text = json!({"index": 1, "delta": {"type": "text_delta", "text": "Because."}});
+    all.push(("content_block_delta", text));
+    all.extend(end("end_turn"));
+    let server = Server::saying(events(&all)).await;
+    let (reply, pieces) = stream(&server.model(Protocol::Anthropic), &question()).await;
+    let reply = reply.unwrap();
+    assert_eq!((&*reply.text, pieces.concat().as_str()), ("Because.", "Because."));
+    let reasoning = reply.reasoning.unwrap();
+    assert_eq!(reasoning.text(), "It is late.");
+    assert_eq!(reasoning.signatures, ["sig-1".into()]);
+}
+
+#[tokio::test]
+async fn the_shared_prefix_is_marked_for_the_cache_of_the_provider() {
+    let server =
+        Server::saying(ok(&answer(json!([{"type": "text", "text": "a"}]), "end_turn"))).await;
+    server.model(Protocol::Anthropic).complete(&question(), DeltaSink::closed()).await.unwrap();
+    let (_, body) = server.request();
+    let messages = body["messages"].as_array().unwrap();
+    let is_marked = |message: &Value| message.to_string().contains("cache_control");
+    let marked: Vec<bool> = messages.iter().map(is_marked).collect();
+    assert_eq!(marked, [false, true, false], "{body}");
+}
+
+#[tokio::test]
+async fn a_refused_setting_is_left_out_from_then_on_and_reported() {
+    let refusal = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "`temperature` is deprecated for this model."}});
+    let good = ok(&answer(json!([{"type": "text", "text": "a"}]), "end_turn"));
+    for is_streamed in [false, true] {
+        let good = match is_streamed {
+            true => events(&[answer_events(&["a"]), end("end_turn").to_vec()].concat()),
+            false => good.clone(),
+        };
+        let refused = http("400 Bad Request", "", &refusal.to_string());
+        let server = Server::saying_each([refused, good]).await;
+        let lm = server.model(Protocol::Anthropic);
+        for _ in 0..2 {
+            let reply = match is_streamed {
+                true => stream(&lm, &question()).await.0.unwrap(),
+                false => lm.complete(&question(), DeltaSink::closed()).await.unwrap(),
+            };
+            assert_eq!(reply.omitted.names().collect::<Vec<_>>(), ["temperature"]);
+        }
+        let sent: Vec<_> =
+            server.requests().iter().map(|(_, body)| body["temperature"].clone()).collect();
+        assert_eq!(sent, [json!(0.5), Value::Null, Value::Null]);
+    }
+}
+
+#[tokio::test]
+async fn extra_members_and_headers_reach_the_provider() {
+    let server =
+        Server::saying(ok(&answer(json!([{"type": "text", "text": "a"}]), "end_turn"))).await;
+    let members = Payload::from_json(r#"{"metadata": {"user_id": "u1"}}"#).unwrap();
+    let mut request = question();
+    request.params.service_tier = Some("standard_only".into());
+    request.params.extra_body = ExtraBody::of(members.as_map().unwrap()).ok();
+    request.params.extra_headers = ExtraHeaders::of([("anthropic-beta", "new-thing")]).ok();
+    server.model(Protocol::Anthropic).complete(&request, DeltaSink::closed()).await.unwrap();
+    let (head, body) = server.request();
+    assert!(head.contains("anthropic-beta: new-thing"), "{head}");
+    assert_eq!(body["metadata"]["user_id"], "u1");
+    assert_eq!(body["service_tier"], "standard_only");
+}
+
+#[tokio::test]
+async fn the_responses_of_openai_are_one_more_protocol() {
+    let body = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-tiny-7",
+        "output": [
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
+                "encrypted_content": "enc-1"},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                "content": [{"type": "output_text", "text": "Because.", "annotations": []}]}],
+        "usage": {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 30,
+            "output_tokens_details": {"reasoning_tokens": 25}, "total_tokens": 39}});
+    let server = Server::saying(ok(&body)).await;
+    let mut request = question();
+    request.params.temperature = None;
+    request.params.reasoning_effort = Some(ReasoningEffort::Low);
+    let lm = server.model(Protocol::Responses);
+    let reply = lm.complete(&request, DeltaSink::closed()).await.unwrap();
+    assert_eq!((&*reply.text, reply.finish_reason.as_deref()), ("Because.", Some("stop")));
+    assert_eq!(reply.reasoning.unwrap().text(), "Hm.");
+    let usage = reply.usage;
+    assert_eq!((usage.input_tokens, usage.cached_tokens), (9, 4));
+    assert_eq!((usage.output_tokens, usage.reasoning_tokens), (30, 25));
+    let (head, sent) = server.request();
+    assert!(head.starts_with("post /v1/responses "), "{head}");
+    assert!(head.contains(&format!("authorization: bearer {KEY}")), "{head}");
+    assert_eq!(
+        (&sent["reasoning"]["effort"], &sent["max_output_tokens"]),
+        (&json!("low"), &json!(64))
+    );
+    assert_eq!(sent["store"], false);
 }
 
 /// The events of a complete answer.
@@ -379,6 +545,70 @@ async fn gemini_is_streamed_like_the_others() {
     assert_eq!((&*reply.unwrap().text, pieces.concat().as_str()), ("Because.", "Because."));
 }
 
+#[tokio::test]
+async fn streamed_responses_of_openai_are_deltas_and_end_with_their_usage() {
+    let delta = |text: &str| {
+        json!({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
+            "content_index": 0, "delta": text})
+    };
+    let message = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "Because.", "annotations": []}]});
+    let whole = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "gpt-tiny-7",
+        "output": [message],
+        "usage": {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}});
+    let all = [
+        (
+            "response.created",
+            json!({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}}),
+        ),
+        ("response.output_text.delta", delta("Be")),
+        ("response.output_text.delta", delta("cause.")),
+        ("response.completed", json!({"type": "response.completed", "response": whole})),
+    ];
+    let server = Server::saying(events(&all)).await;
+    let (reply, pieces) = stream(&server.model(Protocol::Responses), &question()).await;
+    let reply = reply.unwrap();
+    assert_eq!((&*reply.text, pieces), ("Because.", vec!["Be".to_owned(), "cause.".to_owned()]));
+    assert_eq!(reply.finish_reason.as_deref(), Some("stop"));
+    assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (9, 2));
+    assert_eq!(server.request().1["stream"], true);
+}
+
+#[tokio::test]
+async fn ollama_bedrock_vertex_and_cohere_have_their_own_protocols() {
+    let claude = answer(json!([{"type": "text", "text": "Because."}]), "end_turn");
+    let converse = json!({
+        "output": {"message": {"role": "assistant", "content": [{"text": "Because."}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 9, "outputTokens": 2, "totalTokens": 11},
+        "metrics": {"latencyMs": 5}
+    });
+    let ollama = json!({
+        "model": "tiny", "created_at": "2026-01-01T00:00:00Z", "done": true, "done_reason": "stop",
+        "message": {"role": "assistant", "content": "Because."},
+        "prompt_eval_count": 9, "eval_count": 2
+    });
+    let cohere = json!({
+        "text": "Because.", "generation_id": "g", "finish_reason": "COMPLETE",
+        "chat_history": [{"role": "USER", "message": "why?"}, {"role": "CHATBOT", "message": "Because."}],
+        "meta": {"tokens": {"input_tokens": 9, "output_tokens": 2}}
+    });
+    for (protocol, path, answer) in [
+        (Protocol::Ollama, "post /v1/api/chat ", ollama),
+        (Protocol::Bedrock, "post /v1/model/claude-tiny/converse ", converse),
+        (Protocol::Vertex, "post /v1/publishers/anthropic/models/claude-tiny", claude),
+        (Protocol::Cohere, "post /v1/chat ", cohere),
+    ] {
+        let server = Server::saying(ok(&answer)).await;
+        let reply = server.model(protocol).complete(&question(), DeltaSink::closed()).await;
+        let reply = reply.unwrap_or_else(|error| panic!("{protocol:?}: {error}"));
+        assert_eq!(&*reply.text, "Because.", "{protocol:?}");
+        assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (9, 2), "{protocol:?}");
+        let (head, _) = server.request();
+        assert!(head.starts_with(path), "{protocol:?}: {head}");
+    }
+}
+
 #[test]
 fn debug_output_has_no_key_and_an_address_needs_a_host() {
     let lm = model(Protocol::Anthropic, "http://host/v1/");
@@ -389,6 +619,7 @@ fn debug_output_has_no_key_and_an_address_needs_a_host() {
             base_url: odd.to_owned(),
             model: "m".into(),
             api_key: Some(KEY.into()),
+            marks_prefix: true,
             http: HttpLimits::default(),
         };
         assert!(!format!("{config:?}").contains(KEY));

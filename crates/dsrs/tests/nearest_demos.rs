@@ -58,7 +58,7 @@ fn lm() -> Arc<ScriptedLm> {
 
 /// A run over an LM and an embedding model.
 fn run(lm: &Arc<ScriptedLm>, embedder: impl Embedder + 'static) -> Ctx {
-    let prices = Some(Prices { input: 1_000_000.0, output: 0.0 });
+    let prices = Some(Prices::of(1_000_000.0, 0.0));
     let vectors = EmbeddingModel { prices, ..EmbeddingModel::of("vectors", Arc::new(embedder)) };
     over(Models::new([Model::of("default", lm.clone())], None).with_embedding([vectors]))
 }

@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsrs::lm::{
-    Chat, DecodingConstraint, DeltaSink, GrammarField, HttpLimits, Lm, LmError, LmErrorKind,
-    LmParams, LmReply, LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
+    Chat, DecodingConstraint, DeltaSink, ExtraHeaders, GrammarField, HttpLimits, Lm, LmError,
+    LmErrorKind, LmParams, LmReply, LmRequest, Message, OpenAi, OpenAiConfig, Prefix,
+    ReasoningEffort,
 };
 use fake_server::{Reaction, http, server, whole};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -253,9 +254,13 @@ const PIECES: [&str; 4] = [
 ];
 
 async fn stream(lm: &OpenAi) -> (Result<LmReply, LmError>, Vec<String>) {
+    stream_of(lm, &request()).await
+}
+
+async fn stream_of(lm: &OpenAi, request: &LmRequest) -> (Result<LmReply, LmError>, Vec<String>) {
     let mut deltas = Vec::new();
     let mut push = |delta: &str| deltas.push(delta.to_owned());
-    let reply = lm.complete(&request(), DeltaSink::to(&mut push)).await;
+    let reply = lm.complete(request, DeltaSink::to(&mut push)).await;
     (reply, deltas)
 }
 
@@ -430,4 +435,54 @@ async fn a_cancelled_stream_closes_its_connection() {
         }
     };
     tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the connection to close");
+}
+
+const LIMIT: &str = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#;
+const TEMPERATURE: &str = r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}"#;
+
+fn refusal(body: &str) -> String {
+    format!("HTTP/1.1 400 Bad Request\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// An endpoint with a reasoning model, as OpenAI has them.
+fn reasoning_model(request: &str) -> String {
+    match request {
+        limited if limited.contains(r#""max_tokens""#) => refusal(LIMIT),
+        warm if warm.contains(r#""temperature""#) => refusal(TEMPERATURE),
+        _ => whole(GOOD),
+    }
+}
+
+#[tokio::test]
+async fn what_a_reasoning_model_refuses_is_learned_from_its_refusals() {
+    let (url, seen) = server(Reaction::Answer(reasoning_model)).await;
+    let lm = client(&url);
+    let mut warm = request();
+    warm.params.temperature = Some(0.2);
+    warm.params.reasoning_effort = Some(ReasoningEffort::Low);
+    for _ in 0..2 {
+        let reply = lm.complete(&warm, DeltaSink::closed()).await.unwrap();
+        assert_eq!(reply.omitted.names().collect::<Vec<_>>(), ["temperature"]);
+    }
+    let (streamed, _) = stream_of(&lm, &warm).await;
+    assert_eq!(streamed.unwrap().omitted.names().collect::<Vec<_>>(), ["temperature"]);
+    let sent = seen.requests.lock().unwrap();
+    assert_eq!(sent.len(), 5, "two refusals, then answers alone");
+    assert!(
+        sent[4].contains(r#""max_completion_tokens":5,"reasoning_effort":"low""#),
+        "{}",
+        sent[4]
+    );
+}
+
+#[tokio::test]
+async fn extra_headers_are_sent_beside_those_of_the_client() {
+    let (url, seen) = server(http("200 OK", "", GOOD)).await;
+    let mut titled = request();
+    titled.params.extra_headers = ExtraHeaders::of([("X-Title", "dsrs")]).ok();
+    client(&url).complete(&titled, DeltaSink::closed()).await.unwrap();
+    client(&url).complete(&request(), DeltaSink::closed()).await.unwrap();
+    let sent = seen.requests.lock().unwrap();
+    assert!(sent[0].contains("x-title: dsrs") && sent[0].contains("authorization: Bearer"));
+    assert!(!sent[1].contains("x-title"));
 }

@@ -13,6 +13,7 @@ use crate::app::batch::shared_work::BatchShares;
 use crate::app::job::active::ActiveGuard;
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
+use crate::app::job::item_ranges::ItemRanges;
 use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurrency, run_items};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
@@ -39,9 +40,11 @@ impl JobKind for Batches {
     type Work = (Arc<BatchWork>, usize);
     type Output = ();
 
+    const IS_DIVIDED: bool = true;
+
     async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
-        let (app, scope, lease) = (&attempt.app, &attempt.job.scope, attempt.job.lease);
-        let row = persist(|| job::get::<BatchRow>(scope, &app.db, lease.job)).await?;
+        let (app, scope, id) = (&attempt.app, &attempt.job.scope, attempt.job.divided());
+        let row = persist(|| job::get::<BatchRow>(scope, &app.db, id)).await?;
         let versions = RunVersions {
             graph: row.graph_id,
             name: row.graph_name,
@@ -55,7 +58,11 @@ impl JobKind for Batches {
         let work = BatchWork {
             app: app.clone(),
             scope: scope.clone(),
-            lease,
+            id,
+            total: row.counts.total,
+            // A requested concurrency is that of the batch as a whole, and equal work is shared in memory.
+            is_divided: row.concurrency.is_none() && !row.dedupe,
+            job: attempt.job.clone(),
             program,
             versions,
             shared,
@@ -96,9 +103,16 @@ impl ItemWork for BatchWork {
 
     const TASK: &'static str = "an item of a batch";
 
-    async fn page(&self, after: i32) -> Result<ItemPage<Self::Item>, AppError> {
-        let (db, id) = (&self.app.db, self.lease.job);
-        let read = || batch_work::open_items(db, self.lease, after, PAGE_ITEMS, PAGE_BYTES);
+    fn ranges(&self) -> ItemRanges {
+        match self.is_divided {
+            true => ItemRanges::divided(&self.app.db, &self.job, self.total),
+            false => ItemRanges::undivided(&self.app.db, &self.job),
+        }
+    }
+
+    async fn page(&self, after: i32, to: i32) -> Result<ItemPage<Self::Item>, AppError> {
+        let (db, lease, id) = (&self.app.db, self.job.lease, self.id);
+        let read = || batch_work::open_items(db, lease, id, (after, to), PAGE_ITEMS, PAGE_BYTES);
         let page = BatchItemPage::of(id, &persist(read).await?)?;
         Ok(ItemPage { items: page.items().collect(), next: page.last() })
     }
@@ -116,7 +130,8 @@ impl ItemWork for BatchWork {
     }
 
     async fn write(&self, results: &[BatchItemResult]) -> Result<WriteOutcome, AppError> {
-        let write = || batch_work::record(&self.scope, &self.app.db, self.lease, results);
+        let (scope, db, lease) = (&self.scope, &self.app.db, self.job.lease);
+        let write = || batch_work::record(scope, db, lease, self.id, results);
         Ok(if persist(write).await? { WriteOutcome::Stored } else { WriteOutcome::LeaseLost })
     }
 }

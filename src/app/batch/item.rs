@@ -22,15 +22,21 @@ use crate::config::Record;
 use crate::store::Scope;
 use crate::store::batch::BatchResultRow;
 use crate::store::batch_work::BatchItemResult;
-use crate::store::job::Lease;
+use crate::store::job::Job;
 use crate::store::run::RunStatus;
 
 /// The work on the items of one batch.
 pub(crate) struct BatchWork {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
-    /// The right to write results.
-    pub(crate) lease: Lease,
+    /// The batch.
+    pub(crate) id: Uuid,
+    /// How many items it has.
+    pub(crate) total: i32,
+    /// Whether workers of other servers may help.
+    pub(crate) is_divided: bool,
+    /// The job: the batch, or a part of it.
+    pub(crate) job: Job,
     pub(crate) program: Arc<Program>,
     pub(crate) versions: RunVersions,
     /// The work that the runs share, if they do.

@@ -2,19 +2,23 @@
 //! written in one transaction.
 
 use std::collections::HashSet;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsrs::graph::Program;
 use dsrs::optimize::{Evaluator, Metric};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
+use tokio::time::sleep;
 
 use crate::app::dataset::selection::{DatasetPick, fit};
 use crate::app::evaluation::example::{EvaluationItem, EvaluationWork};
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
+use crate::app::job::item_ranges::ItemRanges;
 use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurrency, run_items};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
@@ -30,6 +34,9 @@ use crate::store::job;
 /// The size of a page of examples.
 const PAGE: PageLimits = PageLimits { count: 256, bytes: 4 << 20 };
 
+/// How often a worker looks whether the results of others decide the evaluation.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// The kind of job that works on an evaluation.
 pub(crate) struct Evaluations;
 
@@ -38,9 +45,11 @@ impl JobKind for Evaluations {
     type Work = (Arc<EvaluationWork>, usize);
     type Output = ();
 
+    const IS_DIVIDED: bool = true;
+
     async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
-        let (app, scope, lease) = (&attempt.app, &attempt.job.scope, attempt.job.lease);
-        let row = persist(|| job::get::<EvaluationRow>(scope, &app.db, lease.job)).await?;
+        let (app, scope, id) = (&attempt.app, &attempt.job.scope, attempt.job.divided());
+        let row = persist(|| job::get::<EvaluationRow>(scope, &app.db, id)).await?;
         if has_too_many_errors(row.tally.failed, row.max_errors) {
             guard.stop(StopReason::Enough);
         }
@@ -61,17 +70,21 @@ impl JobKind for Evaluations {
             timeout: attempt.timeout(),
             cancelled: guard.cancellation(),
         };
+        // A requested concurrency is that of the evaluation as a whole.
+        let is_divided = row.concurrency.is_none();
         let work = EvaluationWork {
             app: app.clone(),
             scope: scope.clone(),
-            lease,
+            id,
+            job: attempt.job.clone(),
+            is_divided,
             pick: stored(DatasetPick::read(&row.dataset), "dataset")?,
             program,
             versions,
             evaluator,
             record: row.record,
             max_errors: row.max_errors,
-            has_results: row.tally.done > 0,
+            has_results: is_divided || row.tally.done > 0,
             request_id: attempt.request.request_id.clone(),
         };
         let concurrency = item_concurrency(row.concurrency, app.worker.evaluation_concurrency);
@@ -127,11 +140,33 @@ impl ItemWork for EvaluationWork {
 
     const TASK: &'static str = "an example of an evaluation";
 
-    async fn page(&self, after: i32) -> Result<ItemPage<EvaluationItem>, AppError> {
+    fn ranges(&self) -> ItemRanges {
+        match self.is_divided {
+            true => ItemRanges::divided(&self.app.db, &self.job, self.pick.last.saturating_add(1)),
+            false => ItemRanges::undivided(&self.app.db, &self.job),
+        }
+    }
+
+    async fn until_decided(&self) {
+        let Some(most) = self.max_errors.filter(|_| self.is_divided) else {
+            return pending().await;
+        };
+        loop {
+            sleep(LOOK).await;
+            let row = job::get::<EvaluationRow>(&self.scope, &self.app.db, self.id).await;
+            if row.is_ok_and(|row| has_too_many_errors(row.tally.failed, Some(most))) {
+                return;
+            }
+        }
+    }
+
+    async fn page(&self, after: i32, to: i32) -> Result<ItemPage<EvaluationItem>, AppError> {
         let mut page = self.app.dataset_page(&self.scope, &self.pick, after, PAGE).await?;
+        page.rows.retain(|row| row.position < to);
+        page.next = page.next.filter(|next| next + 1 < to);
         if let Some(last) = page.rows.last().filter(|_| self.has_results) {
-            let (db, lease) = (&self.app.db, self.lease);
-            let done = persist(|| evaluation_work::done(db, lease, after, last.position)).await?;
+            let (db, lease, end) = (&self.app.db, self.job.lease, last.position);
+            let done = persist(|| evaluation_work::done(db, lease, self.id, after, end)).await?;
             let done: HashSet<i32> = done.into_iter().collect();
             page.rows.retain(|row| !done.contains(&row.position));
         }
@@ -158,7 +193,8 @@ impl ItemWork for EvaluationWork {
     }
 
     async fn write(&self, results: &[EvaluationItemResult]) -> Result<WriteOutcome, AppError> {
-        let write = || evaluation_work::record(&self.scope, &self.app.db, self.lease, results);
+        let (scope, db, lease) = (&self.scope, &self.app.db, self.job.lease);
+        let write = || evaluation_work::record(scope, db, lease, self.id, results);
         Ok(match persist(write).await? {
             None => WriteOutcome::LeaseLost,
             Some(failed) if has_too_many_errors(failed, self.max_errors) => WriteOutcome::StopEarly,

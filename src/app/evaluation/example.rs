@@ -20,15 +20,19 @@ use crate::config::Record;
 use crate::store::Scope;
 use crate::store::evaluation::EvaluationResultRow;
 use crate::store::evaluation_work::EvaluationItemResult;
-use crate::store::job::Lease;
+use crate::store::job::Job;
 use crate::store::run::RunRow;
 
 /// The work on the examples of one evaluation.
 pub(crate) struct EvaluationWork {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
-    /// The right to write results.
-    pub(crate) lease: Lease,
+    /// The evaluation.
+    pub(crate) id: Uuid,
+    /// The job: the evaluation, or a part of it.
+    pub(crate) job: Job,
+    /// Whether workers of other servers may help.
+    pub(crate) is_divided: bool,
     /// The examples.
     pub(crate) pick: DatasetPick,
     pub(crate) program: Arc<Program>,
@@ -38,7 +42,7 @@ pub(crate) struct EvaluationWork {
     pub(crate) record: bool,
     /// The number of examples that may fail.
     pub(crate) max_errors: Option<i32>,
-    /// Whether earlier attempts have stored results.
+    /// Whether earlier attempts, or other workers, may have stored results.
     pub(crate) has_results: bool,
     /// The id of the request that started the evaluation.
     pub(crate) request_id: Arc<str>,

@@ -15,7 +15,8 @@ use uuid::Uuid;
 use crate::app::event::{EventKind, NumberedEvent, StreamItem};
 use crate::store::job::{self, JobRow};
 use crate::store::run::RunStatus;
-use crate::store::run_event::{self, EventsRow};
+use crate::store::run_event;
+use crate::store::run_progress::EventsRow;
 use crate::store::{Db, Scope, StoreError};
 
 /// How often a follower polls without notifications.

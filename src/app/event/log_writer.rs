@@ -3,7 +3,7 @@
 //! who emits the events.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -15,7 +15,8 @@ use crate::app::event::EventKind;
 use crate::app::persist::persist;
 use crate::store::Db;
 use crate::store::job::Lease;
-use crate::store::run_event::{self, EventsRow};
+use crate::store::run_event;
+use crate::store::run_progress::EventsRow;
 
 /// How long events are gathered before they are written.
 const WRITE_DELAY: Duration = Duration::from_millis(100);
@@ -118,6 +119,7 @@ impl EventLog {
 
 /// Events that the database refuses are dropped: the work itself does not fail.
 async fn write(db: &Db, lease: Lease, row: EventsRow) {
+    let row = Arc::new(row);
     if let Err(error) = persist(|| run_event::append(db, lease, &row, now())).await {
         let (job, cause) = (lease.job, error.cause());
         tracing::error!(%job, cause, "cannot store events");

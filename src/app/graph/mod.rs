@@ -50,6 +50,7 @@ impl App {
         document: &ParsedJson,
     ) -> Result<GraphRow, AppError> {
         let program = self.graph_check(scope, document).await?;
+        let _turn = self.exposure_turn(scope, &program).await?;
         let state = StateText::untuned();
         let new = NewGraph {
             id: Uuid::now_v7(),
@@ -76,7 +77,9 @@ impl App {
         let references = document_references(&document.payload);
         let checked = self.build_new(scope, None, references, build).await?;
         let checked = checked.map_err(graph_problems);
-        merge_faults(document.duplicates.clone(), checked)
+        let program = merge_faults(document.duplicates.clone(), checked)?;
+        self.check_exposure(scope, None, &program).await?;
+        Ok(program)
     }
 
     /// Resolves and checks a definition that replaces another. It may leave out the name, but not
@@ -162,10 +165,11 @@ impl App {
         document: &ParsedJson,
         precondition: &Precondition,
     ) -> Result<GraphUpdate, AppError> {
-        let locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
+        let mut locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         let head = locked.head();
         precondition.check(head.id, head.version)?;
         let program = self.graph_check_as(scope, document, head).await?;
+        self.check_locked_exposure(scope, &mut locked, &program).await?;
         self.graph_next(scope, locked, &program, &[]).await
     }
 
@@ -178,7 +182,7 @@ impl App {
         precondition: &Precondition,
     ) -> Result<GraphUpdate, AppError> {
         let edits = read_edits(body)?;
-        let locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
+        let mut locked = graph_edit::lock(scope, &self.db, graph, ExpectedVersion::Newest).await?;
         let head = locked.head();
         precondition.check(head.id, head.version)?;
         let old = self.plain_program(scope, &head.definition, &head.content_hash).await?;
@@ -191,6 +195,8 @@ impl App {
         let edited = merge_faults(body.duplicates.clone(), edited)?;
         let program = edited.graph.compile().map_err(invalid)?;
         check_size(&self.limits, program.document())?;
+        let exposed = self.check_locked_exposure(scope, &mut locked, &program).await;
+        exposed.map_err(at_edits)?;
         self.graph_next(scope, locked, &program, &edited.renamed).await
     }
 
@@ -248,6 +254,17 @@ impl App {
     }
 }
 
+/// The problems of an edited graph, at its edits.
+fn at_edits(error: AppError) -> AppError {
+    let AppError::Invalid { what, problems } = error else { return error };
+    let moved = problems
+        .iter()
+        .map(|problem| Problem { pointer: At::Root.key("edits").pointer(), ..problem.clone() });
+    let mut found = Problems::new();
+    found.extend(moved);
+    AppError::invalid(what, found)
+}
+
 /// The edits of a request. If one cannot be read, none is applied: the others may depend on it.
 fn read_edits(body: &ParsedJson) -> Result<Edits, AppError> {
     let mut problems = Problems::new();
@@ -263,6 +280,7 @@ pub(crate) fn new_version(program: &Program) -> NewGraphVersion<'_> {
         format: FORMAT,
         definition: program.canonical_text(),
         content_hash: program.content_hash(),
+        expose: program.graph().exposure().to_json(),
     }
 }
 

@@ -23,10 +23,19 @@ pub(crate) enum StopReason {
 #[derive(Default)]
 pub(crate) struct ActiveWork(Mutex<HashMap<Uuid, Arc<Running>>>);
 
+/// A job that this process holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldJob {
+    /// The holder of its lease.
+    pub(crate) holder: Uuid,
+    /// The job of many items that it is, or is a part of.
+    pub(crate) divided: Option<Uuid>,
+}
+
 struct Running {
     workspace: Uuid,
-    /// The lease holder, if the run is a job.
-    holder: Option<Uuid>,
+    /// The job, if the run is one.
+    job: Option<HeldJob>,
     cancel: CancellationToken,
     stop: OnceLock<StopReason>,
 }
@@ -79,10 +88,10 @@ impl ActiveWork {
         self: &Arc<Self>,
         workspace: Uuid,
         run: Uuid,
-        holder: Option<Uuid>,
+        job: Option<HeldJob>,
         cancel: CancellationToken,
     ) -> ActiveGuard {
-        let running = Arc::new(Running { workspace, holder, cancel, stop: OnceLock::new() });
+        let running = Arc::new(Running { workspace, job, cancel, stop: OnceLock::new() });
         if let Some(older) = self.runs().insert(run, running.clone()) {
             older.stop(StopReason::Lost);
         }
@@ -98,18 +107,24 @@ impl ActiveWork {
 
     /// The lease holder of this process.
     pub(crate) fn holders(&self) -> Vec<Uuid> {
-        self.runs().values().filter_map(|running| running.holder).collect()
+        self.runs().values().filter_map(|running| Some(running.job?.holder)).collect()
+    }
+
+    /// The jobs of many items that this process works on, or on a part of which.
+    pub(crate) fn divided_jobs(&self) -> Vec<Uuid> {
+        self.runs().values().filter_map(|running| running.job?.divided).collect()
     }
 
     /// The runs that are no jobs.
     pub(crate) fn executions(&self) -> Vec<Uuid> {
         let runs = self.runs();
-        runs.iter().filter(|(_, running)| running.holder.is_none()).map(|(run, _)| *run).collect()
+        runs.iter().filter(|(_, running)| running.job.is_none()).map(|(run, _)| *run).collect()
     }
 
     /// Stops the run that is worked on as this holder.
     pub(crate) fn stop_holder(&self, holder: Uuid, why: StopReason) {
-        let found = self.runs().values().find(|running| running.holder == Some(holder)).cloned();
+        let is_held = |running: &&Arc<Running>| running.job.is_some_and(|job| job.holder == holder);
+        let found = self.runs().values().find(is_held).cloned();
         if let Some(running) = found {
             running.stop(why);
         }
@@ -126,8 +141,8 @@ mod tests {
 
     fn enter(runs: &Arc<ActiveWork>, run: u128, holder: u128) -> (ActiveGuard, CancellationToken) {
         let cancel = CancellationToken::new();
-        let holder = Some(Uuid::from_u128(holder));
-        (runs.register(Uuid::nil(), Uuid::from_u128(run), holder, cancel.clone()), cancel)
+        let job = HeldJob { holder: Uuid::from_u128(holder), divided: None };
+        (runs.register(Uuid::nil(), Uuid::from_u128(run), Some(job), cancel.clone()), cancel)
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::app::job::active::{ActiveGuard, StopReason};
+use crate::app::job::active::{ActiveGuard, HeldJob, StopReason};
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
 use crate::app::{App, AppError};
 use crate::shutdown::WorkGuard;
+use crate::store::group_writer;
 use crate::store::job::{self, Job, JobType};
 
 /// A [`JobKind`] as the registry lists it.
@@ -39,7 +40,9 @@ pub(crate) async fn drive<K: JobKind>(app: Arc<App>, job: Job, work: WorkGuard) 
     let (id, number) = (job.lease.job, job.attempt);
     let cancel = work.cancellation().child_token();
     let (workspace, holder) = (job.scope.workspace, job.lease.holder);
-    let guard = app.active_work.register(workspace, id, Some(holder), cancel);
+    let divided = K::IS_DIVIDED.then(|| job.divided());
+    let held = HeldJob { holder, divided };
+    let guard = app.active_work.register(workspace, id, Some(held), cancel);
     if job.cancelled {
         guard.stop(StopReason::Cancelled);
     }
@@ -61,7 +64,7 @@ impl JobAttempt {
             let detail = K::abandoned(limit);
             return self.conclude::<K>(Conclusion::failed("run_abandoned", detail)).await;
         }
-        if !persist(|| job::begin(db, K::TYPE, lease, self.start)).await? {
+        if !persist(|| group_writer::begin(db, K::TYPE, lease, self.start)).await? {
             return Ok(());
         }
         let end = match K::load(self, guard).await {

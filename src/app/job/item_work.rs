@@ -3,6 +3,7 @@
 //! working and writing wait for each other only where one is far behind, so that neither a page nor a
 //! commit causes a pause. May not know any table, nor what an item is.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -13,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
+use crate::app::job::item_ranges::ItemRanges;
 use crate::app::{App, AppError};
 
 /// Results that are written at a time. No item starts while as many more wait to be written.
@@ -40,10 +42,19 @@ pub(crate) trait ItemWork: Send + Sync + 'static {
     /// The name of the task that works on an item.
     const TASK: &'static str;
 
-    /// The open items after a position; -1 for the first page.
+    /// The ranges of items that this attempt works on.
+    fn ranges(&self) -> ItemRanges;
+
+    /// Waits until results of other workers decide the job; for ever if none do.
+    fn until_decided(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
+
+    /// The open items after a position and before another.
     fn page(
         &self,
         after: i32,
+        to: i32,
     ) -> impl Future<Output = Result<ItemPage<Self::Item>, AppError>> + Send;
 
     /// Works on an item. `None` if it was interrupted and another attempt must repeat it.
@@ -88,6 +99,13 @@ enum ItemProgress {
     Partial,
 }
 
+impl ItemProgress {
+    /// Complete if both are.
+    fn and(self, other: Self) -> Self {
+        if self == Self::Complete { other } else { self }
+    }
+}
+
 type RunningItems<T> = FuturesUnordered<BoxFuture<'static, Option<T>>>;
 
 /// Works on all open items, at most `concurrency` at a time, until all have a result, the job is
@@ -98,15 +116,13 @@ pub(crate) async fn run_items<W: ItemWork>(
     guard: &Arc<ActiveGuard>,
     concurrency: usize,
 ) -> Result<AttemptEnd<()>, AppError> {
-    let (page_sender, items) = mpsc::channel(READ_AHEAD);
-    let (result_sender, results) = mpsc::channel(GROUP);
-    let (read, progress, written) = tokio::join!(
-        read_all(work.as_ref(), page_sender),
-        run_all(app, work, guard, concurrency, items, result_sender),
-        write_all(work.as_ref(), guard, results)
-    );
-    written?;
-    read?;
+    let mut ranges = work.ranges();
+    let progress = loop {
+        let progress = run_ranges(app, work, guard, concurrency, &mut ranges).await?;
+        if progress == ItemProgress::Partial || !ranges.check_again() {
+            break progress;
+        }
+    };
     Ok(match (guard.stopped(), progress) {
         (Some(StopReason::Lost), _) => AttemptEnd::Released,
         (Some(StopReason::Cancelled), _) => Conclusion::Cancelled.into(),
@@ -116,25 +132,67 @@ pub(crate) async fn run_items<W: ItemWork>(
     })
 }
 
+/// Works on the open items of all ranges. Their results are stored when this returns.
+async fn run_ranges<W: ItemWork>(
+    app: &App,
+    work: &Arc<W>,
+    guard: &Arc<ActiveGuard>,
+    concurrency: usize,
+    ranges: &mut ItemRanges,
+) -> Result<ItemProgress, AppError> {
+    let (page_sender, items) = mpsc::channel(READ_AHEAD);
+    let (result_sender, results) = mpsc::channel(GROUP);
+    let (read, progress, written) = tokio::join!(
+        read_all(app, work.as_ref(), guard, ranges, page_sender),
+        run_all(app, work, guard, concurrency, items, result_sender),
+        write_all(work.as_ref(), guard, results)
+    );
+    written?;
+    Ok(progress.and(read?))
+}
+
 /// The number of items at a time: as requested, up to the limit of the server.
 pub(crate) fn item_concurrency(requested: Option<i32>, limit: u32) -> usize {
     let requested = requested.and_then(|requested| u32::try_from(requested).ok());
     requested.map_or(limit, |requested| requested.min(limit)).max(1) as usize
 }
 
-/// Reads pages until the last one, or until the receiver is gone.
-async fn read_all<W: ItemWork>(work: &W, items: mpsc::Sender<W::Item>) -> Result<(), AppError> {
-    let mut next = Some(-1);
-    while let Some(after) = next {
-        let page = work.page(after).await?;
-        for item in page.items {
-            if items.send(item).await.is_err() {
-                return Ok(());
+/// Reads the pages of one range after another, until the last one, the work stops, or the receiver is gone.
+async fn read_all<W: ItemWork>(
+    app: &App,
+    work: &W,
+    guard: &ActiveGuard,
+    ranges: &mut ItemRanges,
+    items: mpsc::Sender<W::Item>,
+) -> Result<ItemProgress, AppError> {
+    let (stop, mut decided) = (guard.cancellation(), pin!(work.until_decided()));
+    loop {
+        // The parts of other workers may take long.
+        let range = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(ItemProgress::Partial),
+            () = app.shutdown.draining() => return Ok(ItemProgress::Partial),
+            () = &mut decided => {
+                guard.stop(StopReason::Enough);
+                return Ok(ItemProgress::Partial);
+            }
+            range = ranges.next() => range?,
+        };
+        let Some(range) = range else { return Ok(ItemProgress::Complete) };
+        let mut after = range.from - 1;
+        loop {
+            let page = work.page(after, range.to).await?;
+            for item in page.items {
+                if items.send(item).await.is_err() {
+                    return Ok(ItemProgress::Partial);
+                }
+            }
+            match page.next {
+                Some(next) => after = next,
+                None => break,
             }
         }
-        next = page.next;
     }
-    Ok(())
 }
 
 async fn run_all<W: ItemWork>(

@@ -30,6 +30,9 @@ pub(crate) trait JobKind: Send + Sync + 'static {
     /// Whether work of this kind also runs without a job, and has no row until it ends.
     const RUNS_WITHOUT_JOB: bool = false;
 
+    /// Whether workers of several servers may work on one job: it has parts.
+    const IS_DIVIDED: bool = false;
+
     /// Reads the status row.
     fn row(
         app: &Arc<App>,

@@ -8,6 +8,8 @@ pub(crate) mod await_check;
 pub(crate) mod cancel;
 pub(crate) mod conclusion;
 pub(crate) mod driver;
+pub(crate) mod item_ranges;
 pub(crate) mod item_work;
 pub(crate) mod kind;
+pub(crate) mod queue_places;
 pub(crate) mod request;

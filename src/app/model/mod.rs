@@ -1,6 +1,7 @@
 //! Builds the engine's models from the settings: one client per alias, with its time limit. Knows no
 //! request.
 
+pub(crate) mod endpoint_check;
 pub(crate) mod native;
 
 use std::sync::Arc;
@@ -8,16 +9,17 @@ use std::time::Duration;
 
 use dsrs::lm::{
     Budget, ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, EmbeddingModel, Embeddings,
-    Gate, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Model,
-    Models, OpenAi, OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache, RunBudget,
+    Gate, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest,
+    MaxTokensField, Model, Models, OpenAi, OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache,
+    RunBudget,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 
 use crate::app::model::native::native_model;
 use crate::config::{
-    CacheConfig, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits, ModelConfig,
-    ModelTable, Provider,
+    CacheConfig, CacheMarks, Capability, Constrain as ConstrainSetting, DEFAULT_ALIAS, Limits,
+    ModelConfig, ModelTable, Provider, TokenLimitField, TokenPrices,
 };
 
 /// A model whose settings cannot be used.
@@ -63,7 +65,6 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         _ => native_model(settings)
             .map_err(|reason| ModelError { alias: alias.to_owned(), reason })?,
     };
-    let prices = settings.input_price.zip(settings.output_price);
     Ok(Model {
         alias: Arc::from(alias),
         model: Arc::from(settings.model.as_str()),
@@ -74,9 +75,13 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
             top_p: settings.top_p,
             seed: settings.seed,
             stop: None,
+            reasoning_effort: settings.reasoning_effort,
+            service_tier: settings.service_tier.as_deref().map(Arc::from),
+            extra_body: settings.extra_body.clone(),
+            extra_headers: settings.extra_headers.clone(),
         },
-        prices: prices.map(|(input, output)| Prices { input, output }),
-        constrain: Arc::new(ConstrainedDecoding::to(constraint_form(settings.constrain))),
+        prices: prices(&settings.prices),
+        constrain: Arc::new(constrained_decoding(settings)),
         tools: settings.capabilities.contains(&Capability::Tools),
         gate: settings.max_concurrent.map(Gate::of),
         cache: settings.cache.map(reply_cache),
@@ -88,7 +93,7 @@ fn embedding_model(alias: &str, settings: &ModelConfig) -> Result<EmbeddingModel
     let embedder = OpenAiEmbedder::new(&openai_config(settings))
         .map_err(|error| ModelError { alias: alias.to_owned(), reason: error.to_string() })?;
     let embedder = TimeLimitedEmbedder { embedder, timeout: settings.timeout };
-    let prices = settings.input_price.map(|input| Prices { input, output: 0.0 });
+    let prices = settings.prices.input.map(|input| Prices::of(input, 0.0));
     Ok(EmbeddingModel {
         model: Arc::from(settings.model.as_str()),
         prices,
@@ -101,12 +106,29 @@ fn reply_cache(settings: CacheConfig) -> Arc<ReplyCache> {
     Arc::new(ReplyCache::of(settings.bytes as u64, settings.ttl))
 }
 
-const fn constraint_form(setting: ConstrainSetting) -> Option<ConstraintForm> {
-    match setting {
-        ConstrainSetting::None => None,
-        ConstrainSetting::Gbnf => Some(ConstraintForm::Gbnf),
-        ConstrainSetting::JsonSchema => Some(ConstraintForm::JsonSchema),
+fn prices(prices: &TokenPrices) -> Option<Prices> {
+    let known = Prices::of(prices.input?, prices.output?);
+    Some(Prices { cached_input: prices.cached_input, cache_write: prices.cache_write, ..known })
+}
+
+fn constrained_decoding(settings: &ModelConfig) -> ConstrainedDecoding {
+    match settings.constrain {
+        ConstrainSetting::Auto => ConstrainedDecoding::measured(best_form(&settings.capabilities)),
+        ConstrainSetting::None => ConstrainedDecoding::to(None),
+        ConstrainSetting::Gbnf => ConstrainedDecoding::to(Some(ConstraintForm::Gbnf)),
+        ConstrainSetting::JsonSchema => ConstrainedDecoding::to(Some(ConstraintForm::JsonSchema)),
     }
+}
+
+/// A grammar where the settings say that the endpoint has grammars: it also constrains the layout.
+fn best_form(capabilities: &[Capability]) -> ConstraintForm {
+    let has_grammar = capabilities.iter().any(|capability| {
+        matches!(
+            capability,
+            Capability::Grammar | Capability::GuidedGrammar | Capability::StructuredOutputs
+        )
+    });
+    if has_grammar { ConstraintForm::Gbnf } else { ConstraintForm::JsonSchema }
 }
 
 /// The request member for a grammar: that of llama.cpp, unless the capabilities name another.
@@ -131,6 +153,11 @@ fn openai_config(settings: &ModelConfig) -> OpenAiConfig {
     OpenAiConfig {
         api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
         grammar_field: grammar_field(&settings.capabilities),
+        max_tokens_field: match settings.max_tokens_field {
+            TokenLimitField::Auto => MaxTokensField::MaxTokens,
+            TokenLimitField::MaxCompletionTokens => MaxTokensField::MaxCompletionTokens,
+        },
+        marks_prefix: settings.cache_marks == CacheMarks::On,
         http: HttpLimits { connections, ..HttpLimits::default() },
         ..OpenAiConfig::new(settings.base_url.as_str(), settings.model.as_str())
     }

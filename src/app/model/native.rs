@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 
 use crate::config::ModelConfig;
 #[cfg(feature = "genai")]
-use crate::config::Provider;
+use crate::config::{CacheMarks, Provider};
 
 /// A client, or why the settings cannot be used. Opens no connection yet.
 #[cfg(feature = "genai")]
@@ -23,6 +23,7 @@ pub(crate) fn native_model(settings: &ModelConfig) -> Result<Arc<dyn Lm>, String
         base_url: settings.base_url.clone(),
         model: settings.model.as_str().into(),
         api_key: settings.api_key.as_ref().map(|key| key.expose_secret().to_owned()),
+        marks_prefix: settings.cache_marks != CacheMarks::Off,
         http: HttpLimits { connections, ..HttpLimits::default() },
     });
     Ok(Arc::new(model?))
@@ -38,6 +39,7 @@ const fn protocol(provider: Provider) -> Option<Protocol> {
         Provider::Bedrock => Some(Protocol::Bedrock),
         Provider::Cohere => Some(Protocol::Cohere),
         Provider::Ollama => Some(Protocol::Ollama),
+        Provider::Responses => Some(Protocol::Responses),
     }
 }
 

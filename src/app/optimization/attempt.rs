@@ -275,7 +275,7 @@ impl JobAttempt {
         }
         // No other attempt needs the recorded replies.
         while persist(|| optimization_work::purge(db, Some(lease.job))).await? > 0 {}
-        persist(|| run_event::announce(db, lease.job)).await?;
+        run_event::announce(db, lease.job);
         Ok(true)
     }
 }
@@ -286,7 +286,9 @@ fn usage(spent: &UsageTotals) -> Usage {
         lm_calls: count(spent.lm_calls),
         input_tokens: count(spent.input_tokens),
         output_tokens: count(spent.output_tokens),
+        reasoning_tokens: count(spent.reasoning_tokens),
         cached_tokens: count(spent.cached_tokens),
+        cache_write_tokens: count(spent.cache_write_tokens),
         cost: spent.cost,
     }
 }

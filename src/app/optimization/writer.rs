@@ -118,7 +118,9 @@ pub(crate) fn spent(account: &BudgetAccount) -> UsageTotals {
         lm_calls: count(spent.lm_calls),
         input_tokens: count(spent.input_tokens),
         output_tokens: count(spent.output_tokens),
+        reasoning_tokens: count(spent.reasoning_tokens),
         cached_tokens: count(spent.cached_tokens),
+        cache_write_tokens: count(spent.cache_write_tokens),
         cost: spent.cost,
     }
 }

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::app::program::environment::BuildPhase;
 use crate::app::{App, AppError};
+use crate::store::changes::Epoch;
 use crate::store::graph::{self, GraphRef, GraphRow, ResolvedGraph, VersionSelection};
 use crate::store::graph_version;
 use crate::store::run::RunRow;
@@ -35,7 +36,7 @@ type ProgramKey = (Box<str>, Box<str>);
 
 /// The caches.
 pub(crate) struct Programs {
-    pins: Cache<PinKey, (u64, Arc<ResolvedGraph>)>,
+    pins: Cache<PinKey, (Epoch, Arc<ResolvedGraph>)>,
     built: Cache<ProgramKey, Arc<Program>>,
     /// The count of changes of tools that they were built at.
     tools: AtomicU64,
@@ -78,7 +79,7 @@ impl App {
         graph: &GraphRef,
         pick: VersionSelection,
     ) -> Option<Arc<ResolvedGraph>> {
-        let epoch = self.db.changes().epoch()?;
+        let epoch = self.db.changes().epoch(graph)?;
         let (seen, pin) = self.programs.pins.get(&(scope.workspace, graph.clone(), pick))?;
         (seen == epoch).then_some(pin)
     }
@@ -94,7 +95,7 @@ impl App {
             return Ok(pin);
         }
         // Read before the look-up, whose result is valid for this epoch or a later one.
-        let epoch = self.db.changes().epoch();
+        let epoch = self.db.changes().epoch(graph);
         // Boxed, because every run would carry the room for a query that few make.
         let pin = Arc::new(Box::pin(graph::pin(scope, &self.db, graph, pick)).await?);
         if let Some(epoch) = epoch {

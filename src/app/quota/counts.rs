@@ -87,9 +87,20 @@ impl Counts {
         let requests = (limits.requests_per_minute, self.requests, "requests in a minute");
         refuse_over(requests, window_end)?;
         self.requests.own += 1;
-        if start.is_none() {
-            return Ok(());
+        match start {
+            None => Ok(()),
+            Some(_) => self.admit_start(limits, now),
         }
+    }
+
+    /// Admits a run or a job of a request that was admitted.
+    pub(super) fn admit_start(
+        &mut self,
+        limits: &KeyLimits,
+        now: DateTime<Utc>,
+    ) -> Result<(), QuotaRefusal> {
+        self.turn(now);
+        let window_end = until_end(now.timestamp(), WINDOW);
         self.check_budget(limits, now)?;
         refuse_over((limits.runs_per_minute, self.runs, "runs in a minute"), window_end)?;
         let jobs = self.jobs + self.recent_jobs;

@@ -119,6 +119,19 @@ impl Quotas {
         Ok(admitted.map(place))
     }
 
+    /// Admits what a request begins that was admitted itself, or names the limit that it exceeds.
+    ///
+    /// # Errors
+    /// The limit.
+    pub fn admit_start(
+        &self,
+        quota: &Arc<KeyQuota>,
+        start: Start,
+    ) -> Result<Arc<RunPlace>, QuotaRefusal> {
+        quota.state().counts.admit_start(&quota.limits, self.now())?;
+        Ok(Arc::new(RunPlace { quota: quota.clone(), start }))
+    }
+
     /// The limits of a key and what is left of them.
     pub fn status(&self, quota: &KeyQuota) -> Vec<QuotaStatus> {
         quota.state().counts.status(&quota.limits, self.now())

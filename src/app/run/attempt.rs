@@ -1,7 +1,7 @@
 //! Background runs as a kind of job: an attempt executes the nodes that have no checkpoint, stores new
 //! checkpoints, and ends with the record or a parked run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dsrs::graph::{CompletedNode, Journal, JournalError, Outcome, Program};
 use dsrs::predict::{PredictErrorKind, RunScope};
@@ -28,10 +28,11 @@ use crate::app::run::merged_record::{
 use crate::app::run::record::{recorded_inputs, status};
 use crate::app::{App, AppError, RunFailure};
 use crate::store::Scope;
-use crate::store::background_run::FinishOutcome;
+use crate::store::background_run;
+use crate::store::group_writer::CommitOutcome;
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_progress::NodeRow;
 use crate::store::waiting_run::{self, ParkOutcome};
-use crate::store::{background_run, run_event};
 
 /// The kind of job that runs a program in the background.
 pub(crate) struct BackgroundRuns;
@@ -47,6 +48,8 @@ pub(crate) struct LoadedRun {
 
 /// The result of the attempt that ended a run.
 pub(crate) struct RunResult {
+    /// The record before this attempt, with all checkpoints that this server knows of.
+    known: Option<UnfinishedRun>,
     added: AttemptOutput,
     /// The outputs as JSON text, or the failure.
     ended: Result<String, (RunStatus, RunFailure)>,
@@ -87,22 +90,23 @@ impl JobKind for BackgroundRuns {
         let failed = |status, code, detail: &str| {
             let (run, request) = (attempt.job.lease.job, &attempt.request.request_id);
             let failure = RunFailure::of_run(run, request, code, detail);
-            RunResult { added: AttemptOutput::none(), ended: Err((status, failure)) }
+            let (known, added) = (None, AttemptOutput::none());
+            RunResult { known, added, ended: Err((status, failure)) }
         };
         match conclusion {
             Conclusion::Finished(result) => {
                 let usage = result.added.usage;
                 let took = (now() - attempt.start).to_std().unwrap_or_default();
-                let (status, is_held) = attempt.record_run(&result).await?;
+                let (status, is_held) = attempt.record_run(result).await?;
                 attempt.app.metrics.run_finished(status.as_str(), took, &usage);
                 Ok(is_held)
             }
             Conclusion::Failed { code, detail } => {
-                Ok(attempt.record_run(&failed(RunStatus::Failed, code, &detail)).await?.1)
+                Ok(attempt.record_run(failed(RunStatus::Failed, code, &detail)).await?.1)
             }
             Conclusion::Cancelled => {
                 let result = failed(RunStatus::Cancelled, "run_cancelled", CANCELLED);
-                Ok(attempt.record_run(&result).await?.1)
+                Ok(attempt.record_run(result).await?.1)
             }
         }
     }
@@ -132,31 +136,28 @@ impl JobAttempt {
         let nodes = program.graph().nodes();
         let completed =
             nodes.filter(|(name, _)| ended.contains_key(&**name)).map(|(name, _)| &**name);
-        let log = self.run_log(&mut scope, &earlier.run, completed).await;
+        let log = self.run_log(&mut scope, &earlier, completed);
         let scope = Arc::new(scope);
-        let journal = CheckpointJournal { attempt: self, guard };
+        let journal = CheckpointJournal { attempt: self, guard, stored: Mutex::default() };
         let executed = program.execute_from(&scope, inputs, ended, &journal);
         let outcome = match &log {
             Some(log) => self.log_during(log, executed).await,
             None => executed.await,
         };
-        self.end_of_run(&earlier, outcome, guard.stopped()).await
+        self.end_of_run(earlier, &journal, outcome).await
     }
 
     /// Opens the log of events that followers read.
-    async fn run_log<'n>(
+    fn run_log<'n>(
         &self,
         scope: &mut RunScope,
-        run: &RunRow,
+        UnfinishedRun { run, newest_event, .. }: &UnfinishedRun,
         completed: impl Iterator<Item = &'n str>,
     ) -> Option<Arc<EventLog>> {
         if !self.app.worker.events {
             return None;
         }
-        // Without the newest id, ids would restart at 1.
-        let newest =
-            persist(|| run_event::newest(&self.job.scope, &self.app.db, run.id)).await.ok()?;
-        let log = Arc::new(EventLog::after(newest.unwrap_or(0)));
+        let log = Arc::new(EventLog::after(*newest_event));
         let versions = (run.graph_version, run.state_version);
         let started = attempt_json(run.id, &run.graph_name, versions, self.start, completed);
         log.push(EventKind::RunStarted, &started);
@@ -180,10 +181,11 @@ impl JobAttempt {
     /// How the attempt ended: with a result, parked, or for another attempt to continue.
     async fn end_of_run(
         &self,
-        earlier: &UnfinishedRun,
+        mut earlier: UnfinishedRun,
+        journal: &CheckpointJournal<'_>,
         outcome: Outcome,
-        stopped: Option<StopReason>,
     ) -> Result<AttemptEnd<RunResult>, AppError> {
+        let stopped = journal.guard.stopped();
         let cancelled = outcome
             .outputs
             .as_ref()
@@ -221,7 +223,8 @@ impl JobAttempt {
             usage: outcome.usage,
             trace: trace_json(&outcome.spans, self.start),
         };
-        Ok(Conclusion::Finished(RunResult { added, ended }).into())
+        earlier.ended.extend(journal.stored());
+        Ok(Conclusion::Finished(RunResult { known: Some(earlier), added, ended }).into())
     }
 
     /// Parks a run that waits for values: until one arrives it is rows only. False if a client has
@@ -242,24 +245,23 @@ impl JobAttempt {
 
     /// Writes the record, and returns its status and whether the lease was held. A signal that arrives
     /// meanwhile is in the record, too.
-    async fn record_run(&self, result: &RunResult) -> Result<(RunStatus, bool), AppError> {
+    async fn record_run(&self, mut result: RunResult) -> Result<(RunStatus, bool), AppError> {
         let (db, lease) = (&self.app.db, self.job.lease);
         loop {
-            // Read again: by now there are the checkpoints of this attempt and values of signals.
-            let earlier = self.unfinished_run().await?;
+            // Read again only if there are values of signals by now.
+            let earlier = match result.known.take() {
+                Some(known) => known,
+                None => self.unfinished_run().await?,
+            };
             let count = earlier.count();
             let (added, ended) = (result.added.clone(), result.ended.clone());
-            let run = earlier.without_cost_of(&added).finished(added, ended, now());
+            let run = Arc::new(earlier.without_cost_of(&added).finished(added, ended, now()));
             match persist(|| background_run::finish(&self.job.scope, db, lease, &run, count))
                 .await?
             {
-                FinishOutcome::Done => {
-                    // If the notification fails, followers look for themselves.
-                    let _ = run_event::announce(db, run.id).await;
-                    return Ok((run.status, true));
-                }
-                FinishOutcome::Behind => {}
-                FinishOutcome::Lost => return Ok((run.status, false)),
+                CommitOutcome::Stored => return Ok((run.status, true)),
+                CommitOutcome::Behind => {}
+                CommitOutcome::LeaseLost => return Ok((run.status, false)),
             }
         }
     }
@@ -276,16 +278,33 @@ const CANCELLED: &str = "the run was cancelled";
 struct CheckpointJournal<'a> {
     attempt: &'a JobAttempt,
     guard: &'a ActiveGuard,
+    /// Those that are stored.
+    stored: Mutex<Vec<Arc<NodeRow>>>,
+}
+
+impl CheckpointJournal<'_> {
+    /// The checkpoints that are stored. Takes them.
+    fn stored(&self) -> impl Iterator<Item = NodeRow> {
+        let stored = std::mem::take(&mut *self.lock());
+        stored.into_iter().map(Arc::unwrap_or_clone)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<NodeRow>>> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Journal for CheckpointJournal<'_> {
     fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>> {
         async move {
             let JobAttempt { app, job, start, .. } = self.attempt;
-            let row = node_row(&node, *start);
+            let row = Arc::new(node_row(&node, *start));
             let (db, scope, lease) = (&app.db, &job.scope, job.lease);
             match persist(|| background_run::record_node(scope, db, lease, &row, now())).await {
-                Ok(true) => Ok(()),
+                Ok(true) => {
+                    self.lock().push(row);
+                    Ok(())
+                }
                 Ok(false) => {
                     self.guard.stop(StopReason::Lost);
                     Err(JournalError("another worker has claimed the run".to_owned()))

@@ -40,11 +40,10 @@ impl App {
         Ok(run)
     }
 
-    /// Checks that the queue of a workspace has space. Concurrent starts may exceed the limit by their
-    /// number.
+    /// Checks that the queue of a workspace has space ([`QueuePlaces`](crate::app::job::queue_places::QueuePlaces) says how exactly).
     pub(crate) async fn check_queue(&self, scope: &Scope) -> Result<(), AppError> {
         let limit = self.limits.max_queued_runs;
-        if !job::is_queue_full(scope, &self.db, background_run::JOB, limit).await? {
+        if self.run_queue.take_place(scope, &self.db, limit).await? {
             return Ok(());
         }
         Err(AppError::TooBusy(format!(

@@ -46,11 +46,14 @@ pub(crate) fn error_json(node: &str, error: &PredictError) -> String {
     object.finish()
 }
 
-/// `{lm_calls, input_tokens, output_tokens, cached_tokens, cost}`.
+/// `{lm_calls, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens, cost}`.
 pub(crate) fn usage_json(usage: &Usage) -> String {
-    let mut object = JsonObject::with_capacity(128);
+    let mut object = JsonObject::with_capacity(160);
     object.shown("lm_calls", usage.lm_calls).shown("input_tokens", usage.input_tokens);
-    object.shown("output_tokens", usage.output_tokens).shown("cached_tokens", usage.cached_tokens);
+    object.shown("output_tokens", usage.output_tokens);
+    object.shown("reasoning_tokens", usage.reasoning_tokens);
+    object.shown("cached_tokens", usage.cached_tokens);
+    object.shown("cache_write_tokens", usage.cache_write_tokens);
     object.raw_or_null("cost", usage.cost.map(|cost| json(&cost)).as_deref());
     object.finish()
 }
@@ -110,6 +113,12 @@ fn span_data(object: &mut JsonObject, span: &Span) {
     }
     if !span.tool_calls.is_empty() {
         object.list("tool_calls", span.tool_calls.iter().map(json));
+    }
+    if let Some(reasoning) = span.reasoning.as_ref().map(|reasoning| reasoning.text()) {
+        object.text("reasoning", &reasoning);
+    }
+    if !span.omitted.is_empty() {
+        object.list("omitted_settings", span.omitted.names().map(|name| json(&name)));
     }
     if let Some(attempt) = span.attempt {
         object.shown("attempt", attempt);

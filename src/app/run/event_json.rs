@@ -149,7 +149,7 @@ mod tests {
         let (usage, duration) = (Usage::default(), Duration::from_millis(7));
         assert_eq!(
             rendered(RunEvent::NodeCompleted { node: &node, outputs: &outputs, usage, duration }),
-            r#"node.completed {"node":"reply","outputs":{"answer":"Yes"},"usage":{"lm_calls":0,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"cost":null},"duration_ms":7}"#
+            r#"node.completed {"node":"reply","outputs":{"answer":"Yes"},"usage":{"lm_calls":0,"input_tokens":0,"output_tokens":0,"reasoning_tokens":0,"cached_tokens":0,"cache_write_tokens":0,"cost":null},"duration_ms":7}"#
         );
         let error = PredictError::new(PredictErrorKind::Lm, "it broke");
         assert_eq!(

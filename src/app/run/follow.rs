@@ -5,7 +5,6 @@ use uuid::Uuid;
 use crate::app::event::log_reader::{Followable, FollowedProgress};
 use crate::app::run::event_json::waiting_json;
 use crate::app::run::merged_record::{UnfinishedRun, is_waiting, members};
-use crate::store::job;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::{Db, Scope, StoreError, background_run};
 
@@ -15,12 +14,11 @@ impl Followable for RunRow {
         db: &Db,
         id: Uuid,
     ) -> Result<FollowedProgress<Self>, StoreError> {
-        let ended = background_run::nodes(scope, db, id).await?;
-        let run: RunRow = job::get(scope, db, id).await?;
-        Ok(match run.status {
-            status if status.has_ended() => FollowedProgress::Ended(Box::new(run)),
+        let stored = background_run::get(scope, db, id).await?;
+        Ok(match stored.run.status {
+            status if status.has_ended() => FollowedProgress::Ended(Box::new(stored.run)),
             RunStatus::Waiting => {
-                let current = UnfinishedRun { run, ended }.current();
+                let current = UnfinishedRun::from(stored).current();
                 let nodes = members(&current.nodes).into_iter();
                 let waiting = nodes.filter(|(_, node)| is_waiting(node));
                 let names: Vec<_> = waiting.map(|(name, _)| name.to_string()).collect();

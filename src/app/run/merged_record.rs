@@ -15,9 +15,10 @@ use uuid::Uuid;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, node_json, trace_json, usage_json};
 use crate::app::{AppError, RunFailure};
-use crate::store::background_run::{self, NodeRow};
+use crate::store::background_run::{self, StoredRun};
 use crate::store::run::{RunRow, RunStatus};
-use crate::store::{Db, Scope, job};
+use crate::store::run_progress::NodeRow;
+use crate::store::{Db, Scope};
 
 /// An empty trace.
 pub(crate) const NO_TRACE: &str = r#"{"spans":[]}"#;
@@ -28,6 +29,8 @@ pub(crate) struct UnfinishedRun {
     pub(crate) run: RunRow,
     /// The checkpoints since then.
     pub(crate) ended: Vec<NodeRow>,
+    /// The id of its newest event; 0 if it has none.
+    pub(crate) newest_event: i64,
 }
 
 /// What an attempt adds to the record.
@@ -46,11 +49,15 @@ impl AttemptOutput {
     }
 }
 
+impl From<StoredRun> for UnfinishedRun {
+    fn from(StoredRun { run, nodes, newest_event }: StoredRun) -> Self {
+        Self { run, ended: nodes, newest_event }
+    }
+}
+
 impl UnfinishedRun {
     pub(crate) async fn read(scope: &Scope, db: &Db, id: Uuid) -> Result<Self, AppError> {
-        // In this order: a run that has ended by the second query has everything in its record.
-        let ended = background_run::nodes(scope, db, id).await?;
-        Ok(Self { run: job::get(scope, db, id).await?, ended })
+        Ok(background_run::get(scope, db, id).await?.into())
     }
 
     /// The completed nodes, for the program to continue from.
@@ -123,7 +130,7 @@ impl UnfinishedRun {
 
     /// Merges everything. `not_started` is the status of nodes that have not started.
     fn merge(self, added: AttemptOutput, not_started: Option<&str>) -> RunRow {
-        let Self { run, ended } = self;
+        let Self { run, ended, .. } = self;
         let usages = ended.iter().map(|row| row.usage.as_str()).chain([run.usage.as_str()]);
         let mut usage = added.usage;
         usages.for_each(|earlier| usage += read_usage(earlier));
@@ -285,7 +292,9 @@ fn read_usage(json: &str) -> Usage {
         lm_calls: count("lm_calls"),
         input_tokens: count("input_tokens"),
         output_tokens: count("output_tokens"),
+        reasoning_tokens: count("reasoning_tokens"),
         cached_tokens: count("cached_tokens"),
+        cache_write_tokens: count("cache_write_tokens"),
         cost: match usage.get("cost") {
             Some(Payload::Float(cost)) => Some(*cost),
             _ => None,

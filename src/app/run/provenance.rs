@@ -122,7 +122,9 @@ fn usage(usage: &Payload) -> Usage {
         lm_calls: count("lm_calls"),
         input_tokens: count("input_tokens"),
         output_tokens: count("output_tokens"),
+        reasoning_tokens: count("reasoning_tokens"),
         cached_tokens: count("cached_tokens"),
+        cache_write_tokens: count("cache_write_tokens"),
         cost,
     }
 }

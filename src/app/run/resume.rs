@@ -22,10 +22,11 @@ use crate::app::run::merged_record::{NO_TRACE, PENDING, members, outputs_of};
 use crate::app::run::record::recorded_inputs;
 use crate::app::{AnswerBuilder, App, AppError};
 use crate::store::Scope;
-use crate::store::background_run::{self, NodeRow, ResumedRun};
+use crate::store::background_run::{self, ResumedRun};
 use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::job;
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_progress::NodeRow;
 
 /// How to resume a run.
 pub(crate) struct ResumeRequest {

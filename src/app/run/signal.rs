@@ -17,8 +17,8 @@ use crate::app::run::documents::usage_json;
 use crate::app::run::merged_record::{NO_TRACE, UnfinishedRun, has_ended, is_waiting, members};
 use crate::app::{AnswerBuilder, App, AppError, Invalid};
 use crate::store::Scope;
-use crate::store::background_run::NodeRow;
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_progress::NodeRow;
 use crate::store::waiting_run::{self, SignalOutcome};
 
 /// A value for a node that waits.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::app::{Access, AppError, Identity, KeyQuota, QuotaRefusal, Quotas, RunPlace};
+use crate::app::{Access, AppError, Identity, KeyQuota, QuotaRefusal, Quotas, RunPlace, Start};
 use crate::http::protocol::caller::require;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::route::RouteInfo;
@@ -145,6 +145,15 @@ impl Admission {
     }
 }
 
+/// Counts a run that a message begins, after its request was counted. Returns its place; hold it as long as the run.
+pub(crate) async fn admit_start(
+    quotas: &Quotas,
+    identity: &Identity,
+) -> Result<Option<Arc<RunPlace>>, ApiProblem> {
+    let Some(quota) = quotas.of(identity) else { return Ok(None) };
+    quotas.admit_start(&quota, Start::Run).map(Some).map_err(over_limit)
+}
+
 fn over_limit(refusal: QuotaRefusal) -> ApiProblem {
     let QuotaRefusal { limit, is_budget, retry_after } = refusal;
     let code = if is_budget { ProblemCode::BudgetExhausted } else { ProblemCode::RateLimited };
@@ -179,7 +188,7 @@ pub(crate) fn admit(
 }
 
 fn is_api(path: &str) -> bool {
-    ["/v1", "/openai"].iter().any(|api| {
+    ["/v1", "/openai", "/mcp"].iter().any(|api| {
         path.strip_prefix(api).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }

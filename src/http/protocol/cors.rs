@@ -60,7 +60,7 @@ impl Cors {
 }
 
 /// The headers of requests that have a meaning here.
-fn request_headers() -> [HeaderName; 8] {
+fn request_headers() -> [HeaderName; 12] {
     [
         header::ACCEPT,
         header::AUTHORIZATION,
@@ -70,11 +70,15 @@ fn request_headers() -> [HeaderName; 8] {
         KEY,
         LAST_EVENT_ID,
         REQUEST_ID,
+        HeaderName::from_static("mcp-session-id"),
+        HeaderName::from_static("mcp-protocol-version"),
+        HeaderName::from_static("mcp-method"),
+        HeaderName::from_static("mcp-name"),
     ]
 }
 
 /// The headers of answers that pages may read.
-fn answer_headers() -> [HeaderName; 7] {
+fn answer_headers() -> [HeaderName; 8] {
     [
         header::ETAG,
         header::LOCATION,
@@ -83,5 +87,6 @@ fn answer_headers() -> [HeaderName; 7] {
         RATE_LIMIT_POLICY,
         REPLAYED,
         REQUEST_ID,
+        HeaderName::from_static("mcp-session-id"),
     ]
 }

@@ -20,7 +20,9 @@ use crate::http::protocol::admission::{Admission, Presented, admit};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
 use crate::http::protocol::cors::Cors;
-use crate::http::protocol::problem::{AnsweredProblem, ApiProblem, PROBLEM_JSON, PendingProblem};
+use crate::http::protocol::problem::{
+    AnsweredProblem, ApiProblem, ForeignError, PROBLEM_JSON, PendingProblem,
+};
 use crate::http::protocol::route::{RouteInfo, RouteTable, RunsOn};
 use crate::http::protocol::same_site::{SiteGuard, is_probe};
 use crate::http::protocol::status::ProblemCode;
@@ -183,6 +185,9 @@ fn finish(mut answer: Response, id: &str) -> Response {
     }
     if let Some(PendingProblem(problem)) = answer.extensions_mut().remove::<PendingProblem>() {
         return carry_headers(&answer, AnsweredProblem(problem).render(id));
+    }
+    if answer.extensions().get::<ForeignError>().is_some() {
+        return answer;
     }
     let media_type = answer.headers().get(header::CONTENT_TYPE);
     // A form of the page that was refused is shown again, with the reason.

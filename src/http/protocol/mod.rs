@@ -28,6 +28,7 @@ pub(crate) mod path;
 pub(crate) mod problem;
 pub(crate) mod problem_catalogue;
 pub(crate) mod problem_view;
+pub(crate) mod problems_page;
 pub(crate) mod query;
 pub(crate) mod raw_json;
 pub(crate) mod refusal;

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::http::protocol::caller::REQUEST_ID;
 use crate::http::protocol::problem::{AnsweredProblem, ApiProblem};
+use crate::http::protocol::problem_view::ProblemItemView;
 
 /// Where the routes of this protocol begin.
 pub(crate) const PREFIX: &str = "/openai/";
@@ -29,7 +30,7 @@ pub(crate) struct OpenAiErrorBody {
     pub message: String,
     /// `invalid_request_error`, `authentication_error`, `rate_limit_error` or `server_error`.
     pub r#type: &'static str,
-    /// The place of the first problem in the body, as a JSON Pointer.
+    /// The place of the first problem in the body, such as `messages[0].content[1]`.
     pub param: Option<String>,
     /// The code of the problem ([`/problems`](/problems)).
     pub code: String,
@@ -55,17 +56,41 @@ pub(crate) async fn show(request: Request, next: Next) -> Response {
 
 /// A problem as an error of this protocol.
 pub(crate) fn error_of(problem: &ApiProblem) -> OpenAiError {
-    let places: Vec<String> =
-        problem.items().iter().map(|item| format!("{}: {}", item.pointer, item.detail)).collect();
+    let places: Vec<String> = problem.items().iter().map(located).collect();
     let message = if places.is_empty() { problem.detail().to_owned() } else { places.join("; ") };
+    let param = problem.items().first().map(|item| place_of(&item.pointer));
     OpenAiError {
         error: OpenAiErrorBody {
             message,
             r#type: kind_of(problem.code().status()),
-            param: problem.items().first().map(|item| item.pointer.to_string()),
+            param: param.filter(|place| !place.is_empty()),
             code: problem.code().as_str().to_owned(),
         },
     }
+}
+
+/// What is wrong, after its place.
+fn located(item: &ProblemItemView<'_>) -> String {
+    match place_of(&item.pointer) {
+        place if place.is_empty() => item.detail.to_string(),
+        place => format!("`{place}`: {}", item.detail),
+    }
+}
+
+/// A JSON Pointer as clients of this protocol write a place: `/messages/0/content` is `messages[0].content`.
+fn place_of(pointer: &str) -> String {
+    let mut place = String::new();
+    for step in pointer.split('/').skip(1) {
+        match step.parse::<u32>() {
+            Ok(index) => place.push_str(&format!("[{index}]")),
+            Err(_) => {
+                let dot = if place.is_empty() { "" } else { "." };
+                place.push_str(dot);
+                place.push_str(&step.replace("~1", "/").replace("~0", "~"));
+            }
+        }
+    }
+    place
 }
 
 fn kind_of(status: StatusCode) -> &'static str {

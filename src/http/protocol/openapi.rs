@@ -46,6 +46,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "strategies", description = "The strategies, models and types of the server"),
         (name = "keys", description = "API keys and workspaces"),
         (name = "openai", description = "Graphs as models for clients of OpenAI's API"),
+        (name = "mcp", description = "Graphs as tools of an MCP server"),
         (name = "operations", description = "Health and metrics"),
     )
 )]
@@ -133,7 +134,10 @@ fn open_objects(value: &mut Value) {
 
 /// Whether the requests of a route need a key, if the server has any.
 pub(crate) fn is_guarded(path: &str) -> bool {
-    path.starts_with("/v1") || path.starts_with(openai_problem::PREFIX) || path == "/metrics"
+    path.starts_with("/v1")
+        || path.starts_with(openai_problem::PREFIX)
+        || path == "/mcp"
+        || path == "/metrics"
 }
 
 /// Completes an operation, and returns the problems that it may answer.
@@ -193,7 +197,7 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
         codes.extend([P::InvalidJson, P::RequestTimeout, P::TooLarge]);
         codes.extend([P::UnsupportedMediaType, P::InvalidRequest]);
     }
-    if path.starts_with("/v1") {
+    if path.starts_with("/v1") || path == "/mcp" {
         codes.extend([P::InvalidParameter, P::NotAcceptable, P::Internal, P::Unavailable]);
     }
     if starts {

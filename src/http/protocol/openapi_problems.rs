@@ -38,8 +38,11 @@ pub(super) fn headers() -> Value {
 
 /// A response that a route does not declare itself.
 pub(super) fn empty_problem() -> Value {
-    let schema = json!({"$ref": "#/components/schemas/Problem"});
-    json!({"description": "", "content": {PROBLEM: {"schema": schema, "examples": {}}}})
+    json!({"description": "", "content": {PROBLEM: problem_content()}})
+}
+
+fn problem_content() -> Value {
+    json!({"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}})
 }
 
 /// Adds a problem to a response.
@@ -49,7 +52,9 @@ pub(super) fn add_problem(response: &mut Value, code: ProblemCode) {
         let and = if before.is_empty() { "" } else { "; " };
         *description = json!(format!("{before}{and}`{}`: {}", code.as_str(), code.title()));
     }
-    let content = response.pointer_mut("/content").and_then(|content| content.get_mut(PROBLEM));
+    // A route may answer the same status with a document of its own.
+    let content = response.get_mut("content").and_then(Value::as_object_mut);
+    let content = content.map(|content| content.entry(PROBLEM).or_insert_with(problem_content));
     let examples = content.and_then(|content| content.get_mut("examples"));
     if let Some(examples) = examples.and_then(Value::as_object_mut) {
         let reference = format!("#/components/examples/{}", code.as_str());

@@ -133,6 +133,10 @@ fn item_view(problem: &Problem) -> ProblemItemView<'static> {
 #[derive(Clone)]
 pub(crate) struct PendingProblem(pub(crate) Arc<ApiProblem>);
 
+/// Marks an error in the format of another protocol, which the front leaves as it is.
+#[derive(Clone)]
+pub(crate) struct ForeignError;
+
 /// The problem that an answer renders, for the page, which shows it as HTML.
 #[derive(Clone)]
 pub(crate) struct AnsweredProblem(pub(crate) Arc<ApiProblem>);

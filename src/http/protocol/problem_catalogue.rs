@@ -74,9 +74,9 @@ impl ProblemCode {
                 "Accept the media type that `detail` names, or leave the header out.",
             ),
             Self::RequestTimeout => (
-                "the body did not arrive within 30 s",
+                "the body did not arrive within 60 s",
                 "The client sent the body too slowly.",
-                "Send it again over a faster connection, or raise `limits.body_seconds`.",
+                "Send it again over a faster connection, or in smaller parts; the time is fixed (`docs/limits.md`).",
             ),
             Self::AlreadyExists => (
                 "there is a graph `support-reply` already",

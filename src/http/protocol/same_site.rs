@@ -32,6 +32,38 @@ pub(crate) struct SiteGuard {
     allowed_origins: Vec<String>,
 }
 
+/// The origins of pages that may send messages to the MCP server, whether it has keys or not.
+pub(crate) struct OwnOrigins(Vec<String>);
+
+impl OwnOrigins {
+    /// Those of the settings, and the server's own.
+    pub(crate) fn new(config: &Config) -> Self {
+        Self(config.http.allowed_origins.clone())
+    }
+
+    /// Refuses a request that a page of another origin sends.
+    pub(crate) fn admit(&self, headers: &HeaderMap) -> Result<(), ApiProblem> {
+        let host = headers.get(header::HOST).and_then(|host| Authority::read(host.to_str().ok()?));
+        for value in headers.get_all(header::ORIGIN) {
+            let text = String::from_utf8_lossy(value.as_bytes());
+            let url = Url::parse(&text).ok().filter(is_origin);
+            let is_own = url.as_ref().is_some_and(|url| {
+                self.0.contains(&url.origin().ascii_serialization())
+                    || host.as_ref().is_some_and(|host| host.is_host_of(url))
+            });
+            if !is_own {
+                let detail = format!(
+                    "`/mcp` refuses pages of other web sites, and `{}` is the origin of one; list it in the setting \
+                     `http.allowed_origins`",
+                    shown(&text)
+                );
+                return Err(ApiProblem::new(ProblemCode::ForbiddenOrigin, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A host and its port, as `Host` names them.
 struct Authority {
     host: Host<String>,

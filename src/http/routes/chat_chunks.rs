@@ -1,20 +1,16 @@
-//! The chunks of a chat completion, as the run of the graph writes its answer. Knows events, and no route.
+//! The chunks of a chat completion, as the run of the graph writes its answer. Knows no route.
 
 use axum::response::sse::Event;
 use serde_json::{Value, json};
 
-use crate::app::{ChatModel, EventKind, EventStream, StreamItem};
 use crate::http::protocol::openai_problem::error_of;
 use crate::http::protocol::problem::ApiProblem;
-use crate::http::protocol::problem_view::ProblemView;
-use crate::http::protocol::status::ProblemCode;
-use crate::http::views::ChatUsageView;
-use crate::store::run::RunRow;
+use crate::http::routes::answer_reader::{AnswerPart, AnswerReader};
+use crate::http::views::{CachedTokensView, ChatUsageView, ReasoningTokensView};
 
 /// What a stream sends next.
 #[derive(Clone, Copy)]
 enum ChunkState {
-    First,
     Text,
     Usage(ChatUsageView),
     Done,
@@ -23,42 +19,20 @@ enum ChunkState {
 
 /// The chunks of an answer.
 pub(super) struct ChatChunks {
-    model: ChatModel,
     /// The graph and its version.
     name: String,
-    /// Whether the answer is the JSON of all outputs.
-    is_json: bool,
-    events: EventStream<RunRow>,
+    answer: AnswerReader,
     id: String,
     created: i64,
-    /// The text that was sent.
-    sent: String,
-    /// Whether text is sent as it is written: not after a model was asked again.
-    is_live: bool,
     with_usage: bool,
     state: ChunkState,
 }
 
 impl ChatChunks {
     /// The chunks of a run that has started.
-    pub(super) fn new(
-        (name, model): (String, ChatModel),
-        events: EventStream<RunRow>,
-        is_json: bool,
-        with_usage: bool,
-    ) -> Self {
-        Self {
-            model,
-            name,
-            is_json,
-            events,
-            id: String::new(),
-            created: chrono::Utc::now().timestamp(),
-            sent: String::new(),
-            is_live: true,
-            with_usage,
-            state: ChunkState::First,
-        }
+    pub(super) fn new(name: String, answer: AnswerReader, with_usage: bool) -> Self {
+        let created = chrono::Utc::now().timestamp();
+        Self { name, answer, id: String::new(), created, with_usage, state: ChunkState::Text }
     }
 
     /// The next chunk; `None` after the last.
@@ -75,71 +49,21 @@ impl ChatChunks {
                 return Some(Event::default().data("[DONE]"));
             }
             ChunkState::Ended => return None,
-            ChunkState::First | ChunkState::Text => {}
+            ChunkState::Text => {}
         }
-        loop {
-            let (kind, found) = match self.events.next().await? {
-                StreamItem::Event(event) => (event.kind, event.data.to_string()),
-                StreamItem::Gap(..) => {
-                    self.is_live = false;
-                    continue;
-                }
-                StreamItem::Ended(..) => return None,
-            };
-            let found: Value = serde_json::from_str(&found).unwrap_or_default();
-            if let Some(event) = self.read(kind, &found) {
-                return Some(event);
+        Some(match self.answer.next().await? {
+            AnswerPart::Started(run) => {
+                self.id = format!("chatcmpl-{run}");
+                data(&self.chunk(&[json!({"role": "assistant", "content": ""})]))
             }
-        }
+            AnswerPart::Text(text) => data(&self.chunk(&[json!({"content": text})])),
+            AnswerPart::Completed { rest, run, .. } => self.complete(&rest, &run),
+            AnswerPart::Failed(problem) => self.error(&problem),
+        })
     }
 
-    /// The chunk for an event of the run, if it has one.
-    fn read(&mut self, kind: EventKind, found: &Value) -> Option<Event> {
-        match kind {
-            EventKind::RunStarted => {
-                self.id = format!("chatcmpl-{}", found["run_id"].as_str().unwrap_or_default());
-                self.state = ChunkState::Text;
-                Some(data(&self.chunk(&[json!({"role": "assistant", "content": ""})])))
-            }
-            EventKind::NodeDelta if self.is_live && self.is_answer(found) => {
-                let text = found["text"].as_str().unwrap_or_default();
-                self.sent.push_str(text);
-                Some(data(&self.chunk(&[json!({"content": text})])))
-            }
-            EventKind::NodeRetry if !self.sent.is_empty() => {
-                self.is_live = false;
-                None
-            }
-            EventKind::RunCompleted => Some(self.complete(found)),
-            EventKind::RunFailed | EventKind::RunCancelled | EventKind::RunWaiting => {
-                Some(self.fail(found))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether a text belongs to the answer.
-    fn is_answer(&self, found: &Value) -> bool {
-        let model = &self.model;
-        let is_writer =
-            |(node, field): &(String, String)| found["node"] == **node && found["field"] == **field;
-        // A node with several predictors may write the field more than once.
-        let is_own = found["predictor"] == found["node"] || found["predictor"].is_null();
-        !self.is_json && model.is_text && is_own && model.writer.as_ref().is_some_and(is_writer)
-    }
-
-    /// The rest of the text, and the end. A text that was sent and then written otherwise cannot be taken back.
-    fn complete(&mut self, run: &Value) -> Event {
-        let outputs = run["outputs"].as_object().cloned().unwrap_or_default();
-        let text = match self.is_json {
-            true => run["outputs"].to_string(),
-            false => self.model.answer(&outputs),
-        };
-        let Some(rest) = text.strip_prefix(self.sent.as_str()) else {
-            let detail = "the model was asked again after a part of the answer was sent; \
-                          ask without `stream` for the whole one";
-            return self.error(&ApiProblem::new(ProblemCode::Internal, detail));
-        };
+    /// The rest of the text, and the end.
+    fn complete(&mut self, rest: &str, run: &Value) -> Event {
         let mut chunk = self.chunk(&[json!({"content": rest})]);
         chunk["choices"][0]["finish_reason"] = json!("stop");
         self.state = match self.with_usage {
@@ -147,14 +71,6 @@ impl ChatChunks {
             false => ChunkState::Done,
         };
         data(&chunk)
-    }
-
-    fn fail(&mut self, found: &Value) -> Event {
-        let problem = found.to_string();
-        let view = ProblemView::recorded(&problem);
-        let code = ProblemCode::named(&view.code).unwrap_or(ProblemCode::Internal);
-        let problem = ApiProblem::new(code, view.detail.to_string());
-        self.error(&problem)
     }
 
     fn error(&mut self, problem: &ApiProblem) -> Event {
@@ -181,7 +97,11 @@ pub(super) fn usage_in(usage: &Value) -> ChatUsageView {
     let (prompt_tokens, completion_tokens) = (count("input_tokens"), count("output_tokens"));
     ChatUsageView {
         prompt_tokens,
+        prompt_tokens_details: CachedTokensView { cached_tokens: count("cached_tokens") },
         completion_tokens,
+        completion_tokens_details: ReasoningTokensView {
+            reasoning_tokens: count("reasoning_tokens"),
+        },
         total_tokens: prompt_tokens + completion_tokens,
     }
 }

@@ -1,10 +1,15 @@
 //! The routes, one file a noun: requests become calls of `app`, and what it gives becomes answers.
 
+mod answer_form;
+mod answer_reader;
 pub(crate) mod audit;
 pub(crate) mod background_run;
 pub(crate) mod batch;
+mod chat;
 mod chat_chunks;
 pub(crate) mod chat_completion;
+mod chat_content;
+mod chat_refusal;
 pub(crate) mod dataset;
 pub(crate) mod dataset_check;
 pub(crate) mod dataset_examples;
@@ -19,12 +24,16 @@ pub(crate) mod graph_edit;
 pub(crate) mod health;
 pub(crate) mod job;
 pub(crate) mod key;
+pub(crate) mod mcp;
+pub(crate) mod openai_response;
 pub(crate) mod optimization;
 pub(crate) mod optimizer;
 pub(crate) mod parse;
 pub(crate) mod predictor;
+mod response_events;
 pub(crate) mod run;
 pub(crate) mod run_events;
+mod schema_cut;
 pub(crate) mod state;
 pub(crate) mod strategy;
 pub(crate) mod workspace;

@@ -178,7 +178,7 @@ impl<'a> BatchResultView<'a> {
 
 impl BatchResultView<'static> {
     fn example() -> Self {
-        let usage = r#"{"lm_calls":2,"input_tokens":645,"output_tokens":106,"cached_tokens":0,"cost":null}"#;
+        let usage = r#"{"lm_calls":2,"input_tokens":645,"output_tokens":106,"reasoning_tokens":0,"cached_tokens":0,"cache_write_tokens":0,"cost":null}"#;
         Self {
             index: 0,
             status: "succeeded",

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::openai_response::{CachedTokensView, ReasoningTokensView};
+
 /// A request for an answer to messages.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct ChatCompletionBody {
@@ -21,7 +23,8 @@ pub struct ChatCompletionBody {
     #[serde(default)]
     pub stream_options: Option<StreamOptions>,
     /// A form of the answer: `{"type": "json_object"}`, or `{"type": "json_schema", "json_schema": {"schema": …}}` with a
-    /// schema that the outputs of the graph fit. The answer is then the JSON of all outputs.
+    /// schema that the outputs of the graph fit. The answer is then the JSON of the outputs; with a schema that has
+    /// `additionalProperties: false`, of those that the schema has.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub response_format: Option<Map<String, Value>>,
@@ -32,6 +35,22 @@ pub struct ChatCompletionBody {
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Vec<Map<String, Value>>>,
+    /// Which tool of the client is called: only `none` and `auto`, which have no effect.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub tool_choice: Value,
+    /// An older form of `tools`: refused.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub functions: Value,
+    /// An older form of `tool_choice`.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub function_call: Value,
+    /// The kinds of the answer: only `["text"]`.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub modalities: Value,
 }
 
 /// One message of a conversation.
@@ -39,7 +58,7 @@ pub struct ChatCompletionBody {
 pub struct ChatMessageBody {
     /// `system`, `user`, `assistant`, `developer` or `tool`.
     pub role: String,
-    /// A text, or a list of parts of which those of the type `text` are read.
+    /// A text, or a list of parts of the type `text`. Other parts are refused. A message of the assistant may have null.
     #[serde(default)]
     #[schema(value_type = Value)]
     pub content: Value,
@@ -99,8 +118,12 @@ pub struct ChatAnswerView {
 pub struct ChatUsageView {
     /// Input tokens of all its calls.
     pub prompt_tokens: i64,
+    /// Of them.
+    pub prompt_tokens_details: CachedTokensView,
     /// Output tokens of all its calls.
     pub completion_tokens: i64,
+    /// Of them.
+    pub completion_tokens_details: ReasoningTokensView,
     /// Both.
     pub total_tokens: i64,
 }

@@ -96,7 +96,7 @@ const SETS: &[ClosedSet] = &[
     },
     ClosedSet {
         name: "ConstrainMode",
-        words: &["none", "gbnf", "json_schema"],
+        words: &["auto", "none", "gbnf", "json_schema"],
         members: &[("Model", "constrain")],
     },
     ClosedSet {

@@ -1,8 +1,11 @@
 //! The definition of a graph: its nodes and edges, as requests and documents have it.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use utoipa::ToSchema;
 
+use super::model::ReasoningEffortView;
 use super::{Json, SignatureNotation, TypeDefinitions};
 
 /// The definition of a graph. What is left out is inferred.
@@ -12,6 +15,8 @@ pub struct GraphDefinition {
     pub name: String,
     /// A description of the graph.
     pub description: Option<String>,
+    /// How clients of other protocols reach the graph.
+    pub expose: Option<ExposureView>,
     /// Classes, enums and JSON Schemas by name.
     #[schema(value_type = Option<TypeDefinitions>)]
     pub types: Option<Json>,
@@ -24,6 +29,67 @@ pub struct GraphDefinition {
     pub edges: Option<Vec<EdgeView>>,
     /// A selection by name.
     pub outputs: Option<IndexMap<String, String>>,
+}
+
+/// How clients of other protocols reach a graph.
+#[derive(ToSchema)]
+#[schema(as = Exposure)]
+#[serde(deny_unknown_fields)]
+pub struct ExposureView {
+    /// As a chat model for clients of OpenAI's API. Left out, the graph is one if it fits.
+    pub openai: Option<ChatExposureView>,
+    /// As a tool of the MCP server. Left out, the graph is none.
+    pub mcp: Option<ToolExposureView>,
+}
+
+/// Whether a graph is a chat model, or with which parts.
+#[derive(ToSchema)]
+#[schema(as = ChatExposure)]
+#[serde(untagged)]
+pub enum ChatExposureView {
+    /// Whether it is one.
+    Switch(bool),
+    /// The name and the parts.
+    Model(ChatMappingView),
+}
+
+/// The name and the parts of a chat model.
+#[derive(ToSchema)]
+#[schema(as = ChatMapping)]
+#[serde(deny_unknown_fields)]
+pub struct ChatMappingView {
+    /// The name of the model. Default: the name of the graph.
+    #[schema(min_length = 1, max_length = 128, pattern = "^[A-Za-z0-9_.:/-]+$")]
+    pub model: Option<String>,
+    /// The input that gets the text of the last message of the user, or the whole conversation if its type is that of
+    /// one. All other inputs need defaults.
+    pub input: Option<String>,
+    /// The output that is the answer.
+    pub output: Option<String>,
+}
+
+/// Whether a graph is a tool, or under which name.
+#[derive(ToSchema)]
+#[schema(as = ToolExposure)]
+#[serde(untagged)]
+pub enum ToolExposureView {
+    /// Whether it is one.
+    Switch(bool),
+    /// The name and the description.
+    Tool(ToolNamesView),
+}
+
+/// The name and the description of a tool.
+#[derive(ToSchema)]
+#[schema(as = ToolNames)]
+#[serde(deny_unknown_fields)]
+pub struct ToolNamesView {
+    /// The name of the tool. Default: the name of the graph.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    pub name: Option<String>,
+    /// The description of the tool, for models. Default: the description of the graph.
+    #[schema(max_length = 4096)]
+    pub description: Option<String>,
 }
 
 /// One node of a graph.
@@ -64,6 +130,17 @@ pub struct LmSettings {
     pub seed: Option<i64>,
     /// Texts that end the answer.
     pub stop: Option<Vec<String>>,
+    /// How much a reasoning model reasons before it answers: `none`, `minimal`, `low`, `medium`, `high`,
+    /// `xhigh`, `max`, or a number of tokens.
+    pub reasoning_effort: Option<ReasoningEffortView>,
+    /// The provider's name of the class of service, such as `flex`.
+    pub service_tier: Option<String>,
+    /// Further members of the request to the endpoint, for features that have no setting. They cannot
+    /// replace members that the server writes.
+    #[schema(value_type = Option<Object>, additional_properties)]
+    pub extra_body: Option<Json>,
+    /// Further headers of the request to the endpoint. They cannot replace headers that the server writes.
+    pub extra_headers: Option<BTreeMap<String, String>>,
 }
 
 /// One edge of a graph.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::graph_definition::{EdgeView, NodeView};
+use super::graph_definition::{EdgeView, ExposureView, NodeView};
 use super::{Json, example};
 
 /// Changes to the newest version of a graph: all of them, or none.
@@ -110,6 +110,11 @@ pub enum GraphEdit {
     RemoveType {
         /// The type.
         name: String,
+    },
+    /// Changes how clients of other protocols reach the graph.
+    SetExpose {
+        /// The member `expose` of the definition; null or left out for none.
+        expose: Option<ExposureView>,
     },
 }
 

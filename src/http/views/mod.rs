@@ -24,7 +24,9 @@ mod graph_definition;
 mod graph_edit;
 mod health;
 mod key;
+mod mcp;
 mod model;
+mod openai_response;
 mod optimization;
 mod optimization_candidate;
 mod optimization_result;
@@ -78,11 +80,15 @@ pub use graph::{
     ValidGraphView, VersionItemView, VersionPage,
 };
 pub(crate) use graph_contract::{GraphContract, ServerDocument};
-pub use graph_definition::{EdgeView, GraphDefinition, LmSettings, NodeView};
+pub use graph_definition::{EdgeView, ExposureView, GraphDefinition, LmSettings, NodeView};
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use health::{HealthView, ReadyView};
 pub use key::{CreatedKeyView, KeyBody, KeyLimitsView, KeyPage, KeyScopeName, KeyView};
+pub use mcp::McpMessage;
+pub(crate) use mcp::graph_tool;
 pub use model::{ModelPage, ModelView};
+pub(crate) use openai_response::output_text;
+pub use openai_response::{CachedTokensView, ReasoningTokensView, ResponseBody, ResponseView};
 pub use optimization::{
     OptimizationBody, OptimizationBudget, OptimizationEvents, OptimizationExamples,
     OptimizationLinksView, OptimizationPage, OptimizationView,

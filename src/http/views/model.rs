@@ -1,10 +1,11 @@
 //! Configured models.
 
+use dsrs::lm::ReasoningEffort;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::PageView;
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, TokenPrices};
 
 /// A configured model.
 #[derive(Serialize, ToSchema)]
@@ -30,10 +31,60 @@ pub struct ModelView<'a> {
     /// does not chat.
     #[schema(value_type = Vec<String>)]
     pub capabilities: Vec<&'static str>,
-    /// How answers are constrained: `none`, `gbnf` or `json_schema`.
+    /// How answers are constrained: `auto`, `none`, `gbnf` or `json_schema`.
     pub constrain: &'static str,
+    /// How much it reasons, unless a node says otherwise.
+    pub reasoning_effort: Option<ReasoningEffortView>,
+    /// The longest input in tokens, if it is known.
+    pub context_tokens: Option<u32>,
+    /// The longest answer in tokens, if it is known.
+    pub output_tokens: Option<u32>,
+    /// Prices of a million tokens, if they are known.
+    pub prices: Option<ModelPrices>,
     /// The aliases to use instead if the model fails permanently, in order.
     pub fallback: &'a [String],
+}
+
+/// Prices of a million tokens.
+#[derive(Serialize, ToSchema)]
+pub struct ModelPrices {
+    /// Input tokens.
+    pub input: f64,
+    /// Output tokens, those of reasoning included.
+    pub output: Option<f64>,
+    /// Input tokens that the provider reads from its cache.
+    pub cached_input: Option<f64>,
+    /// Input tokens that the provider writes to its cache.
+    pub cache_write: Option<f64>,
+}
+
+impl ModelPrices {
+    fn of(prices: &TokenPrices) -> Option<Self> {
+        let TokenPrices { input, output, cached_input, cache_write } = *prices;
+        Some(Self { input: input?, output, cached_input, cache_write })
+    }
+}
+
+/// How much a reasoning model reasons: a word, or a number of tokens.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ReasoningEffort)]
+pub enum ReasoningEffortView {
+    /// A word.
+    #[schema(title = "ReasoningEffortWord")]
+    Word(&'static str),
+    /// The most tokens of reasoning.
+    #[schema(title = "ReasoningEffortTokens")]
+    Tokens(u32),
+}
+
+impl From<ReasoningEffort> for ReasoningEffortView {
+    fn from(effort: ReasoningEffort) -> Self {
+        match effort {
+            ReasoningEffort::Tokens(tokens) => Self::Tokens(tokens),
+            word => Self::Word(word.word()),
+        }
+    }
 }
 
 impl<'a> ModelView<'a> {
@@ -49,6 +100,10 @@ impl<'a> ModelView<'a> {
             seed: model.seed,
             capabilities: model.capabilities.iter().map(|found| found.as_str()).collect(),
             constrain: model.constrain.as_str(),
+            reasoning_effort: model.reasoning_effort.map(Into::into),
+            context_tokens: model.limits.context,
+            output_tokens: model.limits.output,
+            prices: ModelPrices::of(&model.prices),
             fallback: &model.fallback,
         }
     }
@@ -66,7 +121,16 @@ impl ModelView<'static> {
             top_p: None,
             seed: None,
             capabilities: Vec::new(),
-            constrain: "none",
+            constrain: "auto",
+            reasoning_effort: None,
+            context_tokens: Some(128_000),
+            output_tokens: Some(16_384),
+            prices: Some(ModelPrices {
+                input: 0.15,
+                output: Some(0.6),
+                cached_input: Some(0.075),
+                cache_write: None,
+            }),
             fallback: &[],
         }
     }

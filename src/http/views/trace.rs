@@ -96,6 +96,11 @@ pub struct SpanView {
     pub raw: Option<String>,
     /// The tool calls that the LM requested besides its text.
     pub tool_calls: Option<Vec<ToolCallView>>,
+    /// What the model wrote before its answer, if the provider reports it.
+    pub reasoning: Option<String>,
+    /// The settings that were not sent, because the endpoint of the model refuses them, such as
+    /// `temperature`.
+    pub omitted_settings: Option<Vec<String>>,
     /// The model that answered or computed the vectors.
     pub model: Option<String>,
     /// The number of the attempt, from 1: of an LM request, or of a strategy; for an element, its
@@ -145,6 +150,8 @@ pub struct MessageView {
     pub tool_calls: Option<Vec<ToolCallView>>,
     /// The id of the tool call that this message is the result of.
     pub tool_call_id: Option<String>,
+    /// The reasoning that led to the tool calls of an assistant.
+    pub reasoning_content: Option<String>,
 }
 
 /// A tool call that an LM requests.

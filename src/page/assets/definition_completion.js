@@ -3,7 +3,7 @@
 
 import { contextAt, find, parse, plain } from "./json_text.js";
 import { BASIC_TYPES, readGraph } from "./graph_text.js";
-import { CONSTRAINT, EDGE, FIELD, LM, NODE, ROOT, SIGNATURE, TYPE } from "./definition_words.js";
+import { CHAT_MODEL, CONSTRAINT, EDGE, EXPOSE, FIELD, LM, NODE, ROOT, SIGNATURE, TOOL, TYPE } from "./definition_words.js";
 
 /**
  * The suggestions at a position: `{from, to, items, needsComma}`, where an item is `{label, insert, detail,
@@ -58,6 +58,9 @@ function keys(place) {
 function wordsAt(steps) {
   if (steps.length === 0) return ROOT;
   const last = steps.at(-1);
+  if (matches(steps, ["expose"])) return EXPOSE;
+  if (matches(steps, ["expose", "openai"])) return CHAT_MODEL;
+  if (matches(steps, ["expose", "mcp"])) return TOOL;
   if (matches(steps, ["nodes", "*"])) return NODE;
   if (matches(steps, ["nodes", "*", "lm"])) return LM;
   if (matches(steps, ["edges", "*"])) return EDGE;

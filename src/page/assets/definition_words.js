@@ -6,11 +6,28 @@ const member = (name, detail, documentation, insert) => ({ name, detail, documen
 export const ROOT = [
   member("name", "text", "The name of the graph: a-z, 0-9, `_` and `-`.", '""'),
   member("description", "text", "What the graph is for.", '""'),
+  member("expose", "object", "How other clients reach the graph: `openai` as a chat model, `mcp` as a tool.", '{ "mcp": true }'),
   member("types", "types by name", "Classes, enums and JSON Schemas that types may name.", "{}"),
   member("inputs", "types by name", "The inputs of the graph. Left out, every unconnected input of a node becomes one.", "{}"),
   member("nodes", "nodes by name", "Each node is one strategy.", "{}"),
   member("edges", "list", "Which output feeds which input.", "[]"),
   member("outputs", "selections by name", "Left out, the outputs of nodes without outgoing edges.", "{}"),
+];
+
+export const EXPOSE = [
+  member("openai", "true, false or object", "Whether the graph is a chat model of OpenAI's API. Left out, it is one if it fits.", "true"),
+  member("mcp", "true, false or object", "Whether the graph is a tool of the MCP server. Left out, it is none.", "true"),
+];
+
+export const CHAT_MODEL = [
+  member("model", "text", "The name of the model. Default: the name of the graph.", '""'),
+  member("input", "input", "The input that gets the last message of the user, or the conversation.", '""'),
+  member("output", "output", "The output that is the answer.", '""'),
+];
+
+export const TOOL = [
+  member("name", "text", "The name of the tool. Default: the name of the graph.", '""'),
+  member("description", "text", "What the tool is for, for models. Default: the description of the graph.", '""'),
 ];
 
 export const NODE = [

@@ -27,6 +27,7 @@ pub(super) struct RunUsage {
     pub(super) lm_calls: i64,
     pub(super) input_tokens: i64,
     pub(super) output_tokens: i64,
+    pub(super) reasoning_tokens: i64,
     pub(super) cached_tokens: i64,
     pub(super) cost: Option<f64>,
 }

@@ -19,6 +19,7 @@ pub(super) fn details(span: &TraceSpan<'_>) -> Markup {
         @if let Some(failure) = span.failure() { p.refusal { (failure) } }
         (facts(span))
         @if let Some(messages) = span.messages() { (prompt(&messages)) }
+        @if let Some(reasoning) = span.reasoning() { details.part { summary { "Reasoning of the model" } div.text.long tabindex="0" { (reasoning) } } }
         @if let Some(raw) = span.raw() { (answer(&raw, &report)) }
         @else if !report.is_empty() { details.part { summary { "Repairs of the parser " (badge(Tone::Warn, &report.len().to_string())) } (repair_list(&report)) } }
         @if let Some(calls) = span.tool_calls() { details.part { summary { "Tool calls" } pre.json { (json_value(&calls)) } } }
@@ -35,6 +36,7 @@ fn facts(span: &TraceSpan<'_>) -> Markup {
             @if let Some(model) = &span.model { span { "model " b { (model) } } }
             @if let Some(predictor) = span.predictor.as_ref().filter(|_| span.kind == "lm") { span { "predictor " code { (predictor) } } }
             @if let Some(ms) = span.queued_ms { span { "waited " b { (duration(ms as f64)) } } }
+            @if let Some(omitted) = span.omitted_settings() { span title="The endpoint refuses these settings" { "not sent " b { (omitted.join(", ")) } } }
             @if let Some(reward) = span.reward { span { "reward " b { (format!("{reward:.3}")) } } }
             @if let Some(usage) = span.usage() { (spent(&usage)) }
         }
@@ -46,7 +48,7 @@ pub(super) fn spent(usage: &RunUsage) -> Markup {
     html! {
         @if usage.lm_calls > 1 { span { b { (count(usage.lm_calls)) } " calls" } }
         span { b { (count(usage.input_tokens)) } " tokens in" @if usage.cached_tokens > 0 { " (" (count(usage.cached_tokens)) " cached)" } }
-        span { b { (count(usage.output_tokens)) } " tokens out" }
+        span { b { (count(usage.output_tokens)) } " tokens out" @if usage.reasoning_tokens > 0 { " (" (count(usage.reasoning_tokens)) " reasoning)" } }
         @if let Some(spent) = usage.cost { span { b { (cost(spent)) } } }
     }
 }

@@ -56,6 +56,10 @@ pub(super) struct TraceSpan<'t> {
     #[serde(borrow, default)]
     raw: Option<&'t RawValue>,
     #[serde(borrow, default)]
+    reasoning: Option<&'t RawValue>,
+    #[serde(borrow, default)]
+    omitted_settings: Option<&'t RawValue>,
+    #[serde(borrow, default)]
     tool_calls: Option<&'t RawValue>,
     #[serde(borrow, default)]
     pub(super) model: Option<Cow<'t, str>>,
@@ -151,6 +155,16 @@ impl TraceSpan<'_> {
     /// The unchanged answer of the model.
     pub(super) fn raw(&self) -> Option<String> {
         part(self.raw)
+    }
+
+    /// What the model wrote before its answer.
+    pub(super) fn reasoning(&self) -> Option<String> {
+        part(self.reasoning)
+    }
+
+    /// The settings that its endpoint refuses.
+    pub(super) fn omitted_settings(&self) -> Option<Vec<String>> {
+        part(self.omitted_settings)
     }
 
     /// The calls of tools that the model asked for.

@@ -111,7 +111,7 @@ pub(in crate::store) async fn begin_results(
     }
     let runs: Vec<_> = runs.map(|run| (scope, run)).collect();
     if !runs.is_empty() {
-        run_batch::insert(&mut *tx, runs.into_iter()).await?;
+        run_batch::insert(&mut tx, &runs).await?;
     }
     Ok(Some(tx))
 }

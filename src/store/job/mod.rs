@@ -1,5 +1,5 @@
 //! Jobs: background work that any server may do. `queue` adds and claims them, `lease` is the right to
-//! work on one, `row` is what clients see of one, `status` writes it.
+//! work on one, `part` divides one among workers, `row` is what clients see of one, `status` writes it.
 //!
 //! A worker claims a job with a lease, renews the lease while it works, and may write only while it
 //! holds the lease. When a lease expires, the job returns to the queue. The queue is the table itself:
@@ -8,6 +8,7 @@
 //! May not know what a job does. Workers see the jobs of all workspaces; each job names its own.
 
 mod lease;
+mod part;
 mod queue;
 mod row;
 mod status;
@@ -18,13 +19,14 @@ use uuid::Uuid;
 use super::Scope;
 
 pub use lease::{Lease, RenewedLease, renew, requeue};
-pub(super) use lease::{begin_results, lock, progress, release, remove};
+pub(super) use lease::{begin_results, lock, progress, release};
+pub use part::{ItemRange, OtherParts, divide, offer, reclaim, take_back, take_front};
 pub(super) use queue::{add, add_parked, set_parked};
-pub use queue::{are_too_many_parked, claim, claim_by_id, is_queue_full, requeue_expired};
+pub use queue::{are_too_many_parked, claim, claim_by_id, count_queued, requeue_expired};
 pub use row::{JobRow, get, status_of};
-pub(super) use row::{commit_queued, list};
+pub(super) use row::{commit_queued, get_of, list};
 pub(super) use status::finish_within;
-pub use status::{ClaimState, JobEnd, begin, cancel, finish};
+pub use status::{ClaimState, JobEnd, cancel, finish};
 
 /// The channel that announces claimable jobs.
 pub(super) const QUEUED: &str = "jobs:insert";
@@ -44,6 +46,11 @@ impl JobType {
     /// of each job under the id of the job: `status`, `error`, `started_at`, `finished_at`.
     pub(super) const fn new(name: &'static str, table: &'static str) -> Self {
         Self { name, table }
+    }
+
+    /// The table of its status rows.
+    pub(super) const fn table(self) -> &'static str {
+        self.table
     }
 
     /// The name.
@@ -81,4 +88,16 @@ pub struct Job {
     pub attempt: i32,
     /// Whether a client cancelled it.
     pub cancelled: bool,
+    /// Of a part, the divided job.
+    pub parent: Option<Uuid>,
+    /// Of a part, the items that it has taken; of a divided job, those that nobody has taken.
+    pub items: Option<ItemRange>,
+}
+
+impl Job {
+    /// The job whose items it works on: itself, or that of which it is a part.
+    #[must_use]
+    pub fn divided(&self) -> Uuid {
+        self.parent.unwrap_or(self.lease.job)
+    }
 }

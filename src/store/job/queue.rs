@@ -7,7 +7,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::lease::Lease;
-use super::{Job, JobType, NewJob};
+use super::{ItemRange, Job, JobType, NewJob};
 use crate::store::{Db, Scope, StoreError};
 
 /// Adds a claimable job, within the transaction that stores its status row. End that transaction with
@@ -51,22 +51,23 @@ async fn insert(
     Ok(())
 }
 
-/// Whether this many jobs of a type are claimable in a workspace, or more.
-pub async fn is_queue_full(
+/// The number of claimable jobs of a type in a workspace, counted up to `most`.
+pub async fn count_queued(
     scope: &Scope,
     db: &Db,
     kind: JobType,
-    limit: u32,
-) -> Result<bool, StoreError> {
-    let full = sqlx::query_scalar!(
-        r#"select exists (select from jobs where workspace_id = $1 and kind = $2
-                          and holder is null and not waiting
-                          offset $3) as "full!""#,
+    most: u32,
+) -> Result<u32, StoreError> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!"
+           from (select from jobs where workspace_id = $1 and kind = $2
+                 and holder is null and not waiting limit $3) queued"#,
         scope.workspace,
         kind.as_str(),
-        i64::from(limit) - 1
+        i64::from(most)
     );
-    Ok(full.fetch_one(&mut *db.scoped(scope).await?).await?)
+    let count = count.fetch_one(&mut *db.scoped(scope).await?).await?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 /// Whether this many jobs are parked in a workspace, or more.
@@ -92,19 +93,24 @@ pub(in crate::store) async fn set_parked(
 
 /// Claims the oldest claimable jobs of these types, one for each holder at most, in one statement. The
 /// lease runs by the clock of the database. Workers that claim at the same time pass over each other's
-/// jobs.
+/// jobs. A claim need not survive a crash of Postgres: the job is then claimed again, and every write of the
+/// lost attempt is refused. So it waits for no flush. `divided` are the jobs of many items that this server works on already: it claims no part of
+/// them.
 pub async fn claim(
     db: &Db,
     kinds: &[JobType],
     holders: &[Uuid],
+    divided: &[Uuid],
     length: Duration,
 ) -> Result<Vec<Job>, StoreError> {
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
     let rows = sqlx::query!(
         r#"with oldest as (
-               select id, created_at from jobs
+               select id, created_at
+               from jobs, (select set_config('synchronous_commit', 'off', true)) setting
                where holder is null and not waiting and kind = any($1)
-               order by created_at, id limit cardinality($2::uuid[]) for update skip locked
+                 and id <> all($4) and (parent is null or parent <> all($4))
+               order by created_at, id limit cardinality($2::uuid[]) for update of jobs skip locked
            ), numbered as (
                select id, row_number() over (order by created_at, id) as number from oldest
            )
@@ -112,10 +118,11 @@ pub async fn claim(
                            lease_until = clock_timestamp() + $3::float8 * interval '1 second'
            from numbered where jobs.id = numbered.id
            returning jobs.id, holder as "holder!", workspace_id, kind, request::text as "request!",
-                     attempts, cancelled, created_by"#,
+                     attempts, cancelled, created_by, parent, items_from, items_to"#,
         &kinds as &[&str],
         holders,
-        length.as_secs_f64()
+        length.as_secs_f64(),
+        divided
     )
     .fetch_all(&mut *db.all_workspaces().await?)
     .await?;
@@ -126,8 +133,14 @@ pub async fn claim(
         request: row.request,
         attempt: row.attempts,
         cancelled: row.cancelled,
+        parent: row.parent,
+        items: range(row.items_from, row.items_to),
     });
     Ok(jobs.collect())
+}
+
+fn range(from: Option<i32>, to: Option<i32>) -> Option<ItemRange> {
+    Some(ItemRange { from: from?, to: to? })
 }
 
 /// Claims one job that has no holder, parked or not.
@@ -141,7 +154,7 @@ pub async fn claim_by_id(
                            lease_until = clock_timestamp() + $3::float8 * interval '1 second'
            where id = $1 and holder is null
            returning workspace_id, kind, request::text as "request!", attempts, cancelled,
-                     created_by"#,
+                     created_by, parent, items_from, items_to"#,
         lease.job,
         lease.holder,
         length.as_secs_f64()
@@ -155,6 +168,8 @@ pub async fn claim_by_id(
         request: row.request,
         attempt: row.attempts,
         cancelled: row.cancelled,
+        parent: row.parent,
+        items: range(row.items_from, row.items_to),
     }))
 }
 
@@ -162,8 +177,9 @@ pub async fn claim_by_id(
 pub async fn requeue_expired(db: &Db) -> Result<u64, StoreError> {
     let expired = sqlx::query!(
         "update jobs set holder = null, lease_until = null, waiting = false
-         where id in (select id from jobs where lease_until < clock_timestamp()
-                      order by lease_until limit 500 for update skip locked)"
+         where id in (select id from jobs
+                      where holder is not null and lease_until < clock_timestamp()
+                      limit 500 for update skip locked)"
     )
     .execute(db.leases())
     .await?

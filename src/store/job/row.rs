@@ -1,6 +1,6 @@
 //! Status rows: what clients read of a job, alike for all kinds. May not know the columns of a kind.
 
-use sqlx::{AssertSqlSafe, Postgres, QueryBuilder, Transaction};
+use sqlx::{AssertSqlSafe, PgConnection, Postgres, QueryBuilder, Transaction};
 use uuid::Uuid;
 
 use super::queue::add;
@@ -29,9 +29,18 @@ pub trait JobRow: ListedRow + Sync + 'static {
 
 /// A status row by id.
 pub async fn get<R: JobRow>(scope: &Scope, db: &Db, id: Uuid) -> Result<R, StoreError> {
+    get_of(scope, &mut *db.scoped(scope).await?, id).await
+}
+
+/// The same on a connection that sees the workspace.
+pub(in crate::store) async fn get_of<R: JobRow>(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<R, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
     sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
-    let found = sql.build_query_as::<R>().fetch_optional(&mut *db.scoped(scope).await?).await?;
+    let found = sql.build_query_as::<R>().fetch_optional(connection).await?;
     found.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))
 }
 

@@ -1,11 +1,12 @@
-//! The status of a job: written when the job begins, ends or is cancelled.
+//! The status of a job: written when the job ends or is cancelled. Its begin is one of the writes of
+//! `group_writer`.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
+use super::JobType;
 use super::lease::{Lease, remove};
-use super::{CANCELLED, JobType};
 use crate::store::audit::{self, AuditAction, AuditThing};
 use crate::store::cancellation::{self, Cancellation};
 use crate::store::run::RunStatus;
@@ -40,9 +41,8 @@ pub async fn cancel(
         let thing = AuditThing { kind: kind.as_str(), id, name: None, version: None };
         audit::add(scope, &mut tx, AuditAction::Cancel, thing, at).await?;
     }
-    let payload = Cancellation { run: id, workspace: scope.workspace }.payload();
-    sqlx::query!("select pg_notify($1, $2)", CANCELLED, payload).execute(&mut *tx).await?;
     tx.commit().await?;
+    db.notifications.announce_cancellation(Cancellation { run: id, workspace: scope.workspace });
     Ok(job.map(|job| if job.held { ClaimState::Claimed } else { ClaimState::Unclaimed }))
 }
 
@@ -53,24 +53,6 @@ pub enum ClaimState {
     Unclaimed,
     /// A worker has. It may have died since.
     Claimed,
-}
-
-/// Marks the status row as running, and sets the start of the first attempt. False if the lease is
-/// lost.
-pub async fn begin(
-    db: &Db,
-    kind: JobType,
-    lease: Lease,
-    at: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    let table = kind.table;
-    let sql = format!(
-        "with held as (select id from jobs where id = $1 and holder = $2 for update)
-         update {table} set status = 'running', started_at = coalesce(started_at, $3)
-         from held where {table}.id = held.id"
-    );
-    let begun = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(lease.holder).bind(at);
-    Ok(begun.execute(&mut *db.scoped(&lease).await?).await?.rows_affected() == 1)
 }
 
 /// How a job ended, as its status row has it.
@@ -84,7 +66,7 @@ pub struct JobEnd<'e> {
     pub at: DateTime<Utc>,
 }
 
-/// Ends a job: removes it and writes its status row. False, writing nothing, if the lease is lost.
+/// Ends a job: removes it with its parts, and writes its status row. False, writing nothing, if the lease is lost.
 pub async fn finish(
     db: &Db,
     kind: JobType,
@@ -95,7 +77,13 @@ pub async fn finish(
     if !finish_within(&mut tx, kind, lease, end).await? {
         return Ok(false);
     }
+    let parts = sqlx::query_scalar!("delete from jobs where parent = $1 returning id", lease.job);
+    let parts = parts.fetch_all(&mut *tx).await?;
     tx.commit().await?;
+    // Their workers stop at once instead of when they renew their leases.
+    for run in parts {
+        db.notifications.announce_cancellation(Cancellation { run, workspace: lease.workspace });
+    }
     Ok(true)
 }
 

@@ -99,6 +99,8 @@ fn http(
     headers: &IndexMap<String, SecretText>,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let client = reqwest::Client::builder()
+        // A small compressed answer may be a huge text.
+        .no_gzip()
         .tls_backend_preconfigured(dsrs::lm::tls()?)
         .no_proxy()
         // A redirect would forward the headers.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Shell;
+use crate::support::{Does, FakeLm};
 
 #[tokio::test]
 async fn completions_of_every_shell_name_every_command() {
@@ -113,4 +114,55 @@ fn every_command_and_exit_code_is_documented() {
     ] {
         assert!(page.contains(word), "docs/cli.md lacks {word}");
     }
+}
+
+/// An endpoint that streams, calls tools and knows schemas, and refuses grammars.
+fn capable(body: &Value) -> Does {
+    if body.get("grammar").is_some() {
+        let refusal = r#"{"error": {"message": "Unrecognized request argument: grammar"}}"#;
+        return Does::Answer(400, vec![], refusal.to_owned());
+    }
+    if body.get("tools").is_some() {
+        let call = json!({"id": "c1", "type": "function",
+            "function": {"name": "weather", "arguments": "{\"city\": \"Turku\"}"}});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let answer = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+        return Does::Answer(200, vec![], answer.to_string());
+    }
+    match body.get("response_format") {
+        Some(_) => Does::Say(r#"{"legs": 8}"#.to_owned()),
+        None => Does::Say("ready".to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn models_test_says_what_works_at_an_endpoint() {
+    let lm = FakeLm::by(|_, asked| capable(&asked.body)).await;
+    let env = [("OPENAI_BASE_URL", lm.url.as_str()), ("OPENAI_API_KEY", "hidden-key")];
+    let shell = Shell::with_env(&env);
+    let tested = shell.run(&["models", "test"]).await.expect(0);
+    let result = |feature: &str| {
+        let rows = tested.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let row = rows.into_iter().find(|row| row.first() == Some(&feature));
+        row.unwrap_or_else(|| panic!("{feature}: {}", tested.stdout))[1].to_owned()
+    };
+    let features = ["chat", "streaming", "tools", "json_schema", "grammar", "media"];
+    assert_eq!(features.map(result), ["works", "works", "works", "works", "fails", "-"]);
+    assert!(tested.stdout.contains("add `tools` to `capabilities`"), "{}", tested.stdout);
+    assert!(!tested.stdout.contains("hidden-key"));
+
+    let document = shell.run(&["models", "test", "default", "--json"]).await.expect(0).json();
+    assert_eq!(document[0]["model"], "default");
+    assert_eq!(document[0]["features"][0]["result"], "works");
+}
+
+#[tokio::test]
+async fn models_test_fails_for_an_endpoint_that_does_not_answer() {
+    let shell = Shell::with_env(&[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")]);
+    let tested = shell.run(&["models", "test"]).await.expect(1);
+    assert!(tested.stdout.contains("no connection"), "{}", tested.stdout);
+    let unknown = shell.run(&["models", "test", "big"]).await.expect(2);
+    assert!(unknown.stderr.contains("no model `big` is configured; known: default"));
+    let none = Shell::with_env(&[]).run(&["models", "test"]).await.expect(2);
+    assert!(none.stderr.contains("set OPENAI_API_KEY or OPENAI_BASE_URL"), "{}", none.stderr);
 }

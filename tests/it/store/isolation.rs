@@ -4,7 +4,7 @@
 use dsrs_server::store::job::{self, Lease};
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_event;
-use dsrs_server::store::{Db, PoolSettings, Scope, background_run};
+use dsrs_server::store::{Db, PoolSettings, Scope, background_run, group_writer};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
@@ -235,11 +235,14 @@ async fn a_statement_that_names_no_workspace_finds_nothing_of_another() {
     assert!(job::claim_by_id(&db, foreign, minute).await.unwrap().is_none());
     let own = Lease { workspace: ann().workspace, ..foreign };
     assert!(job::claim_by_id(&db, own, minute).await.unwrap().is_some());
-    assert!(!job::begin(&db, background_run::JOB, foreign, tick()).await.unwrap());
+    assert!(!group_writer::begin(&db, background_run::JOB, foreign, tick()).await.unwrap());
     assert!(!job::requeue(&db, foreign).await.unwrap());
-    assert!(job::begin(&db, background_run::JOB, own, tick()).await.unwrap());
+    assert!(group_writer::begin(&db, background_run::JOB, own, tick()).await.unwrap());
     assert!(job::requeue(&db, own).await.unwrap());
-    assert_eq!(job::claim(&db, &[background_run::JOB], &[holder], minute).await.unwrap().len(), 1);
+    assert_eq!(
+        job::claim(&db, &[background_run::JOB], &[holder], &[], minute).await.unwrap().len(),
+        1
+    );
 }
 
 /// The URL of an empty database that belongs to a new role, and the role.

@@ -1,11 +1,14 @@
 //! Jobs: claimed by one worker at a time, with a lease, and written only by its holder.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs_server::store::background_run::{self, FinishOutcome, NodeRow};
+use dsrs_server::store::background_run;
 use dsrs_server::store::cancellation::Cancellation;
+use dsrs_server::store::group_writer::{self, CommitOutcome};
 use dsrs_server::store::job::{self, ClaimState, Job, Lease};
 use dsrs_server::store::run::{RunRow, RunStatus};
+use dsrs_server::store::run_progress::NodeRow;
 use dsrs_server::store::waiting_run::{self, ParkOutcome, SignalOutcome};
 use dsrs_server::store::{Db, PoolSettings, Scope, batch, evaluation};
 use sqlx::{Connection, PgConnection};
@@ -26,16 +29,16 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 async fn claim_many(db: &Db, count: usize) -> Vec<Job> {
     let holders: Vec<Uuid> = (0..count).map(|_| Uuid::now_v7()).collect();
-    job::claim(db, &[background_run::JOB], &holders, MINUTE).await.unwrap()
+    job::claim(db, &[background_run::JOB], &holders, &[], MINUTE).await.unwrap()
 }
 
 async fn claim(db: &Db) -> Option<Job> {
     claim_many(db, 1).await.pop()
 }
 
-fn node(name: &str, outcome: &str) -> NodeRow {
+fn node(name: &str, outcome: &str) -> Arc<NodeRow> {
     let (usage, trace) = ("{}".to_owned(), r#"{"spans": []}"#.to_owned());
-    NodeRow { node: name.into(), outcome: outcome.into(), usage, trace }
+    Arc::new(NodeRow { node: name.into(), outcome: outcome.into(), usage, trace })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,10 +110,10 @@ async fn workers_requeue_and_finish_jobs_without_losing_any() {
                             job::requeue_expired(&db).await.unwrap();
                         }
                         _ => {
-                            let done = RunRow { id: lease.job, ..new_run("lasting") };
+                            let done = Arc::new(RunRow { id: lease.job, ..new_run("lasting") });
                             let outcome =
                                 background_run::finish(&ann(), &db, lease, &done, 0).await;
-                            assert_eq!(outcome.unwrap(), FinishOutcome::Done);
+                            assert_eq!(outcome.unwrap(), CommitOutcome::Stored);
                             ended.push(lease.job);
                         }
                     }
@@ -152,7 +155,7 @@ async fn only_jobs_of_the_requested_types_are_claimed() {
     let run = queued(&db).await;
     let holders = [Uuid::now_v7(), Uuid::now_v7()];
     let others = [batch::JOB, evaluation::JOB];
-    assert!(job::claim(&db, &others, &holders, MINUTE).await.unwrap().is_empty());
+    assert!(job::claim(&db, &others, &holders, &[], MINUTE).await.unwrap().is_empty());
     let claimed = claim(&db).await.unwrap();
     assert_eq!((claimed.lease.job, claimed.attempt), (run.id, 1), "that was no attempt");
 }
@@ -162,7 +165,7 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     let db = database().await;
     let run = queued(&db).await;
     let first = claim(&db).await.unwrap().lease;
-    let begin = |lease| job::begin(&db, background_run::JOB, lease, tick());
+    let begin = |lease| group_writer::begin(&db, background_run::JOB, lease, tick());
     assert!(begin(first).await.unwrap());
     assert!(
         background_run::record_node(&ann(), &db, first, &node("a", "{}"), tick()).await.unwrap()
@@ -181,22 +184,22 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
         !background_run::record_node(&ann(), &db, first, &node("b", "{}"), tick()).await.unwrap()
     );
     assert_eq!(
-        background_run::finish(&ann(), &db, first, &run, 1).await.unwrap(),
-        FinishOutcome::Lost
+        background_run::finish(&ann(), &db, first, &run.clone().into(), 1).await.unwrap(),
+        CommitOutcome::LeaseLost
     );
     assert!(!job::requeue(&db, first).await.unwrap());
     assert!(job::renew(&db, &[first.holder], MINUTE).await.unwrap().is_empty());
-    let stored = background_run::nodes(&ann(), &db, run.id).await.unwrap();
+    let stored = background_run::get(&ann(), &db, run.id).await.unwrap().nodes;
     assert_eq!(stored.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
-    let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
+    let done = Arc::new(RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run });
     let ann = ann();
     let finish = |known| background_run::finish(&ann, &db, second.lease, &done, known);
-    assert_eq!(finish(0).await.unwrap(), FinishOutcome::Behind, "a node has ended meanwhile");
-    assert_eq!(finish(1).await.unwrap(), FinishOutcome::Done);
-    assert_eq!(finish(1).await.unwrap(), FinishOutcome::Lost, "once");
+    assert_eq!(finish(0).await.unwrap(), CommitOutcome::Behind, "a node has ended meanwhile");
+    assert_eq!(finish(1).await.unwrap(), CommitOutcome::Stored);
+    assert_eq!(finish(1).await.unwrap(), CommitOutcome::LeaseLost, "once");
     assert_eq!(job::get::<RunRow>(&ann, &db, done.id).await.unwrap().status, RunStatus::Succeeded);
-    assert!(background_run::nodes(&ann, &db, done.id).await.unwrap().is_empty());
+    assert!(background_run::get(&ann, &db, done.id).await.unwrap().nodes.is_empty());
     assert!(claim(&db).await.is_none());
 }
 

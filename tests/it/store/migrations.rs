@@ -12,10 +12,17 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop index evaluations_ended, evaluations_expired, optimizations_ended, optimizations_expired;
     alter table evaluations drop column expired;
     alter table optimizations drop column expired;
+    alter table batches drop column reasoning_tokens, drop column cache_write_tokens;
+    alter table evaluations drop column reasoning_tokens, drop column cache_write_tokens,
+        drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
+    alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;
     drop table run_cancellations, keys, key_counts, audit;
     drop table key_spending;
     drop function add_spending, tokens_of, cost_of;
-    drop index workspaces_newest, jobs_of_actor, jobs_parked";
+    drop index workspaces_newest, jobs_of_actor, jobs_parked;
+    alter table graph_versions drop column expose;
+    alter table jobs drop column parent, drop column items_from, drop column items_to;
+    create index jobs_lapsed on jobs (lease_until) where lease_until is not null";
 
 const HOLD: &str = "set application_name = 'a forgotten session';
     begin; lock table evaluations in access share mode";
@@ -43,4 +50,26 @@ async fn a_blocked_migration_ends_and_names_what_blocks_it() {
     sqlx::raw_sql("rollback").execute(&mut session).await.unwrap();
     migrating.await.unwrap().unwrap();
     assert!(db.is_migrated().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_values_are_compressed_with_lz4_where_the_server_has_it() {
+    let mut session = PgConnection::connect(&test_database().await).await.unwrap();
+    let has_lz4: bool = sqlx::query_scalar(
+        "select exists (select from pg_settings
+                        where name = 'default_toast_compression' and 'lz4' = any (enumvals))",
+    )
+    .fetch_one(&mut session)
+    .await
+    .unwrap();
+    let methods: Vec<String> = sqlx::query_scalar(
+        "select distinct attcompression::text from pg_attribute
+         where attrelid in ('runs'::regclass, 'run_events'::regclass, 'batch_items'::regclass)
+               and atttypid = 'json'::regtype and not attisdropped",
+    )
+    .fetch_all(&mut session)
+    .await
+    .unwrap();
+    let expected = if has_lz4 { "l" } else { "" };
+    assert_eq!(methods, [expected]);
 }

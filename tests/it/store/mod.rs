@@ -1,6 +1,7 @@
 //! The store against a real Postgres, without HTTP above it.
 
 mod graphs;
+mod group_writer;
 mod idempotency;
 mod isolation;
 mod jobs;
@@ -44,7 +45,13 @@ fn name(text: &str) -> GraphRef {
 }
 
 fn version(definition: &str) -> NewGraphVersion<'_> {
-    NewGraphVersion { description: None, format: 1, definition, content_hash: definition }
+    NewGraphVersion {
+        description: None,
+        format: 1,
+        definition,
+        content_hash: definition,
+        expose: None,
+    }
 }
 
 fn state(predictors: &str) -> NewState<'_> {

@@ -1,10 +1,13 @@
 //! Old rows are removed in steps; others stay.
 
+use std::sync::Arc;
+
 use dsrs_server::store::batch::{self, BatchRow, ItemCounts, UsageTotals};
 use dsrs_server::store::batch_upload::BatchUpload;
 use dsrs_server::store::dataset;
 use dsrs_server::store::dataset_edit::{self, NewDatasetVersion, NewExample};
 use dsrs_server::store::evaluation::{self, EvaluationRow, EvaluationTotals, JudgingTotals};
+use dsrs_server::store::group_writer::CommitOutcome;
 use dsrs_server::store::job::{self, JobEnd, JobType, Lease, claim_by_id, finish};
 use dsrs_server::store::optimization::{self, OptimizationRow};
 use dsrs_server::store::retention::{ExpiredRows, remove};
@@ -39,8 +42,9 @@ async fn ended(db: &Db) -> Uuid {
     let workspace = ann().workspace;
     let lease = Lease { job: row.id, holder: Uuid::now_v7(), workspace };
     claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    let row = Arc::new(row);
     let finished = background_run::finish(&ann(), db, lease, &row, 0).await.unwrap();
-    assert_eq!(finished, background_run::FinishOutcome::Done);
+    assert_eq!(finished, CommitOutcome::Stored);
     row.id
 }
 

@@ -1,11 +1,13 @@
 //! Events of running runs: they are stored for an hour, their count as long as the run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use dsrs_server::store::background_run::FinishOutcome;
+use dsrs_server::store::group_writer::CommitOutcome;
 use dsrs_server::store::run::{RunRow, RunStatus};
-use dsrs_server::store::run_event::{self, EventsRow};
+use dsrs_server::store::run_event;
+use dsrs_server::store::run_progress::EventsRow;
 use dsrs_server::store::{Db, background_run, job};
 use uuid::Uuid;
 
@@ -28,10 +30,11 @@ async fn old_events_are_removed_except_the_newest_of_an_unfinished_run() {
     background_run::accept(&ann(), &db, &run, "{}", None).await.unwrap();
     let start = tick();
     let until = Duration::from_secs(3 * 3600);
-    let jobs = job::claim(&db, &[background_run::JOB], &[Uuid::now_v7()], until).await.unwrap();
+    let jobs =
+        job::claim(&db, &[background_run::JOB], &[Uuid::now_v7()], &[], until).await.unwrap();
     let lease = jobs[0].lease;
     for last_id in [2, 5, 9] {
-        let row = EventsRow { last_id, events: "[]".to_owned() };
+        let row = Arc::new(EventsRow { last_id, events: "[]".to_owned() });
         assert!(run_event::append(&db, lease, &row, start).await.unwrap());
     }
     let streamed = Uuid::now_v7();
@@ -45,9 +48,9 @@ async fn old_events_are_removed_except_the_newest_of_an_unfinished_run() {
     assert_eq!(last_ids(&db, run.id).await, [9], "the next attempt counts on from it");
     assert_eq!(run_event::newest(&ann(), &db, streamed).await.unwrap(), None);
 
-    let done = RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run };
+    let done = Arc::new(RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run });
     let finished = background_run::finish(&ann(), &db, lease, &done, 0).await.unwrap();
-    assert_eq!(finished, FinishOutcome::Done);
+    assert_eq!(finished, CommitOutcome::Stored);
     purge(&db, later).await;
     assert_eq!(run_event::newest(&ann(), &db, done.id).await.unwrap(), None);
 }

@@ -1,13 +1,16 @@
 //! What keys with a budget spend: counted once, on the day on which it is recorded, for the key that requested it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs_server::config::Record;
-use dsrs_server::store::background_run::{self, FinishOutcome, NodeRow};
+use dsrs_server::store::background_run;
+use dsrs_server::store::group_writer::CommitOutcome;
 use dsrs_server::store::job::{Lease, claim_by_id};
 use dsrs_server::store::key::{self, KeyLimits, NewKey};
 use dsrs_server::store::key_scope::KeyScopes;
 use dsrs_server::store::run::{RunRow, RunStatus};
+use dsrs_server::store::run_progress::NodeRow;
 use dsrs_server::store::run_recorder::recorder;
 use dsrs_server::store::{Db, PoolSettings, Scope, waiting_run};
 use sqlx::{Connection, PgConnection};
@@ -97,15 +100,16 @@ async fn a_background_run_counts_with_each_checkpoint_and_for_the_key_that_resum
     };
     background_run::accept(&one, &db, &run, "{}", None).await.unwrap();
     let lease = claimed(&db, &one, run.id).await;
-    let first = checkpoint("first", usage(9, 0.1));
+    let first = Arc::new(checkpoint("first", usage(9, 0.1)));
     for _ in 0..2 {
         assert!(background_run::record_node(&one, &db, lease, &first, tick()).await.unwrap());
     }
     assert_eq!(spent(&url).await, [row("one", 10, 10)], "before the run has ended, and once");
     // A node that failed has no checkpoint: what it has spent is in the record.
     let failed = RunRow { status: RunStatus::Failed, usage: usage(29, 0.3), ..run.clone() };
-    let finished = background_run::finish(&one, &db, lease, &failed, 1).await.unwrap();
-    assert_eq!(finished, FinishOutcome::Done);
+    let finished =
+        background_run::finish(&one, &db, lease, &failed.clone().into(), 1).await.unwrap();
+    assert_eq!(finished, CommitOutcome::Stored);
     assert_eq!(spent(&url).await, [row("one", 30, 30)]);
 
     let resumed = background_run::ResumedRun {
@@ -117,11 +121,11 @@ async fn a_background_run_counts_with_each_checkpoint_and_for_the_key_that_resum
     };
     background_run::resume(&two, &db, resumed, None).await.unwrap();
     let lease = claimed(&db, &two, run.id).await;
-    let second = checkpoint("second", usage(4, 0.05));
+    let second = Arc::new(checkpoint("second", usage(4, 0.05)));
     assert!(background_run::record_node(&two, &db, lease, &second, tick()).await.unwrap());
     let done = RunRow { status: RunStatus::Succeeded, usage: usage(44, 0.5), ..failed };
-    let known = background_run::finish(&two, &db, lease, &done, 2).await.unwrap();
-    assert_eq!(known, FinishOutcome::Done);
+    let known = background_run::finish(&two, &db, lease, &done.into(), 2).await.unwrap();
+    assert_eq!(known, CommitOutcome::Stored);
     assert_eq!(spent(&url).await, [row("one", 30, 30), row("two", 15, 20)]);
 }
 

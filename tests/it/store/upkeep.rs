@@ -56,29 +56,32 @@ async fn every_change_of_a_graph_moves_the_epoch_on_all_servers() {
     let url = crate::support::test_database().await;
     let here = Db::connect(&url, &PoolSettings::default()).await.unwrap();
     let there = Db::connect(&url, &PoolSettings::default()).await.unwrap();
-    assert_eq!(there.changes().epoch(), None, "nobody listens yet");
+    assert_eq!(there.changes().epoch_of_all(), None, "nobody listens yet");
     let watch = |db: &Db| {
         let db = db.clone();
         tokio::spawn(async move { db.watch().await })
     };
     let watchers = [watch(&here), watch(&there)];
-    wait_until(|| here.changes().epoch().is_some() && there.changes().epoch().is_some()).await;
+    wait_until(|| {
+        here.changes().epoch_of_all().is_some() && there.changes().epoch_of_all().is_some()
+    })
+    .await;
 
-    let before = (here.changes().epoch(), there.changes().epoch());
+    let before = (here.changes().epoch_of_all(), there.changes().epoch_of_all());
     make(&here, "reply").await.unwrap();
-    assert_ne!(here.changes().epoch(), before.0, "the writer knows at once");
-    wait_until(|| there.changes().epoch() != before.1).await;
+    assert_ne!(here.changes().epoch_of_all(), before.0, "the writer knows at once");
+    wait_until(|| there.changes().epoch_of_all() != before.1).await;
 
-    let before = there.changes().epoch();
+    let before = there.changes().epoch_of_all();
     let locked = lock(&ann(), &here, &name("reply"), ExpectedVersion::Newest).await.unwrap();
     locked.put_state(state("{}"), tick()).await.unwrap();
-    wait_until(|| there.changes().epoch() != before).await;
+    wait_until(|| there.changes().epoch_of_all() != before).await;
 
     for watcher in watchers {
         watcher.abort();
         assert!(watcher.await.unwrap_err().is_cancelled());
     }
-    assert_eq!(here.changes().epoch(), None, "nothing may be remembered any more");
+    assert_eq!(here.changes().epoch_of_all(), None, "nothing may be remembered any more");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,7 +39,8 @@ pub fn scratch() -> tempfile::TempDir {
 pub fn http_client() -> reqwest::Client {
     // A second test finds it named already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::new()
+    // A test that asks for compression reads it itself.
+    reqwest::Client::builder().no_gzip().build().unwrap()
 }
 
 /// Whether a process of this id runs; one that has ended but was not waited for does not.

@@ -32,7 +32,8 @@ impl Remote {
     fn with_headers(url: &str, headers: HeaderMap) -> Self {
         // names the cryptography that clients are built with
         let _ = super::http_client();
-        let client = reqwest::Client::builder().timeout(PATIENCE).default_headers(headers);
+        let client =
+            reqwest::Client::builder().no_gzip().timeout(PATIENCE).default_headers(headers);
         let client = client.redirect(redirect::Policy::none()).build().unwrap();
         Self { url: url.to_owned(), client }
     }

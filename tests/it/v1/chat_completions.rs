@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Api, one_node, support_reply};
+use crate::support::{Api, one_node, sections, support_reply};
 
 const PATH: &str = "/openai/v1/chat/completions";
 
@@ -34,7 +34,10 @@ async fn a_graph_answers_the_last_message_of_the_user() {
     assert_eq!(answer["choices"][0]["message"]["content"], run["outputs"]["answer"]);
     assert_eq!(answer["id"], format!("chatcmpl-{}", run["id"].as_str().unwrap()));
     assert_eq!(answer["model"], "support-reply@1");
-    assert_eq!(answer["usage"]["prompt_tokens"], run["usage"]["input_tokens"]);
+    let usage = &answer["usage"];
+    assert_eq!(usage["prompt_tokens"], run["usage"]["input_tokens"]);
+    assert!(usage["prompt_tokens_details"]["cached_tokens"].is_i64(), "{usage}");
+    assert!(usage["completion_tokens_details"]["reasoning_tokens"].is_i64(), "{usage}");
     api.post(PATH, ask("support-reply@1")).await.expect(200);
     let models = api.get("/openai/v1/models").await.expect(200).json();
     assert_eq!(models["data"][0]["id"], "support-reply");
@@ -165,4 +168,150 @@ async fn a_server_with_keys_answers_only_those_that_may_execute() {
     assert_eq!(send(None).await.expect(401).json()["error"]["type"], "authentication_error");
     send(Some("wrong")).await.expect(401);
     send(Some("root-key")).await.expect(404);
+}
+
+async fn refused(api: &Api, body: Value) -> Value {
+    let error = api.post(PATH, body).await.expect(422).json()["error"].take();
+    assert_eq!(
+        (&error["type"], &error["code"]),
+        (&json!("invalid_request_error"), &json!("invalid_request")),
+        "{error}"
+    );
+    error
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_no_text_is_refused_with_its_place() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", one_node("ask", "question -> answer")).await.expect(201);
+    let text = json!({"type": "text", "text": "What is this?"});
+    for (content, place) in [
+        (json!([text, {"type": "image_url", "image_url": {"url": "data:,"}}]), "content[1]"),
+        (json!([{"type": "input_audio", "input_audio": {}}, text]), "content[0]"),
+        (json!([{"type": "file", "file": {}}]), "content[0]"),
+        (json!([text, {"type": "text", "text": 5}]), "content[1]"),
+        (json!(["text"]), "content[0]"),
+        (json!([{"type": 5, "text": "a"}]), "content[0]"),
+        (json!(null), "content"),
+        (json!(5), "content"),
+        (json!({"text": "a"}), "content"),
+    ] {
+        let hello = json!({"role": "assistant", "content": null});
+        let messages = json!([hello, {"role": "user", "content": content}]);
+        let error = refused(&api, json!({"model": "ask", "messages": messages})).await;
+        assert_eq!(error["param"], format!("messages[1].{place}"), "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("`messages[1].{place}`: ")), "{error}");
+    }
+    let said = json!({"role": "assistant", "content": [{"type": "refusal", "refusal": "No"}]});
+    let messages = json!([said, {"role": "user", "content": [text]}]);
+    api.post(PATH, json!({"model": "ask", "messages": messages})).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_schema_gets_only_the_outputs_that_it_has() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let text = json!({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/Text"}]});
+    let schema = json!({"type": "object", "properties": {"answer": text}, "required": ["answer"],
+        "additionalProperties": false, "$defs": {"Text": {"type": "string"}}});
+    let mut body = ask("support-reply");
+    body["response_format"] = json!({"type": "json_schema",
+        "json_schema": {"name": "reply", "strict": true, "schema": schema}});
+    let answer = api.post(PATH, &body).await.expect(200).json();
+    let fitting = jsonschema::validator_for(&schema).unwrap();
+    let whole = answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned();
+    let content: Value = serde_json::from_str(&whole).unwrap();
+    assert!(fitting.is_valid(&content) && content["answer"].is_string(), "{content}");
+    body["stream"] = true.into();
+    let chunks = streamed(&api, body).await;
+    let chunks = chunks.iter().filter_map(|chunk| serde_json::from_str::<Value>(chunk).ok());
+    let texts = chunks
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned));
+    assert_eq!(texts.collect::<String>(), whole);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_schema_inside_an_output_gets_only_its_members() {
+    let value = r#"{"name": "Ann", "age": 3, "tags": [{"word": "a", "weight": 1}]}"#;
+    let lm = dsrs::lm::ScriptedLm::always(sections([("person", value)]));
+    let api = Api::with_lm(lm).await;
+    let mut graph = one_node("find", "question -> person: Person");
+    graph["types"] = json!({
+        "Tag": {"type": "object", "properties": {"word": {"type": "string"}, "weight": {"type": "integer"}},
+            "required": ["word", "weight"]},
+        "Person": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"},
+            "tags": {"type": "array", "items": {"$ref": "#/$defs/Tag"}}}, "required": ["name", "age", "tags"]}});
+    api.post("/v1/graphs", graph).await.expect(201);
+    let closed = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    let tag = closed(json!({"word": {"type": "string"}}), json!(["word"]));
+    let person = closed(
+        json!({"name": {"type": "string"}, "tags": {"type": "array", "items": tag}}),
+        json!(["name", "tags"]),
+    );
+    let schema = closed(json!({"person": person}), json!(["person"]));
+    let mut body = ask("find");
+    body["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"name": "p", "schema": schema}});
+    let answer = api.post(PATH, body).await.expect(200).json();
+    let content = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    let content: Value = serde_json::from_str(content).unwrap();
+    assert_eq!(content, json!({"person": {"name": "Ann", "tags": [{"word": "a"}]}}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_graph_has_no_part_for_is_refused() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", one_node("ask", "question -> answer")).await.expect(201);
+    let with = |member: &str, value: Value| {
+        let mut body = ask("ask");
+        body[member] = value;
+        body
+    };
+    for (member, value) in [
+        ("functions", json!([{"name": "search"}])),
+        ("function_call", json!({"name": "search"})),
+        ("tool_choice", json!("required")),
+        ("tool_choice", json!({"type": "function", "function": {"name": "search"}})),
+        ("modalities", json!(["text", "audio"])),
+    ] {
+        assert_eq!(refused(&api, with(member, value)).await["param"], member);
+    }
+    for (member, value) in [
+        ("functions", json!([])),
+        ("function_call", json!("none")),
+        ("tool_choice", json!("auto")),
+        ("modalities", json!(["text"])),
+    ] {
+        api.post(PATH, with(member, value)).await.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_schema_and_a_long_name_are_named_in_the_request() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", one_node("ask", "question -> answer")).await.expect(201);
+    let place = "response_format.json_schema.schema";
+    let wrong = json!({"type": "object", "properties": {"answer": {"type": "txt"}}});
+    for (format, param) in [
+        (json!({"type": "json_schema"}), place.to_owned()),
+        (json!({"type": "json_schema", "json_schema": {"name": "a"}}), place.to_owned()),
+        (json!({"type": "json_schema", "json_schema": {"schema": 5}}), place.to_owned()),
+        (
+            json!({"type": "json_schema", "json_schema": {"schema": wrong}}),
+            format!("{place}.properties.answer.type"),
+        ),
+        (json!({"type": 5}), "response_format.type".to_owned()),
+    ] {
+        let mut body = ask("ask");
+        body["response_format"] = format;
+        let error = refused(&api, body).await;
+        assert_eq!(error["param"], param.as_str(), "{error}");
+    }
+    for (model, status) in
+        [("x".repeat(100_000), 404), (format!("ask@{}", "x".repeat(100_000)), 422)]
+    {
+        let answer = api.post(PATH, ask(&model)).await.expect(status);
+        assert!(answer.text.len() < 1000 && answer.text.contains("xxx…"), "{}", answer.text);
+    }
 }

@@ -41,8 +41,10 @@ async function at(marked) {
 
 test("members of the document are offered, without those that are there", async () => {
   const { labels, accepted } = await at('{"name": "a", |}');
-  assert.deepEqual(labels, ["description", "types", "inputs", "nodes", "edges", "outputs"]);
+  assert.deepEqual(labels, ["description", "expose", "types", "inputs", "nodes", "edges", "outputs"]);
   assert.equal(accepted, '{"name": "a", "description": ""}');
+  assert.deepEqual((await at('{"expose": {"mcp": {"name": "a", |}}}')).labels, ["description"]);
+  assert.deepEqual((await at('{"expose": {"openai": {|}}}')).labels, ["model", "input", "output"]);
 });
 
 test("a new member knows that the one before it lacks a comma", async () => {

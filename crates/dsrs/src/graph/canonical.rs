@@ -24,15 +24,20 @@ impl ProgramGraph {
         let outputs = self.outputs.iter();
         let outputs =
             outputs.map(|(name, found)| (name.clone(), Payload::from(found.source.to_string())));
-        object([
+        let head = [
             ("name", Payload::Str(self.name.clone())),
             ("description", self.description.clone().map_or(Payload::Null, Payload::Str)),
+        ];
+        // Only where it is declared, so that definitions without it have the text that they always had.
+        let exposure = self.exposure.to_payload().map(|exposure| ("expose", exposure));
+        let parts = [
             ("types", defs_to_payload(&self.defs)),
             ("inputs", Payload::map(inputs.collect())),
             ("nodes", Payload::map(nodes.collect())),
             ("edges", Payload::list(edges.collect())),
             ("outputs", Payload::map(outputs.collect())),
-        ])
+        ];
+        object(head.into_iter().chain(exposure).chain(parts))
     }
 }
 

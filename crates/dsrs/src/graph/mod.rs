@@ -13,6 +13,7 @@ mod dspy;
 mod edge;
 mod edits;
 mod execution;
+mod exposure;
 mod lone_module;
 mod module;
 mod node;
@@ -38,6 +39,7 @@ pub use execution::{
     CompletedNode, CompletedNodes, Journal, JournalError, NodeOutcome, NodeStatus, Outcome,
     ResumeDecision, RunError, SharedOutputs, SharedWork, WorkKey, WorkStore, resume_decisions,
 };
+pub use exposure::{ChatExposure, Exposure, ToolExposure};
 pub use module::GraphModule;
 pub(crate) use node::predictor_path;
 pub use node::{DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, Node, NodeSettings};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::edge::{Edge, INPUT, Source, Target};
+use super::exposure::Exposure;
 use super::node::{Node, class_of};
 use crate::predict::DynPredictor;
 use crate::problem::{At, Code, Problem, Problems};
@@ -29,6 +30,7 @@ pub struct GraphOutput {
 pub struct ProgramGraph {
     pub(super) name: Arc<str>,
     pub(super) description: Option<Arc<str>>,
+    pub(super) exposure: Exposure,
     pub(super) defs: Arc<TypeDefs>,
     pub(super) inputs: IndexMap<Arc<str>, FieldSchema>,
     pub(super) nodes: IndexMap<Arc<str>, Arc<Node>>,
@@ -47,6 +49,7 @@ impl ProgramGraph {
         problems.or(Self {
             name: Arc::from(name),
             description: None,
+            exposure: Exposure::default(),
             defs,
             inputs: IndexMap::new(),
             nodes: IndexMap::new(),
@@ -65,6 +68,12 @@ impl ProgramGraph {
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
+    }
+
+    /// How clients of other protocols may reach it.
+    #[must_use]
+    pub fn exposure(&self) -> &Exposure {
+        &self.exposure
     }
 
     /// The definitions that types in it may name.
@@ -151,6 +160,12 @@ impl ProgramGraph {
             code: Code::UnknownField,
             detail: format!("`{source}`: {error}"),
         })
+    }
+
+    /// Reports an input or output that the exposure names and the graph does not have.
+    pub(super) fn check_exposure(&self, problems: &mut Problems) {
+        let inputs = self.inputs.keys().map(AsRef::as_ref);
+        self.exposure.check(inputs, self.outputs.keys().map(AsRef::as_ref), problems);
     }
 
     /// The type of the value that a source names; `None` if there is no such value.

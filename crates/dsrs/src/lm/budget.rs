@@ -149,7 +149,9 @@ impl BudgetAccount {
                 lm_calls: usage.lm_calls.max(more.lm_calls),
                 input_tokens: usage.input_tokens.max(more.input_tokens),
                 output_tokens: usage.output_tokens.max(more.output_tokens),
+                reasoning_tokens: usage.reasoning_tokens.max(more.reasoning_tokens),
                 cached_tokens: usage.cached_tokens.max(more.cached_tokens),
+                cache_write_tokens: usage.cache_write_tokens.max(more.cache_write_tokens),
                 cost: match (usage.cost, more.cost) {
                     (Some(one), Some(other)) => Some(one.max(other)),
                     (one, other) => one.or(other),

@@ -59,8 +59,13 @@ impl RequestKey {
 
 /// The settings as a unique text.
 fn settings(params: &LmParams) -> String {
-    let LmParams { temperature, max_tokens, top_p, seed, stop } = params;
-    format!("{temperature:?} {max_tokens:?} {top_p:?} {seed:?} {stop:?}")
+    let LmParams { temperature, max_tokens, top_p, seed, stop, .. } = params;
+    let LmParams { reasoning_effort, service_tier, extra_body, extra_headers, .. } = params;
+    let usual = format!("{temperature:?} {max_tokens:?} {top_p:?} {seed:?} {stop:?}");
+    if (reasoning_effort, service_tier, extra_body, extra_headers) == (&None, &None, &None, &None) {
+        return usual;
+    }
+    format!("{usual} {reasoning_effort:?} {service_tier:?} {extra_body:?} {extra_headers:?}")
 }
 
 /// The replies of a model.
@@ -181,7 +186,10 @@ fn is_complete(reply: &LmReply) -> bool {
 
 fn weight(_: &RequestKey, reply: &LmReply) -> u32 {
     let calls = reply.tool_calls.iter().map(|call| call.arguments.len() + ENTRY);
-    let bytes = ENTRY + reply.text.len() + calls.sum::<usize>();
+    let reasoning =
+        reply.reasoning.iter().flat_map(|found| found.texts.iter().chain(&found.signatures));
+    let reasoning: usize = reasoning.map(|text| text.len()).sum();
+    let bytes = ENTRY + reply.text.len() + calls.sum::<usize>() + reasoning;
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 

@@ -56,6 +56,13 @@ impl LmError {
         matches!(self.kind, LmErrorKind::Budget | LmErrorKind::Cancelled)
     }
 
+    /// Whether the failure may be one of the constraint, although the provider does not say so.
+    #[must_use]
+    pub const fn may_be_of_constraint(&self) -> bool {
+        use LmErrorKind::{Malformed, Provider, Refused};
+        matches!(self.kind, Refused | Provider | Malformed)
+    }
+
     /// Whether another model may answer the same request, because the model or its provider failed. A
     /// refused request is a mistake that should be visible.
     #[must_use]

@@ -7,9 +7,11 @@ use hyper::StatusCode;
 use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
-use crate::lm::{DecodingConstraint, LmErrorKind};
+use crate::lm::{DecodingConstraint, LmErrorKind, LmRequest};
 
 const LONGEST_MESSAGE: usize = 500;
+/// A provider that names a longer wait is mistaken.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// Shorter keys ("x", "no") are placeholders and occur in ordinary words.
 const SHORTEST_SECRET: usize = 4;
 
@@ -43,15 +45,24 @@ pub(super) fn overflows(status: u16, body: &[u8]) -> bool {
     status != 429 && OVERFLOWS.iter().any(|words| text.contains(words))
 }
 
-/// Whether the provider refuses the constraint rather than the request: 422, or 400 with a mark of the
-/// constraint in the message. llama.cpp also reports a grammar that it cannot parse like this.
-pub(super) fn refuses(status: u16, body: &[u8], constraint: &DecodingConstraint) -> bool {
-    let words: &[&str] = match constraint {
-        DecodingConstraint::Gbnf(_) => &["grammar", "structured_outputs"],
-        DecodingConstraint::JsonSchema { .. } => &["response_format", "json_schema", "schema"],
+/// Whether the provider refuses the constraint rather than the request: 400 or 422 with a mark of the
+/// constraint in the message, or 422 for a request without extra members. llama.cpp also reports a grammar that
+/// it cannot parse like this.
+pub(super) fn refuses(status: u16, body: &[u8], request: &LmRequest) -> bool {
+    let words: &[&str] = match &request.constraint {
+        None => return false,
+        Some(DecodingConstraint::Gbnf(_)) => &["grammar", "structured_outputs"],
+        Some(DecodingConstraint::JsonSchema { .. }) => {
+            &["response_format", "schema", "output_config", "output_format", "text.format"]
+        }
     };
     let text = String::from_utf8_lossy(body).to_lowercase();
-    status == 422 || (status == 400 && words.iter().any(|word| text.contains(word)))
+    let is_named = words.iter().any(|word| text.contains(word));
+    match status {
+        400 => is_named,
+        422 => is_named || request.params.extra_body.is_none(),
+        _ => false,
+    }
 }
 
 /// Whether the provider refuses the mode of the answer rather than the request: 400 or 422 that names
@@ -74,24 +85,25 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let number = |name: &str| text(name)?.parse::<f64>().ok();
     let millis = number("retry-after-ms").map(|millis| millis / 1e3);
     if let Some(seconds) = millis.or_else(|| number(RETRY_AFTER.as_str())) {
-        return Duration::try_from_secs_f64(seconds).ok();
+        return Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(LONGEST_WAIT));
     }
     let until = httpdate::parse_http_date(text(RETRY_AFTER.as_str())?).ok()?;
     let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
     let now = date.unwrap_or_else(SystemTime::now);
-    Some(until.duration_since(now).unwrap_or_default())
+    Some(until.duration_since(now).unwrap_or_default().min(LONGEST_WAIT))
 }
 
 /// The message of the provider, if there is one.
-pub(super) fn provider_message(body: &[u8], key: Option<&str>) -> Option<String> {
+pub(super) fn provider_message<'s>(
+    body: &[u8],
+    secrets: impl IntoIterator<Item = &'s str>,
+) -> Option<String> {
     let words = match serde_json::from_slice::<Value>(body) {
         Ok(answer) => message_in(&answer).unwrap_or_else(|| answer.to_string()),
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     };
-    let masked = match key {
-        Some(key) if key.len() >= SHORTEST_SECRET => words.replace(key, "***"),
-        _ => words,
-    };
+    let secrets = secrets.into_iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
+    let masked = secrets.fold(words, |words, secret| words.replace(secret, "***"));
     let line = masked.split_whitespace().collect::<Vec<_>>().join(" ");
     let clean: String = line.chars().filter(|c| !c.is_control()).collect();
     (!clean.is_empty()).then(|| shortened(&clean))
@@ -163,6 +175,7 @@ mod tests {
         assert_eq!(wait(&[]), None);
         assert_eq!(wait(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
         assert_eq!(wait(&[("retry-after", "0")]), Some(Duration::ZERO));
+        assert_eq!(wait(&[("retry-after", "1000000000")]), Some(LONGEST_WAIT));
         let both = [("retry-after", "7"), ("retry-after-ms", "250")];
         assert_eq!(wait(&both), Some(Duration::from_millis(250)));
         let date = [

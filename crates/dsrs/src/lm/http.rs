@@ -16,15 +16,16 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, TryStreamExt};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{HeaderMap, HeaderValue};
-use hyper::{Response, Uri};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{ClientConfig, RootCertStore};
 
 use self::plain::PlainClient;
 use self::secure::SecureClient;
+use super::ExtraHeaders;
 
 /// The most memory that a header alone can reserve.
 const MOST_AT_ONCE: usize = 1 << 20;
@@ -86,6 +87,38 @@ impl HttpStream<'_> {
     }
 }
 
+/// A body to post, and what differs between the headers of requests.
+pub(super) struct HttpPost<'r> {
+    pub(super) body: Bytes,
+    /// The `accept` header.
+    pub(super) accept: &'static str,
+    /// Further headers.
+    pub(super) extra_headers: Option<&'r ExtraHeaders>,
+}
+
+impl<'r> HttpPost<'r> {
+    pub(super) fn new(body: Vec<u8>, accept: &'static str) -> Self {
+        Self { body: body.into(), accept, extra_headers: None }
+    }
+
+    pub(super) fn with_headers(self, extra_headers: Option<&'r ExtraHeaders>) -> Self {
+        Self { extra_headers, ..self }
+    }
+
+    /// The request to an address, with the headers of all requests to it.
+    fn into_request(self, target: &Uri, headers: &HeaderMap) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = target.clone();
+        *request.headers_mut() = headers.clone();
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(self.accept));
+        for (name, value) in self.extra_headers.iter().flat_map(|extra| extra.iter()) {
+            request.headers_mut().insert(name, value.clone());
+        }
+        request
+    }
+}
+
 /// Why there is no whole answer.
 #[derive(Debug)]
 pub(super) enum HttpError {
@@ -133,29 +166,21 @@ impl HttpClient {
         }
     }
 
-    /// Posts a body with an `accept` header. Does not follow redirects. Dropping the future closes the
+    /// Posts a body. Does not follow redirects. Dropping the future closes the
     /// connection.
-    pub(super) async fn post(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<HttpAnswer, HttpError> {
+    pub(super) async fn post(&self, request: HttpPost<'_>) -> Result<HttpAnswer, HttpError> {
         match self {
-            Self::Plain(client) => client.post(body, accept).await,
-            Self::Secure(client) => client.post(body, accept).await,
+            Self::Plain(client) => client.post(request).await,
+            Self::Secure(client) => client.post(request).await,
         }
     }
 
     /// As [`Self::post`], but streams the body of the answer. Dropping the body before its end closes the
     /// connection.
-    pub(super) async fn open(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<HttpStream<'_>, HttpError> {
+    pub(super) async fn open(&self, request: HttpPost<'_>) -> Result<HttpStream<'_>, HttpError> {
         match self {
-            Self::Plain(client) => client.open(body, accept).await,
-            Self::Secure(client) => client.open(body, accept).await,
+            Self::Plain(client) => client.open(request).await,
+            Self::Secure(client) => client.open(request).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
-use super::{DecodingConstraint, ToolCall, ToolSet};
+use super::{DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, ToolCall, ToolSet};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -34,6 +34,9 @@ pub struct Message {
     /// The id of the tool call that it is the result of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
+    /// The reasoning that led to its tool calls. Some providers refuse the results of calls without it.
+    #[serde(rename = "reasoning_content", skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Arc<ReplyReasoning>>,
 }
 
 impl Message {
@@ -61,6 +64,12 @@ impl Message {
         Self { tool_calls, ..Self::plain(Role::Assistant, content) }
     }
 
+    /// The message of a reply with tool calls, as its model expects to see it again.
+    #[must_use]
+    pub fn of_reply(reply: LmReply) -> Self {
+        Self { reasoning: reply.reasoning, ..Self::calling(reply.text, reply.tool_calls) }
+    }
+
     /// The result of a tool call.
     #[must_use]
     pub fn result(call: &ToolCall, content: impl Into<Arc<str>>) -> Self {
@@ -68,7 +77,13 @@ impl Message {
     }
 
     fn plain(role: Role, content: impl Into<Arc<str>>) -> Self {
-        Self { role, content: content.into(), tool_calls: Vec::new(), tool_call_id: None }
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            reasoning: None,
+        }
     }
 }
 
@@ -129,36 +144,6 @@ impl Chat {
     }
 }
 
-/// Settings of sampling and length. `None` defers to the next level: the state, then the node, then the
-/// model alias, then the provider.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LmParams {
-    /// Sampling temperature.
-    pub temperature: Option<f64>,
-    /// The most output tokens.
-    pub max_tokens: Option<u32>,
-    /// Nucleus sampling.
-    pub top_p: Option<f64>,
-    /// Sampling seed.
-    pub seed: Option<i64>,
-    /// Texts that end the answer.
-    pub stop: Option<Vec<Arc<str>>>,
-}
-
-impl LmParams {
-    /// These settings, with missing ones from `defaults`.
-    #[must_use]
-    pub fn over(&self, defaults: &Self) -> Self {
-        Self {
-            temperature: self.temperature.or(defaults.temperature),
-            max_tokens: self.max_tokens.or(defaults.max_tokens),
-            top_p: self.top_p.or(defaults.top_p),
-            seed: self.seed.or(defaults.seed),
-            stop: self.stop.clone().or_else(|| defaults.stop.clone()),
-        }
-    }
-}
-
 /// One request to an LM.
 #[derive(Clone, Debug)]
 pub struct LmRequest {
@@ -187,6 +172,10 @@ pub struct LmReply {
     pub text: Arc<str>,
     /// The tool calls that it requests.
     pub tool_calls: Vec<ToolCall>,
+    /// What the model wrote before its answer, if the provider reports it.
+    pub reasoning: Option<Arc<ReplyReasoning>>,
+    /// The settings that were not sent, because the endpoint refuses them.
+    pub omitted: OmittedParams,
     /// The provider's name of the model that answered.
     pub model: Arc<str>,
     /// Why the answer ended, in the provider's terms (`stop`, `length`, …).
@@ -201,7 +190,15 @@ impl LmReply {
     pub fn of(text: impl Into<Arc<str>>, model: impl Into<Arc<str>>) -> Self {
         let usage = Usage { lm_calls: 1, ..Usage::default() };
         let (text, model) = (text.into(), model.into());
-        Self { text, tool_calls: Vec::new(), model, finish_reason: None, usage }
+        Self {
+            text,
+            tool_calls: Vec::new(),
+            reasoning: None,
+            omitted: OmittedParams::default(),
+            model,
+            finish_reason: None,
+            usage,
+        }
     }
 }
 
@@ -214,8 +211,12 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Output tokens.
     pub output_tokens: u64,
-    /// Input tokens from the provider's cache.
+    /// Those of the output tokens that the model spent on reasoning.
+    pub reasoning_tokens: u64,
+    /// Those of the input tokens that the provider read from its cache.
     pub cached_tokens: u64,
+    /// Those of the input tokens that the provider wrote to its cache, if it charges for that.
+    pub cache_write_tokens: u64,
     /// Money, in the currency of the configured prices; `None` without prices.
     pub cost: Option<f64>,
 }
@@ -225,7 +226,9 @@ impl std::ops::AddAssign for Usage {
         self.lm_calls += other.lm_calls;
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
         self.cached_tokens += other.cached_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
         self.cost = match (self.cost, other.cost) {
             (None, cost) | (cost, None) => cost,
             (Some(one), Some(two)) => Some(one + two),

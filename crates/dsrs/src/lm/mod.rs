@@ -9,6 +9,7 @@ mod constrain;
 mod delta;
 mod embed;
 mod error;
+mod extras;
 mod failure;
 mod from_env;
 mod gate;
@@ -18,7 +19,10 @@ mod models;
 #[cfg(feature = "genai")]
 mod native;
 mod openai;
+mod param_support;
+mod params;
 mod payment;
+mod reasoning;
 mod reply_payload;
 mod reply_value;
 pub mod retry;
@@ -40,16 +44,20 @@ pub use constrain::{ConstrainedDecoding, ConstraintForm, DecodingConstraint};
 pub use delta::DeltaSink;
 pub use embed::{Embedder, Embeddings, batches, cosine};
 pub use error::{LmError, LmErrorKind};
+pub use extras::{ExtraBody, ExtraHeaders};
 pub use gate::{Gate, GatePermits, Gates, Lane, Permit};
 pub use http::{HttpLimits, tls};
-pub use message::{Chat, LmParams, LmReply, LmRequest, Message, Prefix, Role, Usage};
+pub use message::{Chat, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{EmbeddingModel, Model, Models, Prices};
 #[cfg(feature = "genai")]
 pub use native::{Native, NativeConfig, Protocol};
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };
+pub use param_support::OmittedParams;
+pub use params::LmParams;
 pub use payment::{PaidEmbedder, PaidLm, RunAccount, RunBudget};
+pub use reasoning::{ReasoningEffort, ReplyReasoning};
 pub use scripted::{ScriptedAnswer, ScriptedLm, sections};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 pub use vectors::Vectors;

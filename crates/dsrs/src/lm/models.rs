@@ -84,15 +84,56 @@ impl EmbeddingModel {
 pub struct Prices {
     /// Input tokens.
     pub input: f64,
-    /// Output tokens.
+    /// Output tokens, those of reasoning included.
     pub output: f64,
+    /// Input tokens that the provider reads from its cache; like other input tokens if not known.
+    pub cached_input: Option<f64>,
+    /// Input tokens that the provider writes to its cache; like other input tokens if not known.
+    pub cache_write: Option<f64>,
 }
 
 impl Prices {
+    /// Prices of input and output tokens.
+    #[must_use]
+    pub const fn of(input: f64, output: f64) -> Self {
+        Self { input, output, cached_input: None, cache_write: None }
+    }
+
     /// The cost of a usage.
+    ///
+    /// ```
+    /// use dsrs::lm::{Prices, Usage};
+    ///
+    /// let prices = Prices { cached_input: Some(0.3), cache_write: Some(3.75), ..Prices::of(3.0, 15.0) };
+    /// let usage = Usage {
+    ///     input_tokens: 10_000,
+    ///     cached_tokens: 8_000,
+    ///     cache_write_tokens: 1_000,
+    ///     output_tokens: 100,
+    ///     ..Usage::default()
+    /// };
+    /// assert!((prices.cost(&usage) - 0.01065).abs() < 1e-12);
+    /// ```
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> f64 {
-        (usage.input_tokens as f64 * self.input + usage.output_tokens as f64 * self.output) / 1e6
+        let cached = usage.cached_tokens.min(usage.input_tokens);
+        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+        let plain = usage.input_tokens - cached - written;
+        let priced = [
+            (plain, self.input),
+            (cached, self.cached_input.unwrap_or(self.input)),
+            (written, self.cache_write.unwrap_or(self.input)),
+            (usage.output_tokens, self.output),
+        ];
+        priced.into_iter().map(|(tokens, price)| tokens as f64 * price).sum::<f64>() / 1e6
+    }
+
+    /// The prices if no input token comes from the cache and all are written to it, as for the highest
+    /// possible cost.
+    #[must_use]
+    pub fn highest(&self) -> Self {
+        let input = self.cache_write.map_or(self.input, |written| written.max(self.input));
+        Self::of(input, self.output)
     }
 }
 

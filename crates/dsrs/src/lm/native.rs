@@ -17,7 +17,8 @@ use hyper::Uri;
 
 use self::fault::Fault;
 use super::http::{HttpLimits, tls};
-use super::{DeltaSink, Lm, LmError, LmReply, LmRequest};
+use super::param_support::ParamSupport;
+use super::{DeltaSink, Lm, LmError, LmParams, LmReply, LmRequest, ReasoningEffort};
 
 /// The protocol of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub enum Protocol {
     Cohere,
     /// The native API of Ollama.
     Ollama,
+    /// The responses API of OpenAI.
+    Responses,
 }
 
 impl Protocol {
@@ -45,6 +48,25 @@ impl Protocol {
             Self::Bedrock => AdapterKind::BedrockApi,
             Self::Cohere => AdapterKind::Cohere,
             Self::Ollama => AdapterKind::Ollama,
+            Self::Responses => AdapterKind::OpenAIResp,
+        }
+    }
+
+    /// Whether the provider caches a conversation only up to a mark.
+    const fn marks_prefix(self) -> bool {
+        matches!(self, Self::Anthropic | Self::Vertex | Self::Bedrock)
+    }
+
+    /// Whether texts of reasoning are asked for in any case. Models of OpenAI that do not reason refuse
+    /// that.
+    const fn always_captures_reasoning(self) -> bool {
+        !matches!(self, Self::Responses)
+    }
+
+    fn param_support(self) -> ParamSupport {
+        match self {
+            Self::Cohere | Self::Ollama | Self::Bedrock => ParamSupport::without_extra_body(),
+            _ => ParamSupport::default(),
         }
     }
 }
@@ -60,7 +82,11 @@ pub struct NativeConfig {
     pub model: Arc<str>,
     /// The key, if the endpoint requires one.
     pub api_key: Option<String>,
-    /// Limits of connections. The size of an answer is not limited.
+    /// Whether the end of the shared prefix is marked for the provider's cache, if the protocol has
+    /// marks.
+    pub marks_prefix: bool,
+    /// Limits of connections. Of the size of an answer, only that of a streamed one is limited: the library
+    /// below reads a whole answer, and each line of a stream, at once.
     pub http: HttpLimits,
 }
 
@@ -76,9 +102,14 @@ impl fmt::Debug for NativeConfig {
 pub struct Native {
     client: Client,
     target: ServiceTarget,
+    protocol: Protocol,
+    marks_prefix: bool,
+    param_support: ParamSupport,
     host: Arc<str>,
     model: Arc<str>,
     key: Option<String>,
+    /// The largest streamed answer in bytes.
+    answer_bytes: usize,
 }
 
 impl fmt::Debug for Native {
@@ -110,31 +141,55 @@ impl Native {
                 auth: AuthData::from_single(key.unwrap_or_default()),
                 model: ModelIden::new(config.protocol.adapter(), &*config.model),
             },
+            protocol: config.protocol,
+            marks_prefix: config.marks_prefix && config.protocol.marks_prefix(),
+            param_support: config.protocol.param_support(),
             host: host.as_str().into(),
             key: key.map(str::to_owned),
             model: config.model,
+            answer_bytes: config.http.answer_bytes,
         })
     }
 
+    /// Asks, and again without the settings that the endpoint refuses.
     async fn send(
         &self,
         request: &LmRequest,
         mut deltas: DeltaSink<'_>,
     ) -> Result<LmReply, LmError> {
-        let failed = |fault| self.error(fault, request);
-        let (chat, options) = request::translate(request).map_err(failed)?;
+        let mut trial = self.param_support.begin(None);
+        loop {
+            let (params, omitted) = trial.supported(&request.params);
+            match self.send_params(request, &params, &mut deltas).await {
+                Ok(reply) => return Ok(LmReply { omitted, ..reply }),
+                Err(fault) if fault.teaches(&mut trial, &params) => {}
+                Err(fault) => return Err(self.error(fault, request)),
+            }
+        }
+    }
+
+    async fn send_params(
+        &self,
+        request: &LmRequest,
+        params: &LmParams,
+        deltas: &mut DeltaSink<'_>,
+    ) -> Result<LmReply, Fault> {
+        let (chat, mut options) = request::translate(request, params, self.marks_prefix)?;
+        let reasons = params.reasoning_effort.is_some_and(|effort| effort != ReasoningEffort::None);
+        options.capture_reasoning_content =
+            Some(reasons || self.protocol.always_captures_reasoning());
         let (client, target) = (&self.client, self.target.clone());
         if !deltas.is_open() {
             let answer = client.exec_chat(target, chat, Some(&options)).await;
-            return answer.map(reply::whole).map_err(|error| failed(Fault::of(&error)));
+            return answer.map(reply::whole).map_err(|error| Fault::of(&error));
         }
         let answer = client.exec_chat_stream(target, chat, Some(&options)).await;
-        let answer = answer.map_err(|error| failed(Fault::of(&error)))?;
-        reply::streamed(answer, &mut deltas).await.map_err(failed)
+        let answer = answer.map_err(|error| Fault::of(&error))?;
+        reply::streamed(answer, deltas, self.answer_bytes).await
     }
 
     fn error(&self, fault: Fault, request: &LmRequest) -> LmError {
-        fault.into_error(&self.model, &self.host, self.key.as_deref(), request.constraint.as_ref())
+        fault.into_error(&self.model, &self.host, self.key.as_deref(), request)
     }
 }
 
@@ -151,6 +206,8 @@ impl Lm for Native {
 /// An HTTP client without proxies and redirects, which would receive the key.
 fn connections(limits: &HttpLimits) -> Result<reqwest::Client, String> {
     reqwest::Client::builder()
+        // A small compressed answer may be a huge text.
+        .no_gzip()
         .tls_backend_preconfigured(tls()?)
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())

@@ -22,13 +22,15 @@ use self::reply::NoReply;
 use self::request::{Dialect, ResponseMode};
 use self::stream::StreamSupport;
 use super::failure;
-use super::http::{HttpAnswer, HttpError, HttpLimits};
-use super::{DeltaSink, Lm, LmError, LmErrorKind, LmReply, LmRequest};
+use super::http::{HttpAnswer, HttpError, HttpLimits, HttpPost};
+use super::param_support::{ParamSupport, ParamTrial};
+use super::{DeltaSink, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest};
 
 /// The member of a request that limits the length of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MaxTokensField {
-    /// `max_tokens`, which every server accepts.
+    /// `max_tokens`, which most servers accept. If the server asks for `max_completion_tokens`, later
+    /// requests have that.
     #[default]
     MaxTokens,
     /// `max_completion_tokens`, which OpenAI's reasoning models require.
@@ -60,6 +62,9 @@ pub struct OpenAiConfig {
     pub max_tokens_field: MaxTokensField,
     /// The member that holds a grammar.
     pub grammar_field: GrammarField,
+    /// Whether the end of the shared prefix is marked for the provider's cache, as Anthropic models
+    /// behind a gateway expect it. Other providers cache by themselves.
+    pub marks_prefix: bool,
     /// Limits of connections and answers.
     pub http: HttpLimits,
 }
@@ -74,6 +79,7 @@ impl OpenAiConfig {
             api_key: None,
             max_tokens_field: MaxTokensField::default(),
             grammar_field: GrammarField::default(),
+            marks_prefix: false,
             http: HttpLimits::default(),
         }
     }
@@ -107,6 +113,7 @@ pub struct OpenAi {
     /// The largest answer in bytes.
     answer_bytes: usize,
     stream_support: StreamSupport,
+    param_support: ParamSupport,
 }
 
 impl fmt::Debug for OpenAi {
@@ -126,30 +133,55 @@ impl OpenAi {
     pub fn new(config: OpenAiConfig) -> Result<Self, OpenAiConfigError> {
         Ok(Self {
             endpoint: Endpoint::new(&config, "/chat/completions", config.http)?,
-            dialect: Dialect { max_tokens: config.max_tokens_field, grammar: config.grammar_field },
+            dialect: Dialect {
+                max_tokens: config.max_tokens_field,
+                grammar: config.grammar_field,
+                marks_prefix: config.marks_prefix,
+            },
             answer_bytes: config.http.answer_bytes,
             stream_support: StreamSupport::default(),
+            param_support: ParamSupport::default(),
         })
     }
 
+    /// Asks for a whole answer, and again without the settings that the endpoint refuses.
     async fn whole_reply(&self, request: &LmRequest) -> Result<LmReply, LmError> {
-        let body = self.body(request, ResponseMode::Whole)?;
-        let answer = self.endpoint.http.post(body, ResponseMode::Whole.accept()).await;
-        let answer = answer.map_err(|error| self.endpoint.transport_error(error))?;
-        self.reply(&answer, request)
+        let mut trial = self.begin_trial();
+        loop {
+            let (params, omitted) = trial.supported(&request.params);
+            let post = self.post(request, &params, &trial, ResponseMode::Whole)?;
+            let answer = self.endpoint.http.post(post).await;
+            let answer = answer.map_err(|error| self.endpoint.transport_error(error))?;
+            if !trial.learn(answer.status, &answer.body, &params) {
+                return Ok(LmReply { omitted, ..self.reply(&answer, request)? });
+            }
+        }
     }
 
-    fn body(&self, request: &LmRequest, mode: ResponseMode) -> Result<Vec<u8>, LmError> {
-        request::body(&self.endpoint.model, request, self.dialect, mode).map_err(|error| {
+    fn begin_trial(&self) -> ParamTrial<'_> {
+        self.param_support.begin(Some(self.dialect.max_tokens))
+    }
+
+    fn post<'r>(
+        &self,
+        request: &'r LmRequest,
+        params: &LmParams,
+        trial: &ParamTrial<'_>,
+        mode: ResponseMode,
+    ) -> Result<HttpPost<'r>, LmError> {
+        let max_tokens = trial.limit().unwrap_or(self.dialect.max_tokens);
+        let dialect = Dialect { max_tokens, ..self.dialect };
+        let body = request::body(&self.endpoint.model, request, params, dialect, mode);
+        let body = body.map_err(|error| {
             self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
-        })
+        })?;
+        let headers = request.params.extra_headers.as_ref();
+        Ok(HttpPost::new(body, mode.accept()).with_headers(headers))
     }
 
     fn reply(&self, answer: &HttpAnswer, request: &LmRequest) -> Result<LmReply, LmError> {
         if !(200..300).contains(&answer.status) {
-            let refused = request.constraint.as_ref().is_some_and(|constraint| {
-                failure::refuses(answer.status, &answer.body, constraint)
-            });
+            let refused = failure::refuses(answer.status, &answer.body, request);
             let kind = match failure::kind(answer.status) {
                 _ if failure::overflows(answer.status, &answer.body) => {
                     LmErrorKind::ContextOverflow
@@ -157,21 +189,25 @@ impl OpenAi {
                 _ if refused => LmErrorKind::ConstraintRefused,
                 kind => kind,
             };
-            return Err(self.endpoint.failed(answer, kind));
+            return Err(self.endpoint.failed(answer, kind, request.params.extra_headers.as_ref()));
         }
         reply::reply(&answer.body, &self.endpoint.model).map_err(|why| match why {
-            NoReply::Error => self.endpoint.failed(answer, LmErrorKind::Provider),
-            why => self.no_reply(why, answer.status, ""),
+            NoReply::Error => {
+                let extra = request.params.extra_headers.as_ref();
+                self.endpoint.failed(answer, LmErrorKind::Provider, extra)
+            }
+            why => self.no_reply(why, answer.status, "", request),
         })
     }
 
     /// The failure of an answer without a reply; `said` contains the error of the provider.
-    fn no_reply(&self, why: NoReply, status: u16, said: &str) -> LmError {
+    fn no_reply(&self, why: NoReply, status: u16, said: &str, request: &LmRequest) -> LmError {
         let error = match why {
             NoReply::Error => {
                 let body = Bytes::copy_from_slice(said.as_bytes());
                 let answer = HttpAnswer { status, headers: HeaderMap::new(), body };
-                return self.endpoint.failed(&answer, LmErrorKind::Provider);
+                let extra = request.params.extra_headers.as_ref();
+                return self.endpoint.failed(&answer, LmErrorKind::Provider, extra);
             }
             NoReply::Malformed(reason) => {
                 let text = format!("the answer is not a chat completion: {reason}");

@@ -185,7 +185,7 @@ impl<'a> Payment<'a> {
         worst.output_tokens = u64::from(request.params.max_tokens.unwrap_or(LONGEST_ANSWER));
         if account.budget().cost.is_some() {
             let prices = self.prices.ok_or_else(|| self.unpriced())?;
-            worst.cost = Some(prices.cost(&worst));
+            worst.cost = Some(prices.highest().cost(&worst));
         }
         Ok(worst)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{LmReply, ToolCall, Usage};
+use super::{LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
 use crate::value::Payload;
 
 impl LmReply {
@@ -20,7 +20,9 @@ impl LmReply {
             ("finish_reason", self.finish_reason.as_ref().map_or(Payload::Null, text)),
             ("usage", self.usage.to_payload()),
         ];
-        Payload::map(members.map(|(name, member)| (Arc::from(name), member)).into_iter().collect())
+        let reasoning = self.reasoning.as_ref().map(|found| ("reasoning", found.to_payload()));
+        let members = members.into_iter().chain(reasoning);
+        Payload::map(members.map(|(name, member)| (Arc::from(name), member)).collect())
     }
 
     /// Reads the output of [`Self::to_payload`]; `None` for anything else.
@@ -35,6 +37,11 @@ impl LmReply {
         Some(Self {
             text: members.get("text")?.as_str()?.into(),
             tool_calls: calls.collect::<Option<_>>()?,
+            reasoning: match members.get("reasoning") {
+                Some(reasoning) => Some(Arc::new(ReplyReasoning::from_payload(reasoning)?)),
+                None => None,
+            },
+            omitted: OmittedParams::default(),
             model: members.get("model")?.as_str()?.into(),
             finish_reason: members.get("finish_reason")?.as_str().map(Arc::from),
             usage: Usage::from_payload(members.get("usage")?)?,
@@ -42,20 +49,47 @@ impl LmReply {
     }
 }
 
-impl Usage {
-    /// `[lm_calls, input_tokens, output_tokens, cached_tokens, cost]`, for [`Self::from_payload`].
-    #[must_use]
-    pub fn to_payload(&self) -> Payload {
-        let counts = [self.lm_calls, self.input_tokens, self.output_tokens, self.cached_tokens];
-        let counts = counts.map(|count| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX)));
-        let cost = self.cost.map_or(Payload::Null, Payload::Float);
-        Payload::list(counts.into_iter().chain([cost]).collect())
+impl ReplyReasoning {
+    fn to_payload(&self) -> Payload {
+        let list = |texts: &[Arc<str>]| {
+            Payload::list(texts.iter().map(|text| Payload::Str(text.clone())).collect())
+        };
+        Payload::list(vec![list(&self.texts), list(&self.signatures)])
     }
 
-    /// Reads the output of [`Self::to_payload`]; `None` for anything else.
+    fn from_payload(payload: &Payload) -> Option<Self> {
+        let [texts, signatures] = payload.as_list()? else { return None };
+        let list = |texts: &Payload| {
+            texts.as_list()?.iter().map(|text| text.as_str().map(Arc::from)).collect::<Option<_>>()
+        };
+        Some(Self { texts: list(texts)?, signatures: list(signatures)? })
+    }
+}
+
+impl Usage {
+    /// `[lm_calls, input_tokens, output_tokens, cached_tokens, cost, reasoning_tokens,
+    /// cache_write_tokens]`, for [`Self::from_payload`].
+    #[must_use]
+    pub fn to_payload(&self) -> Payload {
+        let count = |count: u64| Payload::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        Payload::list(vec![
+            count(self.lm_calls),
+            count(self.input_tokens),
+            count(self.output_tokens),
+            count(self.cached_tokens),
+            self.cost.map_or(Payload::Null, Payload::Float),
+            count(self.reasoning_tokens),
+            count(self.cache_write_tokens),
+        ])
+    }
+
+    /// Reads the output of [`Self::to_payload`], or of an older version without the last two; `None`
+    /// for anything else.
     #[must_use]
     pub fn from_payload(payload: &Payload) -> Option<Self> {
-        let [calls, input, output, cached, cost] = payload.as_list()? else { return None };
+        let [calls, input, output, cached, cost, newer @ ..] = payload.as_list()? else {
+            return None;
+        };
         let count = |payload: &Payload| match payload {
             Payload::Int(count) => u64::try_from(*count).ok(),
             _ => None,
@@ -65,11 +99,18 @@ impl Usage {
             Payload::Int(cost) => Some(*cost as f64),
             _ => None,
         };
+        let [reasoning, cache_write] = match newer {
+            [] => [0, 0],
+            [reasoning, cache_write] => [count(reasoning)?, count(cache_write)?],
+            _ => return None,
+        };
         Some(Self {
             lm_calls: count(calls)?,
             input_tokens: count(input)?,
             output_tokens: count(output)?,
+            reasoning_tokens: reasoning,
             cached_tokens: count(cached)?,
+            cache_write_tokens: cache_write,
             cost,
         })
     }
@@ -85,10 +126,19 @@ mod tests {
         let plain = LmReply { usage, ..LmReply::of("Paris \u{0}", "small") };
         let call = ToolCall { id: "c1".into(), name: "find".into(), arguments: "{".into() };
         let finish_reason = Some("tool_calls".into());
-        let calling = LmReply { tool_calls: vec![call], finish_reason, ..plain.clone() };
+        let signatures = vec!["s1".into()];
+        let reasoning = Some(Arc::new(ReplyReasoning { texts: vec!["hm".into()], signatures }));
+        let calling = LmReply { tool_calls: vec![call], reasoning, finish_reason, ..plain.clone() };
         for reply in [plain, calling] {
             let read = Payload::from_json(&reply.to_payload().to_json()).unwrap();
             assert_eq!(LmReply::from_payload(&read), Some(reply));
         }
+    }
+
+    #[test]
+    fn usage_of_an_older_version_is_read() {
+        let older = Payload::from_json("[1,20,3,4,0.5]").unwrap();
+        let read = Usage::from_payload(&older).unwrap();
+        assert_eq!((read.cached_tokens, read.reasoning_tokens, read.cost), (4, 0, Some(0.5)));
     }
 }

@@ -156,7 +156,7 @@ impl<'c> PredictorConversation<'c> {
     ) -> Result<(ParsedOutput, T), PredictError> {
         let chat = Chat { prefix, turns: vec![question] };
         let params = self.params();
-        let constraint = self.constraint(params.max_tokens);
+        let constraint = self.constraint(params.max_tokens, false);
         let tools = self
             .offer
             .map(|offer| offer.tools)
@@ -173,7 +173,11 @@ impl<'c> PredictorConversation<'c> {
             if request.chat.turns.len() > before {
                 asked = request.chat.turns.len();
             }
-            let error = match self.read(&reply) {
+            let read = self.read(&reply);
+            if remaining == self.ctx.node.parse_retries {
+                self.record_fit(&request, read.is_ok());
+            }
+            let error = match read {
                 Ok(parsed) => match accept(&parsed.fields) {
                     Ok(accepted) => {
                         self.exchange.complete(&parsed.fields);
@@ -191,6 +195,7 @@ impl<'c> PredictorConversation<'c> {
             request.chat.turns.truncate(asked);
             request.chat.turns.push(Message::assistant(reply_text(&reply)));
             request.chat.turns.push(self.predictor.plan.correction(&error));
+            request.constraint = self.constraint(request.params.max_tokens, true);
         }
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
     }
@@ -211,7 +216,7 @@ impl<'c> PredictorConversation<'c> {
             let turns = &mut request.chat.turns;
             let called = reply.tool_calls.iter().zip(results);
             let results: Vec<_> = called.map(|(call, text)| Message::result(call, text)).collect();
-            turns.push(Message::calling(reply.text, reply.tool_calls));
+            turns.push(Message::of_reply(reply));
             turns.extend(results);
             if left == 0 {
                 request.tools = None;
@@ -230,14 +235,31 @@ impl<'c> PredictorConversation<'c> {
         }
     }
 
-    /// The decoding constraint, if the model's server supports one and has not refused it. A server
+    /// The decoding constraint, if the model's server supports one and has not refused this one. A server
     /// that may reply with tool calls cannot be constrained to the layout of a text.
-    fn constraint(&self, max_tokens: Option<u32>) -> Option<DecodingConstraint> {
+    fn constraint(
+        &self,
+        max_tokens: Option<u32>,
+        after_misfit: bool,
+    ) -> Option<DecodingConstraint> {
         let constrain = &self.exchange.model.constrain;
-        let free =
-            self.offer.is_some() || self.predictor_tools().is_some() || constrain.is_refused();
-        let form = constrain.form().filter(|_| !free)?;
-        self.predictor.plan.constraint(form, max_tokens)
+        let has_tools = self.offer.is_some() || self.predictor_tools().is_some();
+        let applies = !has_tools && self.can_constrain() && constrain.applies(after_misfit);
+        let form = constrain.form().filter(|_| applies)?;
+        let constraint = self.predictor.plan.constraint(form, max_tokens)?;
+        (!constrain.has_refused(&constraint)).then_some(constraint)
+    }
+
+    /// Runs that are compared must not depend on what happened before them.
+    fn can_constrain(&self) -> bool {
+        !self.exchange.model.constrain.is_measured() || self.ctx.run.budgeted.is_none()
+    }
+
+    /// Records whether the first answer fits, if its model is measured.
+    fn record_fit(&self, request: &LmRequest, fits: bool) {
+        if request.tools.is_none() && self.can_constrain() {
+            self.exchange.model.constrain.record(request.constraint.is_some(), fits);
+        }
     }
 
     /// The sampling settings: those of the state, else of the node, else of the model.
@@ -266,15 +288,30 @@ impl<'c> PredictorConversation<'c> {
         }
     }
 
-    /// Asks the model, and again without a constraint if its server refuses that.
+    /// Asks the model, and again without a constraint if its server refuses that. Where constraints are sent
+    /// only because they may help, any failure of the model counts against them.
     async fn ask(&mut self, request: &mut LmRequest) -> Result<LmReply, LmError> {
-        match self.exchange.ask(request).await {
+        let outcome = self.exchange.ask(request).await;
+        let Some(constraint) = &request.constraint else { return outcome };
+        let decoding = &self.exchange.model.constrain;
+        match outcome {
+            Ok(reply) => {
+                decoding.accept();
+                Ok(reply)
+            }
             Err(error) if error.kind == LmErrorKind::ConstraintRefused => {
-                self.exchange.model.constrain.refuse();
+                decoding.refuse(constraint);
                 request.constraint = None;
                 self.exchange.ask(request).await
             }
-            outcome => outcome,
+            Err(error) if decoding.is_measured() && error.may_be_of_constraint() => {
+                request.constraint = None;
+                let reply = self.exchange.ask(request).await?;
+                // The model answers without it.
+                decoding.record(true, false);
+                Ok(reply)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -292,14 +329,17 @@ impl<'c> PredictorConversation<'c> {
         true
     }
 
-    /// Adapts a request to the current model.
+    /// Adapts a request to the current model. The reasoning of another model means nothing to it.
     fn fit(&mut self, request: &mut LmRequest) {
+        for turn in &mut request.chat.turns {
+            turn.reasoning = None;
+        }
         if !self.exchange.model.tools {
             self.offer = None;
             request.tools = None;
         }
         request.params = self.params();
-        request.constraint = self.constraint(request.params.max_tokens);
+        request.constraint = self.constraint(request.params.max_tokens, false);
     }
 }
 

@@ -5,15 +5,16 @@
 use std::sync::Arc;
 
 use super::{Demo, LmOverrides, NearestDemos, PredictState};
-use crate::lm::{LmParams, Vectors};
+use crate::lm::{ExtraBody, ExtraHeaders, LmParams, ReasoningEffort, Vectors};
 use crate::problem::{At, Code, Problems};
-use crate::read::{self, Object};
+use crate::read::{self, Object, listed};
 use crate::value::{Map, Payload};
 
 /// The most stop texts; no provider accepts more.
 const STOP_LIMIT: usize = 16;
 
-/// Reads `{model?, temperature?, max_tokens?, top_p?, seed?, stop?}`.
+/// Reads `{model?, temperature?, max_tokens?, top_p?, seed?, stop?, reasoning_effort?, service_tier?,
+/// extra_body?, extra_headers?}`.
 pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<LmOverrides> {
     let mut object = Object::open(payload, at, problems)?;
     let model = object.optional("model", read::shared_text);
@@ -23,6 +24,10 @@ pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
         top_p: object.optional("top_p", |p, at, out| within(p, 1.0, at, out)),
         seed: object.optional("seed", read::integer),
         stop: object.optional("stop", stops),
+        reasoning_effort: object.optional("reasoning_effort", reasoning_effort),
+        service_tier: object.optional("service_tier", service_tier),
+        extra_body: object.optional("extra_body", extra_body),
+        extra_headers: object.optional("extra_headers", extra_headers),
     };
     object.close();
     Some(LmOverrides { model, params })
@@ -43,6 +48,10 @@ pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
         ("top_p", params.top_p.map(Payload::Float)),
         ("seed", params.seed.map(Payload::Int)),
         ("stop", stop),
+        ("reasoning_effort", params.reasoning_effort.map(effort_to_payload)),
+        ("service_tier", params.service_tier.clone().map(Payload::Str)),
+        ("extra_body", params.extra_body.as_ref().map(ExtraBody::to_payload)),
+        ("extra_headers", params.extra_headers.as_ref().map(ExtraHeaders::to_payload)),
     ];
     let map: Map = members
         .into_iter()
@@ -174,6 +183,60 @@ fn count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u32>
         problems.add(at, Code::InvalidValue, detail);
     }
     count
+}
+
+/// A word, or a number of tokens.
+fn reasoning_effort(
+    payload: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<ReasoningEffort> {
+    if let Payload::Int(_) | Payload::Float(_) = payload {
+        return count(payload, at, problems).map(ReasoningEffort::Tokens);
+    }
+    let word = read::text(payload, at, problems)?;
+    let effort = ReasoningEffort::from_word(word);
+    if effort.is_none() {
+        let words = listed(ReasoningEffort::WORDS);
+        let detail = format!("expected {words}, or a number of tokens; found `{word}`");
+        problems.add(at, Code::InvalidValue, detail);
+    }
+    effort
+}
+
+fn effort_to_payload(effort: ReasoningEffort) -> Payload {
+    match effort {
+        ReasoningEffort::Tokens(tokens) => Payload::Int(tokens.into()),
+        word => Payload::from(word.word()),
+    }
+}
+
+/// The provider's name of a class of service.
+fn service_tier(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
+    let name = read::shared_text(payload, at, problems)?;
+    let is_name = (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_graphic());
+    if !is_name {
+        let detail = "expected the provider's name of a class of service, such as `flex`";
+        problems.add(at, Code::InvalidValue, detail);
+    }
+    is_name.then_some(name)
+}
+
+/// Members of the request that have no setting.
+fn extra_body(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<ExtraBody> {
+    let members = read::map(payload, at, problems)?;
+    ExtraBody::of(members).map_err(|why| problems.add(at, Code::InvalidValue, why)).ok()
+}
+
+/// Headers of the request that have no setting.
+fn extra_headers(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<ExtraHeaders> {
+    let members = read::map(payload, at, problems)?;
+    let texts = members
+        .iter()
+        .map(|(name, value)| Some((&**name, read::text(value, &at.key(name), problems)?)));
+    let texts: Option<Vec<_>> = texts.collect();
+    let headers = ExtraHeaders::of(texts?);
+    headers.map_err(|why| problems.add(at, Code::InvalidValue, why)).ok()
 }
 
 /// One text or several.

@@ -241,7 +241,7 @@ impl<'c> Exchange<'c> {
         let form = self.model.constrain.form()?;
         match &request.constraint {
             Some(_) => Some(ConstraintStatus::Applied(form)),
-            None => self.model.constrain.is_refused().then_some(ConstraintStatus::Refused),
+            None => self.model.constrain.has_refused_any().then_some(ConstraintStatus::Refused),
         }
     }
 
@@ -265,6 +265,8 @@ impl<'c> Exchange<'c> {
             Ok(reply) => {
                 span.raw = Some(reply.text.clone());
                 span.tool_calls = reply.tool_calls.clone();
+                span.reasoning = reply.reasoning.clone();
+                span.omitted = reply.omitted;
                 span.model = Some(reply.model.clone());
                 span.usage = Some(self.usage(reply, is_stored));
                 span.cached = is_stored;

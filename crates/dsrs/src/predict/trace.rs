@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub use crate::adapter::CheckOutcome;
-use crate::lm::{ConstraintForm, Message, Prefix, ToolCall, Usage};
+use crate::lm::{ConstraintForm, Message, OmittedParams, Prefix, ReplyReasoning, ToolCall, Usage};
 use crate::value::{Fields, Payload};
 
 /// The id of a span within its run, from 1.
@@ -106,6 +106,10 @@ pub struct Span {
     pub raw: Option<Arc<str>>,
     /// The tool calls in the reply.
     pub tool_calls: Vec<ToolCall>,
+    /// What the model wrote before its reply.
+    pub reasoning: Option<Arc<ReplyReasoning>>,
+    /// The settings that were not sent, because the endpoint refuses them.
+    pub omitted: OmittedParams,
     /// The model that answered.
     pub model: Option<Arc<str>>,
     /// A number from 1: of an LM request over all retries, of an attempt within its strategy, or of
@@ -145,6 +149,8 @@ impl Span {
             messages: None,
             raw: None,
             tool_calls: Vec::new(),
+            reasoning: None,
+            omitted: OmittedParams::default(),
             model: None,
             attempt: None,
             cached: false,

@@ -87,3 +87,33 @@ async fn a_retry_has_the_same_constraint() {
     assert!(ask(&ctx).await);
     assert_eq!(recorded(&ctx), [Some("gbnf"), Some("gbnf")]);
 }
+
+#[tokio::test]
+async fn a_measured_model_is_constrained_after_an_answer_that_does_not_fit() {
+    let misfit = "I would say seven, more or less.";
+    let lm = Arc::new(ScriptedLm::answering([misfit, ANSWER, misfit, ANSWER, ANSWER]));
+    let measured = Arc::new(ConstrainedDecoding::measured(ConstraintForm::Gbnf));
+    let ctx = ctx(&lm, &measured);
+    for _ in 0..3 {
+        assert!(ask(&ctx).await);
+    }
+    let requests: Vec<_> = lm.requests().iter().map(sent).collect();
+    assert_eq!(requests, ["none", "gbnf", "none", "gbnf", "gbnf"]);
+}
+
+#[tokio::test]
+async fn a_measured_endpoint_that_fails_on_constraints_in_any_way_answers_without_them() {
+    for kind in [LmErrorKind::Provider, LmErrorKind::Refused, LmErrorKind::Malformed] {
+        let lm = Arc::new(ScriptedLm::by(move |request: &LmRequest| match &request.constraint {
+            Some(_) => ScriptedAnswer::fail(kind, "no endpoint supports these parameters"),
+            None => ANSWER.into(),
+        }));
+        let measured = Arc::new(ConstrainedDecoding::measured(ConstraintForm::JsonSchema));
+        measured.record(false, false);
+        measured.record(false, false);
+        assert!(measured.applies(false));
+        let ctx = ctx(&lm, &measured);
+        assert!(ask(&ctx).await, "{kind:?}");
+        assert!(!measured.applies(false), "constrained answers fail more often: {kind:?}");
+    }
+}

@@ -13,6 +13,7 @@ mod dspy;
 mod edit_lists;
 mod edits;
 mod execution;
+mod exposure;
 mod limits;
 mod provenance;
 mod refusals;

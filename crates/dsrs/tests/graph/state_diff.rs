@@ -206,6 +206,7 @@ fn states() -> impl Strategy<Value = GraphState> {
                 top_p: temperature.map(|found| found / 2.0),
                 seed,
                 stop: stop.map(|texts| texts.into_iter().map(Arc::from).collect()),
+                ..LmParams::default()
             };
             LmOverrides { model: fast.then(|| "fast".into()), params }
         });

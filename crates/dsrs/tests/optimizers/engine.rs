@@ -106,7 +106,7 @@ async fn a_cancelled_optimization_returns_its_results() {
 
 /// A model that costs 10 for a million tokens read and 30 for a million written.
 fn priced(lm: Arc<ScriptedLm>) -> Models {
-    let prices = Some(Prices { input: 10.0, output: 30.0 });
+    let prices = Some(Prices::of(10.0, 30.0));
     Models::new([Model { prices, ..Model::of(Models::DEFAULT, lm) }], None)
 }
 

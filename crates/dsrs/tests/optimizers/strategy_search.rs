@@ -38,6 +38,7 @@ fn assert_all_serve(report: &OptimizationReport) {
         let built = Program::from_document(document, &Env).unwrap_or_else(|p| panic!("{p}"));
         assert_eq!(built.document(), &**document, "{}", trial.origin);
         assert_eq!(contract(&built.signature()), contract(&base.signature()), "{}", trial.origin);
+        assert_eq!(built.graph().exposure(), base.graph().exposure(), "{}", trial.origin);
         let tuned = built.with_state(&Env, state, &At::Root);
         assert!(tuned.is_ok(), "{}: {:?}", trial.origin, tuned.err());
     }
@@ -330,7 +331,8 @@ fn graph(drawn: &[Drawn]) -> String {
     let last = known.iter().rev().take(2).enumerate();
     let outputs: Vec<_> = last.map(|(n, (from, _))| format!(r#""out{n}": "{from}""#)).collect();
     format!(
-        r#"{{"name": "drawn", "inputs": {{"text": "str", "number": "int"}},
+        r#"{{"name": "drawn", "expose": {{"openai": {{"input": "text", "output": "out0"}}, "mcp": true}},
+            "inputs": {{"text": "str", "number": "int"}},
             "nodes": {{{}}}, "edges": [{}], "outputs": {{{}}}}}"#,
         nodes.join(", "),
         edges.join(", "),

@@ -55,7 +55,7 @@ pub(crate) fn state(text: &str) -> PredictState {
 /// A run over one model, within a minute.
 pub(crate) fn ctx(lm: &Arc<impl Lm + 'static>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
-    let prices = Some(dsrs::lm::Prices { input: 1.0, output: 2.0 });
+    let prices = Some(dsrs::lm::Prices::of(1.0, 2.0));
     let params = LmParams { temperature: Some(0.9), max_tokens: Some(50), ..LmParams::default() };
     let model = Model { model: "tiny-1".into(), params, prices, ..Model::of("fast", lm) };
     over(Models::new([model], Some("fast".into())))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::graph::edge::{Edge, Source, Target};
+use crate::graph::exposure::Exposure;
 use crate::graph::node::{
     DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, NodeSettings,
 };
@@ -34,6 +35,7 @@ const READ_ONLY: [&str; 7] =
 pub(super) struct GraphDraft {
     pub(super) name: Arc<str>,
     pub(super) description: Option<Arc<str>>,
+    pub(super) exposure: Exposure,
     pub(super) scope: TypeScope,
     pub(super) inputs: Option<Vec<(Arc<str>, Option<FieldSchema>)>>,
     /// `None` when there are none to speak of: nothing else can be checked then.
@@ -88,6 +90,7 @@ impl GraphDraft {
             Some(name)
         });
         let description = object.optional("description", read::shared_text);
+        let exposure = object.optional("expose", Exposure::read);
         let mut scope = object
             .optional("types", |types, at, problems| Some(TypeScope::read(types, at, problems)));
         let scope_now = scope.get_or_insert_with(TypeScope::new);
@@ -105,6 +108,7 @@ impl GraphDraft {
         Some(Self {
             name: name.unwrap_or_else(|| Arc::from("")),
             description,
+            exposure: exposure.unwrap_or_default(),
             scope: scope.unwrap_or_default(),
             inputs,
             nodes: nodes.filter(|nodes| !nodes.is_empty()),

@@ -101,6 +101,7 @@ impl Resolver {
         let graph = ProgramGraph {
             name: draft.name,
             description: draft.description,
+            exposure: draft.exposure,
             defs: scope.finish(),
             inputs: IndexMap::new(),
             nodes: IndexMap::with_capacity(drafts.len()),
@@ -182,6 +183,10 @@ impl Resolver {
         match self.outputs.take() {
             Some(outputs) => self.read_outputs(outputs, problems),
             None => self.infer_outputs(problems),
+        }
+        // What is missing may be a consequence of another problem.
+        if problems.is_empty() {
+            self.graph.check_exposure(problems);
         }
         self.graph
     }

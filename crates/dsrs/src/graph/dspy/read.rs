@@ -14,7 +14,8 @@ use crate::types::{absent_value, admit};
 use crate::value::{Fields, Map, Payload};
 
 /// The LM settings that mean the same here.
-const SETTINGS: [&str; 5] = ["temperature", "max_tokens", "top_p", "seed", "stop"];
+const SETTINGS: [&str; 6] =
+    ["temperature", "max_tokens", "top_p", "seed", "stop", "reasoning_effort"];
 
 /// The content of a DSPy file.
 #[derive(Clone, Debug, Default, PartialEq)]

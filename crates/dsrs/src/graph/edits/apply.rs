@@ -14,7 +14,7 @@ use crate::value::{Map, Payload, SelectionStep};
 /// The parts of a document that edits change, and what they did to them.
 #[derive(Default)]
 pub(super) struct EditedDocument {
-    /// Members that no edit changes: name, description.
+    /// The other members: name, description, expose.
     head: Map,
     types: Map,
     inputs: Map,
@@ -46,6 +46,8 @@ pub(super) enum DocumentPart {
     Output(Arc<str>),
     /// A definition.
     Type(Arc<str>),
+    /// How the graph is exposed.
+    Exposure,
 }
 
 /// Applies all edits. An edit that cannot be applied is reported; edits that depend on its result
@@ -173,6 +175,10 @@ impl EditedDocument {
             Edit::SetType { name, ty } => {
                 self.types.insert(name.clone(), ty.clone());
                 self.touched.insert(DocumentPart::Type(name.clone()), number);
+            }
+            Edit::SetExpose { expose } => {
+                self.head.insert(Arc::from("expose"), expose.clone());
+                self.touched.insert(DocumentPart::Exposure, number);
             }
             Edit::RemoveType { name } => {
                 remove(&mut self.types, name, "type", at, problems);

@@ -71,6 +71,9 @@ fn place(problem: &Problem, applied: &EditedDocument) -> Option<String> {
         }
         "inputs" => edit(DocumentPart::Input(name.into())).map(|number| at(number, "/type")),
         "types" => edit(DocumentPart::Type(name.into())).map(|number| at(number, "/type")),
+        "expose" => {
+            edit(DocumentPart::Exposure).map(|number| at(number, &format!("/expose/{name}")))
+        }
         _ => None,
     }
 }

@@ -45,6 +45,7 @@ pub fn graph_diff(old: &ProgramGraph, new: &ProgramGraph) -> GraphDiff {
     change.outputs(&parts("outputs"));
     change.removed_nodes(&parts("nodes"));
     change.removed_types(&parts("types"));
+    change.exposure(old, new);
     GraphDiff { edits: Edits(change.edits), text: change.text }
 }
 
@@ -57,6 +58,15 @@ struct DiffBuilder {
 impl DiffBuilder {
     fn write_line(&mut self, sign: char, what: &str) {
         let _ = writeln!(self.text, "{sign} {what}");
+    }
+
+    fn exposure(&mut self, old: &ProgramGraph, new: &ProgramGraph) {
+        if old.exposure == new.exposure {
+            return;
+        }
+        let expose = new.exposure.to_payload().unwrap_or(Payload::Null);
+        self.write_line('~', &format!("expose: {}", expose.to_json()));
+        self.edits.push(Edit::SetExpose { expose });
     }
 
     fn types(&mut self, (before, after): &(Map, Map)) {

@@ -100,6 +100,11 @@ pub enum Edit {
         /// The type.
         name: Arc<str>,
     },
+    /// Changes how the graph is exposed.
+    SetExpose {
+        /// The member `expose`; null for none.
+        expose: Payload,
+    },
 }
 
 /// Edits that were read, in order.

@@ -10,7 +10,7 @@ use crate::value::{Map, Payload};
 /// The most edits of one request.
 const MAX_EDITS: usize = 1_000;
 
-const OPERATIONS: [&str; 13] = [
+const OPERATIONS: [&str; 14] = [
     "add_node",
     "remove_node",
     "replace_node",
@@ -24,6 +24,7 @@ const OPERATIONS: [&str; 13] = [
     "remove_input",
     "set_type",
     "remove_type",
+    "set_expose",
 ];
 
 /// Reads the body of a request; `None` with the reasons in the problems.
@@ -69,6 +70,10 @@ fn edit(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Edit>
         "remove_input" => name(&mut object).map(|name| Edit::RemoveInput { name }),
         "set_type" => typed(&mut object).map(|(name, ty)| Edit::SetType { name, ty }),
         "remove_type" => name(&mut object).map(|name| Edit::RemoveType { name }),
+        "set_expose" => {
+            let expose = object.raw("expose").cloned().unwrap_or(Payload::Null);
+            Some(Edit::SetExpose { expose })
+        }
         unknown => {
             let hint = nearest(unknown, OPERATIONS)
                 .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
@@ -163,6 +168,7 @@ pub(super) fn to_payload(edit: &Edit) -> Payload {
             ("set_type", vec![("name", text(name)), ("type", ty.clone())])
         }
         Edit::RemoveType { name } => ("remove_type", vec![("name", text(name))]),
+        Edit::SetExpose { expose } => ("set_expose", vec![("expose", expose.clone())]),
     };
     object([("op", Payload::from(op))].into_iter().chain(members))
 }

@@ -11,7 +11,10 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::GraphState;
 use super::program::Program;
-use crate::predict::{DynPredictor, LmOverrides, NearestDemos, PredictState, lm_to_payload};
+use crate::predict::{
+    DynPredictor, LmOverrides, NearestDemos, PredictState, lm_to_payload, read_lm,
+};
+use crate::problem::{At, Problems};
 use crate::value::{Map, Payload};
 
 pub use demos::{DemoChange, DemoField};
@@ -176,25 +179,12 @@ fn settings(before: &LmOverrides, after: &LmOverrides) -> IndexMap<Arc<str>, Val
 
 /// Sets one member by its name in documents.
 fn set(lm: &mut LmOverrides, name: &str, value: Option<&Payload>) {
-    let int = || match value {
-        Some(Payload::Int(found)) => Some(*found),
-        _ => None,
+    let document = lm_to_payload(lm);
+    let mut members = document.as_ref().and_then(Payload::as_map).cloned().unwrap_or_default();
+    match value {
+        Some(value) => members.insert(name.into(), value.clone()),
+        None => members.shift_remove(name),
     };
-    let float = || match value {
-        Some(Payload::Float(found)) => Some(*found),
-        _ => None,
-    };
-    let text = |value: &Payload| value.as_str().map(Arc::from);
-    match name {
-        "model" => lm.model = value.and_then(text),
-        "temperature" => lm.params.temperature = float(),
-        "top_p" => lm.params.top_p = float(),
-        "max_tokens" => lm.params.max_tokens = int().and_then(|count| u32::try_from(count).ok()),
-        "seed" => lm.params.seed = int(),
-        "stop" => {
-            let texts = value.and_then(Payload::as_list);
-            lm.params.stop = texts.map(|texts| texts.iter().filter_map(text).collect());
-        }
-        _ => {}
-    }
+    let changed = read_lm(&Payload::map(members), &At::Root, &mut Problems::default());
+    *lm = changed.unwrap_or_default();
 }

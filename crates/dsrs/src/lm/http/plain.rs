@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::stream::{StreamExt, try_unfold};
-use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION};
-use hyper::{Method, Request, Response, Uri};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::{Response, Uri};
 use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::client::proxy::matcher::Intercept;
 use tokio::runtime::Handle;
@@ -16,7 +14,9 @@ use tokio::runtime::Handle;
 use super::connect::{OpenTcp, connect_error, open_tcp, tcp};
 use super::connection::Connection;
 use super::pool::{Pool, PooledConnection};
-use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read};
+use super::{
+    HttpAnswer, HttpError, HttpLimits, HttpPost, HttpStream, is_events, lost, next_piece, read,
+};
 
 /// Connections to one address.
 pub(in crate::lm) struct PlainClient {
@@ -51,13 +51,9 @@ impl PlainClient {
     }
 
     /// Posts a body. Dropping the future closes the connection.
-    pub(super) async fn post(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<HttpAnswer, HttpError> {
+    pub(super) async fn post(&self, request: HttpPost<'_>) -> Result<HttpAnswer, HttpError> {
         let runtime = current_runtime()?;
-        let (response, mut pooled) = self.send(&runtime, body.into(), accept).await?;
+        let (response, mut pooled) = self.send(&runtime, request).await?;
         let answer = pooled.connection.drive(read(response, self.answer_bytes)).await?;
         if pooled.connection.is_ready() {
             self.pool.store(&runtime, pooled);
@@ -69,10 +65,9 @@ impl PlainClient {
     /// it after a stream, and the next request would fail.
     pub(super) async fn open(
         &self,
-        body: Vec<u8>,
-        accept: &'static str,
+        request: HttpPost<'_>,
     ) -> Result<HttpStream<'static>, HttpError> {
-        let (response, pooled) = self.send(&current_runtime()?, body.into(), accept).await?;
+        let (response, pooled) = self.send(&current_runtime()?, request).await?;
         let (head, body) = response.into_parts();
         let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
         let pieces = try_unfold((pooled, body), |(mut pooled, mut body)| async move {
@@ -88,12 +83,11 @@ impl PlainClient {
     async fn send(
         &self,
         runtime: &Handle,
-        body: Bytes,
-        accept: &'static str,
+        request: HttpPost<'_>,
     ) -> Result<(Response<Incoming>, PooledConnection), HttpError> {
         let permit = self.pool.permit().await;
         let permit = permit.ok_or_else(|| HttpError::Connect("the client is closed".to_owned()))?;
-        let mut request = self.request(body, accept);
+        let mut request = request.into_request(&self.target, &self.headers);
         if let Some(mut connection) = self.pool.take(runtime.id()) {
             match connection.send(request).await {
                 Ok(response) => return Ok((response, PooledConnection { connection, permit })),
@@ -107,15 +101,6 @@ impl PlainClient {
         let mut connection = Connection::over(stream).await.map_err(|error| lost(&error))?;
         let response = connection.send(request).await.map_err(|error| lost(error.error()))?;
         Ok((response, PooledConnection { connection, permit }))
-    }
-
-    fn request(&self, body: Bytes, accept: &'static str) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.target.clone();
-        *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
-        request
     }
 }
 

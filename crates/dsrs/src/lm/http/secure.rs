@@ -8,8 +8,8 @@ use bytes::Bytes;
 use futures_util::stream::{StreamExt, try_unfold};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, Uri, Version};
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::{Response, Uri, Version};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::proxy::matcher::Intercept;
@@ -19,7 +19,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connect::{Route, connect_error};
 use super::connection::LONGEST_HEAD;
-use super::{HttpAnswer, HttpError, HttpLimits, HttpStream, is_events, lost, next_piece, read};
+use super::{
+    HttpAnswer, HttpError, HttpLimits, HttpPost, HttpStream, is_events, lost, next_piece, read,
+};
 
 /// Connections to one address.
 pub(in crate::lm) struct SecureClient {
@@ -66,22 +68,14 @@ impl SecureClient {
     }
 
     /// Posts a body.
-    pub(super) async fn post(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<HttpAnswer, HttpError> {
-        let (response, _permit) = self.send(body, accept).await?;
+    pub(super) async fn post(&self, request: HttpPost<'_>) -> Result<HttpAnswer, HttpError> {
+        let (response, _permit) = self.send(request).await?;
         read(response, self.answer_bytes).await
     }
 
     /// Posts a body and streams the body of the answer.
-    pub(super) async fn open(
-        &self,
-        body: Vec<u8>,
-        accept: &'static str,
-    ) -> Result<HttpStream<'_>, HttpError> {
-        let (response, permit) = self.send(body, accept).await?;
+    pub(super) async fn open(&self, request: HttpPost<'_>) -> Result<HttpStream<'_>, HttpError> {
+        let (response, permit) = self.send(request).await?;
         let (head, body) = response.into_parts();
         let is_events = head.headers.get(CONTENT_TYPE).is_some_and(is_events);
         let pieces = try_unfold((body, permit), |(mut body, permit)| async move {
@@ -94,28 +88,19 @@ impl SecureClient {
 
     async fn send(
         &self,
-        body: Vec<u8>,
-        accept: &'static str,
+        request: HttpPost<'_>,
     ) -> Result<(Response<Incoming>, Option<OwnedSemaphorePermit>), HttpError> {
         let mut permit = None;
         if !self.is_multiplexed.load(Ordering::Relaxed) {
             permit = self.permits.clone().acquire_owned().await.ok();
         }
-        let response = self.client.request(self.request(body, accept)).await;
+        let response =
+            self.client.request(request.into_request(&self.address, &self.headers)).await;
         let response = response.map_err(|error| {
             if error.is_connect() { connect_error(&error) } else { lost(&error) }
         })?;
         let is_multiplexed = response.version() == Version::HTTP_2;
         self.is_multiplexed.store(is_multiplexed, Ordering::Relaxed);
         Ok((response, permit.filter(|_| !is_multiplexed)))
-    }
-
-    fn request(&self, body: Vec<u8>, accept: &'static str) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.address.clone();
-        *request.headers_mut() = self.headers.clone();
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(accept));
-        request
     }
 }

@@ -9,7 +9,8 @@ use hyper::header::HeaderMap;
 use serde_json::Value;
 
 use crate::lm::http::root_cause;
-use crate::lm::{DecodingConstraint, LmError, LmErrorKind, failure};
+use crate::lm::param_support::ParamTrial;
+use crate::lm::{LmError, LmErrorKind, LmParams, LmRequest, failure};
 
 /// A request that failed.
 pub(super) struct Fault {
@@ -111,18 +112,28 @@ impl Fault {
         Self::new(LmErrorKind::Connection, what)
     }
 
+    /// Whether the provider refused a setting that was sent. Then the request may succeed without it.
+    pub(super) fn teaches(&self, trial: &mut ParamTrial<'_>, sent: &LmParams) -> bool {
+        match (&self.detail, self.status) {
+            (FaultDetail::Body(body), Some(status)) => trial.learn(status, body, sent),
+            _ => false,
+        }
+    }
+
     /// The failure as an error of the model at the host.
     pub(super) fn into_error(
         self,
         model: &str,
         host: &str,
         key: Option<&str>,
-        constraint: Option<&DecodingConstraint>,
+        request: &LmRequest,
     ) -> LmError {
+        let extra = request.params.extra_headers.iter().flat_map(|extra| extra.values());
+        let secrets = extra.chain(key);
         let (kind, what) = match self.detail {
             FaultDetail::Message(what) => (self.kind, what),
             FaultDetail::Body(body) => {
-                (kind(self.kind, self.status, &body, constraint), message(self.status, &body, key))
+                (kind(self.kind, self.status, &body, request), message(self.status, &body, secrets))
             }
         };
         let message = format!("model {model} at {host}: {what}");
@@ -130,24 +141,23 @@ impl Fault {
     }
 }
 
-fn kind(
-    kind: LmErrorKind,
-    status: Option<u16>,
-    body: &[u8],
-    constraint: Option<&DecodingConstraint>,
-) -> LmErrorKind {
+fn kind(kind: LmErrorKind, status: Option<u16>, body: &[u8], request: &LmRequest) -> LmErrorKind {
     let status = status.unwrap_or(0);
     if kind != LmErrorKind::RateLimited && failure::overflows(status, body) {
         LmErrorKind::ContextOverflow
-    } else if constraint.is_some_and(|constraint| failure::refuses(status, body, constraint)) {
+    } else if failure::refuses(status, body, request) {
         LmErrorKind::ConstraintRefused
     } else {
         kind
     }
 }
 
-fn message(status: Option<u16>, body: &[u8], key: Option<&str>) -> String {
+fn message<'s>(
+    status: Option<u16>,
+    body: &[u8],
+    secrets: impl IntoIterator<Item = &'s str>,
+) -> String {
     let status = status.map_or_else(|| "a failure".to_owned(), failure::status_line);
-    let words = failure::provider_message(body, key);
+    let words = failure::provider_message(body, secrets);
     format!("answered {status}{}", words.map_or_else(String::new, |words| format!(": {words}")))
 }

@@ -10,26 +10,69 @@ use genai::chat::{
 use serde_json::Value;
 
 use super::fault::Fault;
-use crate::lm::{DeltaSink, LmErrorKind, LmReply, ToolCall, Usage};
+use crate::lm::{DeltaSink, LmErrorKind, LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
 
 /// The reply of a whole answer.
 pub(super) fn whole(answer: ChatResponse) -> LmReply {
-    let mut text = String::new();
-    let mut tool_calls = Vec::new();
-    for part in answer.content.into_parts() {
-        match part {
-            ContentPart::Text(piece) => text.push_str(&piece),
-            ContentPart::ToolCall(asked) => tool_calls.push(call(asked)),
-            // The thoughts of a model are not part of its answer.
-            _ => {}
-        }
-    }
+    let parts = ReplyParts::of(answer.content);
     LmReply {
-        text: text.into(),
-        tool_calls,
+        reasoning: parts.reasoning(answer.reasoning_content),
+        text: parts.text.into(),
+        tool_calls: parts.tool_calls,
+        omitted: OmittedParams::default(),
         model: (&*answer.provider_model_iden.model_name).into(),
         finish_reason: answer.stop_reason.as_ref().map(reason),
         usage: usage(Some(&answer.usage)),
+    }
+}
+
+/// The content of an answer.
+#[derive(Default)]
+struct ReplyParts {
+    text: String,
+    tool_calls: Vec<ToolCall>,
+    thoughts: Vec<Arc<str>>,
+    signatures: Vec<Arc<str>>,
+}
+
+impl ReplyParts {
+    fn of(content: MessageContent) -> Self {
+        let mut found = Self::default();
+        for part in content.into_parts() {
+            match part {
+                ContentPart::Text(piece) => found.text.push_str(&piece),
+                ContentPart::ToolCall(asked) => found.add_call(asked),
+                ContentPart::ReasoningContent(text) => found.thoughts.push(text.into()),
+                ContentPart::ThoughtSignature(text) => found.sign(text),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn add_call(&mut self, asked: NativeCall) {
+        for signature in asked.thought_signatures.iter().flatten() {
+            self.sign(signature.clone());
+        }
+        self.tool_calls.push(call(asked));
+    }
+
+    /// Signatures of calls are repeated beside them.
+    fn sign(&mut self, signature: String) {
+        if !self.signatures.iter().any(|known| **known == *signature) {
+            self.signatures.push(signature.into());
+        }
+    }
+
+    /// The reasoning in the content, else the text that stands beside it.
+    fn reasoning(&self, beside: Option<String>) -> Option<Arc<ReplyReasoning>> {
+        let mut texts = self.thoughts.clone();
+        if texts.is_empty() {
+            texts.extend(beside.filter(|text| !text.trim().is_empty()).map(Arc::from));
+        }
+        let signatures = self.signatures.clone();
+        let is_empty = texts.is_empty() && signatures.is_empty();
+        (!is_empty).then(|| Arc::new(ReplyReasoning { texts, signatures }))
     }
 }
 
@@ -37,11 +80,18 @@ pub(super) fn whole(answer: ChatResponse) -> LmReply {
 pub(super) async fn streamed(
     mut answer: ChatStreamResponse,
     deltas: &mut DeltaSink<'_>,
+    most_bytes: usize,
 ) -> Result<LmReply, Fault> {
     let model: Arc<str> = (&*answer.model_iden.model_name).into();
-    let mut text = String::new();
+    let (mut text, mut bytes) = (String::new(), 0);
     while let Some(event) = answer.stream.next().await {
-        match event.map_err(|error| Fault::of(&error))? {
+        let event = event.map_err(|error| Fault::of(&error))?;
+        bytes += size(&event);
+        if bytes > most_bytes {
+            let why = "the answer is too large".to_owned();
+            return Err(Fault::new(LmErrorKind::Malformed, why));
+        }
+        match event {
             ChatStreamEvent::Chunk(piece) if !piece.content.is_empty() => {
                 text.push_str(&piece.content);
                 deltas.send(&piece.content);
@@ -53,14 +103,33 @@ pub(super) async fn streamed(
     Err(incomplete())
 }
 
+/// About how many bytes an event adds to what the library stores of the answer.
+fn size(event: &ChatStreamEvent) -> usize {
+    const BASE: usize = 16;
+    BASE + match event {
+        ChatStreamEvent::Chunk(piece)
+        | ChatStreamEvent::ReasoningChunk(piece)
+        | ChatStreamEvent::ThoughtSignatureChunk(piece) => piece.content.len(),
+        // Some protocols repeat the arguments so far.
+        _ => 0,
+    }
+}
+
 /// Some protocols have no final event. The stop reason distinguishes a complete answer from a lost
 /// connection.
 fn finish(end: StreamEnd, text: String, model: Arc<str>) -> Result<LmReply, Fault> {
     let finish_reason = Some(end.captured_stop_reason.as_ref().map(reason).ok_or_else(incomplete)?);
     let usage = usage(end.captured_usage.as_ref());
-    let calls = end.captured_content.map(MessageContent::into_tool_calls).unwrap_or_default();
-    let tool_calls = calls.into_iter().map(call).collect();
-    Ok(LmReply { text: text.into(), tool_calls, model, finish_reason, usage })
+    let parts = end.captured_content.map(ReplyParts::of).unwrap_or_default();
+    Ok(LmReply {
+        reasoning: parts.reasoning(end.captured_reasoning_content),
+        text: text.into(),
+        tool_calls: parts.tool_calls,
+        omitted: OmittedParams::default(),
+        model,
+        finish_reason,
+        usage,
+    })
 }
 
 fn incomplete() -> Fault {
@@ -90,12 +159,16 @@ fn reason(reason: &StopReason) -> Arc<str> {
 
 fn usage(reported: Option<&NativeUsage>) -> Usage {
     let count = |tokens: Option<i32>| tokens.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-    let cached = |usage: &NativeUsage| usage.prompt_tokens_details.as_ref()?.cached_tokens;
+    let Some(reported) = reported else { return Usage { lm_calls: 1, ..Usage::default() } };
+    let input = reported.prompt_tokens_details.as_ref();
+    let output = reported.completion_tokens_details.as_ref();
     Usage {
         lm_calls: 1,
-        input_tokens: count(reported.and_then(|usage| usage.prompt_tokens)),
-        output_tokens: count(reported.and_then(|usage| usage.completion_tokens)),
-        cached_tokens: count(reported.and_then(cached)),
+        input_tokens: count(reported.prompt_tokens),
+        output_tokens: count(reported.completion_tokens),
+        reasoning_tokens: count(output.and_then(|details| details.reasoning_tokens)),
+        cached_tokens: count(input.and_then(|details| details.cached_tokens)),
+        cache_write_tokens: count(input.and_then(|details| details.cache_creation_tokens)),
         cost: None,
     }
 }

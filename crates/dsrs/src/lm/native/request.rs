@@ -1,27 +1,37 @@
 //! Translates a request into the types of the library. Does not send it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use genai::Headers;
 use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent, Tool,
-    ToolCall as NativeCall, ToolResponse,
+    CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent,
+    ReasoningEffort as NativeEffort, Tool, ToolCall as NativeCall, ToolResponse,
 };
+use hyper::header::HeaderValue;
 use serde_json::Value;
 
 use super::fault::Fault;
-use crate::lm::{DecodingConstraint, LmErrorKind, LmRequest, Message, Role, ToolCall, ToolSpec};
+use crate::lm::{
+    DecodingConstraint, ExtraBody, ExtraHeaders, LmErrorKind, LmParams, LmRequest, Message,
+    ReasoningEffort, ReplyReasoning, Role, ToolCall, ToolSpec,
+};
 
-/// The conversation and the settings of a request.
-pub(super) fn translate(request: &LmRequest) -> Result<(ChatRequest, ChatOptions), Fault> {
-    let mut chat = ChatRequest::new(messages(request));
+/// The conversation of a request, and these settings. If `marks_prefix`, the end of the shared prefix
+/// is marked for the provider's cache.
+pub(super) fn translate(
+    request: &LmRequest,
+    params: &LmParams,
+    marks_prefix: bool,
+) -> Result<(ChatRequest, ChatOptions), Fault> {
+    let mut chat = ChatRequest::new(messages(request, marks_prefix));
     if let Some(tools) = &request.tools {
         chat = chat.with_tools(tools.iter().map(tool));
     }
-    Ok((chat, options(request)?))
+    Ok((chat, options(request, params)?))
 }
 
-fn options(request: &LmRequest) -> Result<ChatOptions, Fault> {
-    let params = &request.params;
+fn options(request: &LmRequest, params: &LmParams) -> Result<ChatOptions, Fault> {
     let stop = params.stop.iter().flatten().map(ToString::to_string);
     let options = ChatOptions {
         temperature: params.temperature,
@@ -31,6 +41,9 @@ fn options(request: &LmRequest) -> Result<ChatOptions, Fault> {
         stop_sequences: stop.collect(),
         capture_usage: Some(true),
         capture_tool_calls: Some(true),
+        reasoning_effort: params.reasoning_effort.map(effort),
+        extra_headers: params.extra_headers.as_ref().map(headers),
+        extra_body: extra_body(params),
         ..ChatOptions::default()
     };
     match &request.constraint {
@@ -45,12 +58,44 @@ fn options(request: &LmRequest) -> Result<ChatOptions, Fault> {
     }
 }
 
-fn messages(request: &LmRequest) -> Vec<ChatMessage> {
+const fn effort(effort: ReasoningEffort) -> NativeEffort {
+    match effort {
+        ReasoningEffort::None | ReasoningEffort::Tokens(0) => NativeEffort::Zero,
+        ReasoningEffort::Minimal => NativeEffort::Minimal,
+        ReasoningEffort::Low => NativeEffort::Low,
+        ReasoningEffort::Medium => NativeEffort::Medium,
+        ReasoningEffort::High => NativeEffort::High,
+        ReasoningEffort::XHigh => NativeEffort::XHigh,
+        ReasoningEffort::Max => NativeEffort::Max,
+        ReasoningEffort::Tokens(tokens) => NativeEffort::Budget(tokens),
+    }
+}
+
+fn headers(extra: &ExtraHeaders) -> Headers {
+    let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    let pairs = extra.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
+    pairs.collect::<Vec<_>>().into()
+}
+
+/// Extra members, and the service tier: the library knows only OpenAI's tiers.
+fn extra_body(params: &LmParams) -> Option<Value> {
+    let mut members = serde_json::Map::new();
+    for (name, value) in params.extra_body.iter().flat_map(ExtraBody::iter) {
+        members.insert(name.to_owned(), json(&value.to_json()));
+    }
+    if let Some(tier) = &params.service_tier {
+        members.insert("service_tier".to_owned(), Value::String(tier.to_string()));
+    }
+    (!members.is_empty()).then_some(Value::Object(members))
+}
+
+fn messages(request: &LmRequest, marks_prefix: bool) -> Vec<ChatMessage> {
+    let marked = request.chat.prefix.len().checked_sub(1).filter(|_| marks_prefix);
     // Some providers require the name of the tool with its result.
     let mut called: HashMap<&str, &str> = HashMap::new();
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut results: Vec<ToolResponse> = Vec::new();
-    for turn in request.chat.messages() {
+    for (position, turn) in request.chat.messages().enumerate() {
         called.extend(turn.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
         if turn.role == Role::Tool {
             results.push(result(turn, &called));
@@ -60,7 +105,11 @@ fn messages(request: &LmRequest) -> Vec<ChatMessage> {
         if !results.is_empty() {
             messages.push(std::mem::take(&mut results).into());
         }
-        messages.push(message(turn));
+        let message = message(turn);
+        messages.push(match marked {
+            Some(last) if last == position => message.with_options(CacheControl::Ephemeral),
+            _ => message,
+        });
     }
     if !results.is_empty() {
         messages.push(results.into());
@@ -75,12 +124,31 @@ fn message(turn: &Message) -> ChatMessage {
         Role::User | Role::Tool => ChatMessage::user(text),
         Role::Assistant if turn.tool_calls.is_empty() => ChatMessage::assistant(text),
         Role::Assistant => {
+            let reasoning = turn.reasoning.as_deref();
+            let thoughts = reasoning.into_iter().flat_map(thoughts);
             let text = (!text.is_empty()).then(|| ContentPart::from_text(text));
-            let calls = turn.tool_calls.iter().map(|call| ContentPart::ToolCall(native_call(call)));
-            let parts: Vec<_> = text.into_iter().chain(calls).collect();
+            let mut calls: Vec<_> = turn.tool_calls.iter().map(native_call).collect();
+            // Gemini expects the signatures at the first call.
+            if let (Some(first), Some(reasoning)) = (calls.first_mut(), reasoning) {
+                first.thought_signatures = signatures(reasoning);
+            }
+            let calls = calls.into_iter().map(ContentPart::ToolCall);
+            let parts: Vec<_> = thoughts.chain(text).chain(calls).collect();
             ChatMessage::assistant(MessageContent::from_parts(parts))
         }
     }
+}
+
+/// The blocks of reasoning with their signatures, as Anthropic expects them.
+fn thoughts(reasoning: &ReplyReasoning) -> impl Iterator<Item = ContentPart> {
+    let text = |text: &Arc<str>| ContentPart::ReasoningContent(text.to_string());
+    let signature = |text: &Arc<str>| ContentPart::ThoughtSignature(text.to_string());
+    reasoning.signatures.iter().map(signature).chain(reasoning.texts.iter().map(text))
+}
+
+fn signatures(reasoning: &ReplyReasoning) -> Option<Vec<String>> {
+    let texts: Vec<_> = reasoning.signatures.iter().map(ToString::to_string).collect();
+    (!texts.is_empty()).then_some(texts)
 }
 
 fn native_call(call: &ToolCall) -> NativeCall {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::reply::{NoReply, TokenCounts, WireText, arguments, is_error, no_choices, usage};
 use crate::lm::sse::SseEvent;
-use crate::lm::{DeltaSink, LmReply, ToolCall};
+use crate::lm::{DeltaSink, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
 /// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
@@ -52,6 +52,10 @@ struct Delta {
     #[serde(default)]
     refusal: Option<WireText>,
     #[serde(default)]
+    reasoning_content: Option<WireText>,
+    #[serde(default)]
+    reasoning: Option<WireText>,
+    #[serde(default)]
     tool_calls: Option<Vec<ToolCallDelta>>,
 }
 
@@ -89,12 +93,15 @@ struct PartialToolCall {
 pub(super) struct Chunks {
     text: String,
     refusal: String,
+    reasoning: String,
     calls: Vec<PartialToolCall>,
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
     tokens: Option<TokenCounts>,
     /// How many more bytes of text and calls are accepted.
     room: usize,
+    /// The same for reasoning.
+    reasoning_room: usize,
     /// Whether any choice has arrived.
     has_choice: bool,
     is_done: bool,
@@ -106,11 +113,13 @@ impl Chunks {
         Self {
             text: String::new(),
             refusal: String::new(),
+            reasoning: String::new(),
             calls: Vec::new(),
             model: None,
             finish_reason: None,
             tokens: None,
             room: limit,
+            reasoning_room: limit,
             has_choice: false,
             is_done: false,
         }
@@ -168,16 +177,29 @@ impl Chunks {
             self.reserve(piece.len())?;
             self.refusal.push_str(&piece);
         }
+        if let Some(WireText(piece)) = delta.reasoning_content.or(delta.reasoning) {
+            self.add_reasoning(&piece);
+        }
         for called in delta.tool_calls.into_iter().flatten() {
             self.add_call(called)?;
         }
         Ok(())
     }
 
+    /// Reasoning is not the answer: what exceeds its room is dropped.
+    fn add_reasoning(&mut self, piece: &str) {
+        if let Some(room) = self.reasoning_room.checked_sub(piece.len()) {
+            self.reasoning_room = room;
+            self.reasoning.push_str(piece);
+        }
+    }
+
     fn add_call(&mut self, called: ToolCallDelta) -> Result<(), NoReply> {
         let function = called.function.unwrap_or_default();
         let given = function.arguments.as_deref().map(arguments).unwrap_or_default();
-        self.reserve(given.len())?;
+        let id = called.id.as_ref().map_or(0, |id| id.0.len());
+        let name = function.name.as_ref().map_or(0, |name| name.0.len());
+        self.reserve(given.len() + id + name)?;
         let calling = match self.calling(called.index, called.id.as_ref(), function.name.is_some())
         {
             Some(at) => self.calls.get_mut(at),
@@ -241,6 +263,8 @@ impl Chunks {
         Ok(LmReply {
             text: text.into(),
             tool_calls: calls.filter_map(|(number, calling)| calling.finish(number)).collect(),
+            reasoning: ReplyReasoning::of(self.reasoning),
+            omitted: OmittedParams::default(),
             model: self.model.unwrap_or_else(|| asked.clone()),
             finish_reason: self.finish_reason,
             usage: usage(self.tokens),
@@ -293,6 +317,19 @@ mod tests {
         assert_eq!(reply.finish_reason.as_deref(), Some("stop"));
         assert_eq!((reply.usage.lm_calls, reply.usage.input_tokens), (1, 3));
         assert_eq!(reply.usage.output_tokens, 2);
+    }
+
+    #[test]
+    fn reasoning_arrives_before_the_text_and_is_not_streamed() {
+        let (reply, deltas) = read(&[
+            r#"{"choices":[{"delta":{"reasoning_content":"2 and"}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning_content":" 2","content":null}}]}"#,
+            r#"{"choices":[{"delta":{"content":"4"},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ]);
+        let reply = reply.unwrap();
+        assert_eq!((&*reply.text, reply.reasoning.unwrap().text()), ("4", "2 and 2".to_owned()));
+        assert_eq!(deltas, ["4"]);
     }
 
     /// The calls that these parts form, each part in its own chunk.

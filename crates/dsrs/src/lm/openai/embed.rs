@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::Endpoint;
 use super::{OpenAiConfig, OpenAiConfigError};
-use crate::lm::http::{HttpAnswer, HttpLimits};
+use crate::lm::http::{HttpAnswer, HttpLimits, HttpPost};
 use crate::lm::{Embedder, Embeddings, LmError, LmErrorKind, Usage, batches, failure};
 
 /// How much larger than a chat completion an answer may be: 256 vectors of 4096 numbers as text.
@@ -76,7 +76,7 @@ impl OpenAiEmbedder {
             serde_json::to_vec(&Body { model: &self.endpoint.model, input }).map_err(|error| {
                 self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
             })?;
-        let answer = self.endpoint.http.post(body, "application/json").await;
+        let answer = self.endpoint.http.post(HttpPost::new(body, "application/json")).await;
         self.read(&answer.map_err(|error| self.endpoint.transport_error(error))?, batch.len())
     }
 
@@ -86,7 +86,7 @@ impl OpenAiEmbedder {
                 true => LmErrorKind::ContextOverflow,
                 false => failure::kind(answer.status),
             };
-            return Err(self.endpoint.failed(answer, kind));
+            return Err(self.endpoint.failed(answer, kind, None));
         }
         let malformed = |why: String| {
             let what = format!("the answer is not a list of embeddings: {why}");
@@ -96,7 +96,7 @@ impl OpenAiEmbedder {
         let found: EmbeddingList =
             serde_json::from_slice(&answer.body).map_err(|error| malformed(error.to_string()))?;
         if found.error.is_some() && found.data.is_empty() {
-            return Err(self.endpoint.failed(answer, LmErrorKind::Provider));
+            return Err(self.endpoint.failed(answer, LmErrorKind::Provider, None));
         }
         let input_tokens = found.usage.and_then(|tokens| tokens.prompt_tokens).unwrap_or_default();
         let vectors = vectors(found.data, count).map_err(malformed)?;

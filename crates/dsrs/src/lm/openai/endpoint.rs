@@ -9,7 +9,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AG
 use super::{OpenAiConfig, OpenAiConfigError};
 use crate::lm::failure;
 use crate::lm::http::{HttpAnswer, HttpClient, HttpError, HttpLimits};
-use crate::lm::{LmError, LmErrorKind};
+use crate::lm::{ExtraHeaders, LmError, LmErrorKind};
 
 /// The address for one kind of request.
 pub(super) struct Endpoint {
@@ -34,9 +34,17 @@ impl Endpoint {
         Ok(Self { http, host, model: config.model.clone(), key: key.map(str::to_owned) })
     }
 
-    pub(super) fn failed(&self, answer: &HttpAnswer, kind: LmErrorKind) -> LmError {
+    /// The failure of an answer. The key and the values of extra headers, which may be keys of a gateway, are
+    /// masked in what it says.
+    pub(super) fn failed(
+        &self,
+        answer: &HttpAnswer,
+        kind: LmErrorKind,
+        extra: Option<&ExtraHeaders>,
+    ) -> LmError {
         let status = failure::status_line(answer.status);
-        let words = failure::provider_message(&answer.body, self.key.as_deref())
+        let secrets = extra.into_iter().flat_map(ExtraHeaders::values).chain(self.key.as_deref());
+        let words = failure::provider_message(&answer.body, secrets)
             .map_or_else(String::new, |words| format!(": {words}"));
         LmError {
             status: Some(answer.status),

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lm::{LmReply, ToolCall, Usage};
+use crate::lm::{LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
 
 #[derive(Deserialize)]
 struct Completion {
@@ -37,6 +38,12 @@ struct CompletionMessage {
     content: Option<WireText>,
     #[serde(default)]
     refusal: Option<WireText>,
+    /// The reasoning, as DeepSeek, vLLM, SGLang and llama.cpp name it.
+    #[serde(default)]
+    reasoning_content: Option<WireText>,
+    /// The reasoning, as OpenRouter, Groq and Ollama name it.
+    #[serde(default)]
+    reasoning: Option<WireText>,
     #[serde(default)]
     tool_calls: Option<Vec<WireToolCall>>,
 }
@@ -64,17 +71,55 @@ pub(super) fn arguments(raw: &RawValue) -> Cow<'_, str> {
 #[derive(Deserialize)]
 pub(super) struct TokenCounts {
     #[serde(default)]
-    prompt_tokens: Option<u64>,
+    prompt_tokens: TokenCount,
     #[serde(default)]
-    completion_tokens: Option<u64>,
+    completion_tokens: TokenCount,
     #[serde(default)]
     prompt_tokens_details: Option<PromptTokenDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionTokenDetails>,
+    /// The cached tokens, as DeepSeek names them.
+    #[serde(default)]
+    prompt_cache_hit_tokens: TokenCount,
+    /// What the request cost, as OpenRouter reports it.
+    #[serde(default)]
+    cost: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct PromptTokenDetails {
     #[serde(default)]
-    cached_tokens: Option<u64>,
+    cached_tokens: TokenCount,
+    /// As OpenRouter and LiteLLM name it.
+    #[serde(default, alias = "cache_creation_tokens")]
+    cache_write_tokens: TokenCount,
+}
+
+#[derive(Deserialize)]
+struct CompletionTokenDetails {
+    #[serde(default)]
+    reasoning_tokens: TokenCount,
+}
+
+/// A number of tokens. Some servers write it as a float or as a text; an odd one does not spoil an answer that
+/// was paid for.
+#[derive(Clone, Copy, Default)]
+struct TokenCount(Option<u64>);
+
+/// More tokens than any request has.
+const MOST_TOKENS: u64 = 1 << 40;
+
+impl<'de> Deserialize<'de> for TokenCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = match Value::deserialize(deserializer)? {
+            Value::Number(number) => number.as_f64(),
+            Value::String(digits) => digits.trim().parse().ok(),
+            _ => None,
+        };
+        let number = number.filter(|number| *number >= 0.0);
+        // A cast saturates.
+        Ok(Self(number.map(|number| (number as u64).min(MOST_TOKENS))))
+    }
 }
 
 /// A text, or a list of parts whose texts are joined. Deserialized by hand, because serde copies a
@@ -104,6 +149,12 @@ impl<'de> Visitor<'de> for TextVisitor {
 
     fn visit_str<E>(self, text: &str) -> Result<WireText, E> {
         Ok(WireText(text.into()))
+    }
+
+    /// Some gateways describe reasoning by an object, which is no text.
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<WireText, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(WireText("".into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<WireText, A::Error> {
@@ -151,10 +202,13 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     };
     let message = choice.message;
     let text = message.content.filter(|text| !text.0.is_empty()).or(message.refusal);
+    let reasoning = message.reasoning_content.or(message.reasoning);
     let calls = message.tool_calls.into_iter().flatten().enumerate();
     Ok(LmReply {
         tool_calls: calls.map(|(number, called)| call(number, called)).collect(),
         text: text.map_or_else(|| "".into(), |text| text.0),
+        reasoning: reasoning.and_then(|text| ReplyReasoning::of(text.0)),
+        omitted: OmittedParams::default(),
         model: completion.model.map_or_else(|| asked.clone(), |model| model.0),
         finish_reason: choice.finish_reason.map(|reason| reason.0),
         usage: usage(completion.usage),
@@ -170,12 +224,22 @@ fn call(number: usize, called: WireToolCall) -> ToolCall {
 
 pub(super) fn usage(tokens: Option<TokenCounts>) -> Usage {
     let mut usage = Usage { lm_calls: 1, ..Usage::default() };
-    if let Some(tokens) = tokens {
-        usage.input_tokens = tokens.prompt_tokens.unwrap_or(0);
-        usage.output_tokens = tokens.completion_tokens.unwrap_or(0);
-        let cached = tokens.prompt_tokens_details.and_then(|details| details.cached_tokens);
-        usage.cached_tokens = cached.unwrap_or(0);
+    let Some(tokens) = tokens else { return usage };
+    usage.input_tokens = tokens.prompt_tokens.0.unwrap_or(0);
+    usage.output_tokens = tokens.completion_tokens.0.unwrap_or(0);
+    let cost = tokens.cost.as_ref().and_then(Value::as_f64);
+    usage.cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+    let details = tokens.completion_tokens_details;
+    let reasoning = details.and_then(|details| details.reasoning_tokens.0).unwrap_or(0);
+    let (mut cached, mut written) = (tokens.prompt_cache_hit_tokens.0.unwrap_or(0), 0);
+    if let Some(details) = tokens.prompt_tokens_details {
+        cached = details.cached_tokens.0.unwrap_or(cached);
+        written = details.cache_write_tokens.0.unwrap_or(0);
     }
+    // These are parts of the others.
+    usage.reasoning_tokens = reasoning.min(usage.output_tokens);
+    usage.cached_tokens = cached.min(usage.input_tokens);
+    usage.cache_write_tokens = written.min(usage.input_tokens - usage.cached_tokens);
     usage
 }
 
@@ -200,6 +264,23 @@ mod tests {
         let usage = got.usage;
         assert_eq!((usage.lm_calls, usage.input_tokens, usage.output_tokens), (1, 9, 2));
         assert_eq!((usage.cached_tokens, usage.cost), (4, None));
+    }
+
+    #[test]
+    fn reasoning_is_read_in_every_spelling_of_servers_and_counted() {
+        let read = |message: &str| {
+            let usage = r#"{"prompt_tokens":9,"completion_tokens":30,"prompt_cache_hit_tokens":3,
+                "completion_tokens_details":{"reasoning_tokens":25}}"#;
+            let body = format!(r#"{{"choices":[{{"message":{message}}}],"usage":{usage}}}"#);
+            read(&body).unwrap()
+        };
+        let deepseek = read(r#"{"content":"4","reasoning_content":"2 and 2"}"#);
+        assert_eq!(deepseek.reasoning.unwrap().text(), "2 and 2");
+        assert_eq!((deepseek.usage.reasoning_tokens, deepseek.usage.cached_tokens), (25, 3));
+        let groq = read(r#"{"content":"4","reasoning":"2 and 2"}"#);
+        assert_eq!((&*groq.text, groq.reasoning.unwrap().text()), ("4", "2 and 2".to_owned()));
+        assert_eq!(read(r#"{"content":"4","reasoning":{"effort":"low"}}"#).reasoning, None);
+        assert_eq!(read(r#"{"content":"4","reasoning_content":""}"#).reasoning, None);
     }
 
     #[test]
@@ -248,5 +329,27 @@ mod tests {
         assert!(reason(r#"{"choices":[{"message":{"content":7}}]}"#).contains("a text"));
         assert_eq!(read(r#"{"error":{"message":"overloaded"}}"#), Err(NoReply::Error));
         assert_eq!(read(r#"{"object":"error","message":"overloaded"}"#), Err(NoReply::Error));
+    }
+
+    #[test]
+    fn odd_numbers_of_tokens_do_not_spoil_an_answer() {
+        for (written, tokens) in [
+            (r#""12""#, 12),
+            ("12.0", 12),
+            ("-5", 0),
+            ("18446744073709551615", MOST_TOKENS),
+            ("[1]", 0),
+            ("null", 0),
+        ] {
+            let body = format!(
+                r#"{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{"prompt_tokens":{written},
+                "completion_tokens":3,"prompt_tokens_details":{{"cached_tokens":99}},
+                "completion_tokens_details":{{"reasoning_tokens":99}},"cost":"free"}}}}"#
+            );
+            let usage = read(&body).unwrap().usage;
+            assert_eq!(usage.input_tokens, tokens, "{written}");
+            assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (tokens.min(99), 3));
+            assert_eq!(usage.cost, None);
+        }
     }
 }

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{GrammarField, MaxTokensField};
-use crate::lm::{Chat, DecodingConstraint, LmRequest};
+use crate::lm::{
+    Chat, DecodingConstraint, ExtraBody, LmParams, LmRequest, Message, ReasoningEffort, Role,
+};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -23,6 +25,10 @@ struct Body<'a> {
     seed: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<&'a [Arc<str>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     grammar: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +72,8 @@ struct JsonSchema<'a> {
 pub(super) struct Dialect {
     pub(super) max_tokens: MaxTokensField,
     pub(super) grammar: GrammarField,
+    /// Whether the end of the prefix is marked for the provider's cache.
+    pub(super) marks_prefix: bool,
 }
 
 /// The form in which an answer is requested.
@@ -98,14 +106,14 @@ impl ResponseMode {
     }
 }
 
-/// The body of a request. The messages are last, because their prefix is already JSON.
+/// The body of a request with these settings. The messages are last, because their prefix is already JSON.
 pub(super) fn body(
     model: &str,
     request: &LmRequest,
+    params: &LmParams,
     dialect: Dialect,
     mode: ResponseMode,
 ) -> serde_json::Result<Vec<u8>> {
-    let params = &request.params;
     let counts = mode == ResponseMode::StreamWithUsage;
     let text: usize = request.chat.messages().map(|message| message.content.len() + 48).sum();
     // Includes the escapes of a typical prompt, so that the buffer grows at most once.
@@ -125,6 +133,8 @@ pub(super) fn body(
         top_p: params.top_p,
         seed: params.seed,
         stop: params.stop.as_deref(),
+        reasoning_effort: params.reasoning_effort.map(ReasoningEffort::word),
+        service_tier: params.service_tier.as_deref(),
         grammar: grammar(GrammarField::Grammar),
         guided_grammar: grammar(GrammarField::GuidedGrammar),
         structured_outputs: grammar(GrammarField::StructuredOutputs)
@@ -139,7 +149,13 @@ pub(super) fn body(
         bytes.extend_from_slice(br#","tools":"#);
         bytes.extend_from_slice(tools.json().as_bytes());
     }
-    write_messages(&mut bytes, &request.chat)?;
+    for (name, value) in params.extra_body.iter().flat_map(ExtraBody::iter) {
+        bytes.push(b',');
+        serde_json::to_writer(&mut bytes, name)?;
+        bytes.push(b':');
+        bytes.extend_from_slice(value.to_json().as_bytes());
+    }
+    write_messages(&mut bytes, &request.chat, dialect)?;
     bytes.push(b'}');
     Ok(bytes)
 }
@@ -150,9 +166,18 @@ fn response_format(constraint: &DecodingConstraint) -> Option<ResponseFormat<'_>
     Some(ResponseFormat { r#type: "json_schema", json_schema })
 }
 
-fn write_messages(bytes: &mut Vec<u8>, chat: &Chat) -> serde_json::Result<()> {
+fn write_messages(bytes: &mut Vec<u8>, chat: &Chat, dialect: Dialect) -> serde_json::Result<()> {
     bytes.extend_from_slice(br#","messages":["#);
-    bytes.extend_from_slice(chat.prefix.json().as_bytes());
+    match chat.prefix.split_last().filter(|_| dialect.marks_prefix) {
+        Some((last, others)) => {
+            for message in others {
+                serde_json::to_writer(&mut *bytes, message)?;
+                bytes.push(b',');
+            }
+            serde_json::to_writer(&mut *bytes, &marked(last))?;
+        }
+        None => bytes.extend_from_slice(chat.prefix.json().as_bytes()),
+    }
     for (position, turn) in chat.turns.iter().enumerate() {
         if position > 0 || !chat.prefix.is_empty() {
             bytes.push(b',');
@@ -163,23 +188,53 @@ fn write_messages(bytes: &mut Vec<u8>, chat: &Chat) -> serde_json::Result<()> {
     Ok(())
 }
 
+/// A message whose end is marked: up to it, the provider caches the conversation.
+fn marked(message: &Message) -> MarkedMessage<'_> {
+    let part =
+        MarkedPart { r#type: "text", text: &message.content, cache_control: CacheMark::EPHEMERAL };
+    MarkedMessage { role: message.role, content: [part] }
+}
+
+#[derive(Serialize)]
+struct MarkedMessage<'a> {
+    role: Role,
+    content: [MarkedPart<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct MarkedPart<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    cache_control: CacheMark,
+}
+
+/// The mark of Anthropic, which gateways pass on.
+#[derive(Serialize)]
+struct CacheMark {
+    r#type: &'static str,
+}
+
+impl CacheMark {
+    const EPHEMERAL: Self = Self { r#type: "ephemeral" };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lm::{LmParams, Message, Prefix, ToolCall, ToolSet, ToolSpec};
+    use crate::lm::{Prefix, ToolCall, ToolSet, ToolSpec};
+    use crate::value::Payload;
 
     fn written(params: LmParams, field: MaxTokensField) -> String {
         let chat = Chat {
             prefix: Prefix::of([Message::system("be \"brief\"")]),
             turns: vec![Message::user("why?\n\u{0}")],
         };
-        let bytes = body(
-            "small",
-            &LmRequest::new(chat, params),
-            Dialect { max_tokens: field, ..Dialect::default() },
-            ResponseMode::Whole,
-        )
-        .unwrap();
+        let dialect = Dialect { max_tokens: field, ..Dialect::default() };
+        wire(&LmRequest::new(chat, params), dialect)
+    }
+
+    fn wire(request: &LmRequest, dialect: Dialect) -> String {
+        let bytes = body("small", request, &request.params, dialect, ResponseMode::Whole).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 
@@ -195,6 +250,7 @@ mod tests {
             top_p: Some(1.0),
             seed: Some(-1),
             stop: Some(vec!["END".into()]),
+            ..LmParams::default()
         };
         let settings = written(params.clone(), MaxTokensField::MaxTokens);
         assert!(settings.starts_with(
@@ -219,13 +275,43 @@ mod tests {
             tools: Some(ToolSet::of([tool])),
             ..LmRequest::new(chat, LmParams::default())
         };
-        let bytes = body("small", &request, Dialect::default(), ResponseMode::Whole).unwrap();
         assert_eq!(
-            String::from_utf8(bytes).unwrap(),
+            wire(&request, Dialect::default()),
             concat!(
                 r#"{"model":"small","tools":[{"type":"function","function":{"name":"add","description":"adds","parameters":{"type":"object"}}}],"#,
                 r#""messages":[{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},"#,
                 r#"{"role":"tool","content":"3","tool_call_id":"c1"}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn newer_settings_and_extra_members_precede_the_messages() {
+        let extra = Payload::from_json(r#"{"top_k": 5, "chat_template_kwargs": {"a\"": [1]}}"#);
+        let params = LmParams {
+            reasoning_effort: Some(ReasoningEffort::Tokens(1000)),
+            service_tier: Some("flex".into()),
+            extra_body: ExtraBody::of(extra.unwrap().as_map().unwrap()).ok(),
+            ..LmParams::default()
+        };
+        let settings = written(params, MaxTokensField::MaxTokens);
+        assert!(settings.starts_with(
+            r#"{"model":"small","reasoning_effort":"low","service_tier":"flex","top_k":5,"chat_template_kwargs":{"a\"":[1]},"messages":["#
+        ));
+    }
+
+    #[test]
+    fn the_mark_of_the_cache_follows_the_shared_prefix() {
+        let prefix = Prefix::of([Message::system("rules"), Message::assistant("last demo")]);
+        let chat = Chat { prefix, turns: vec![Message::user("why?")] };
+        let dialect = Dialect { marks_prefix: true, ..Dialect::default() };
+        let sent = wire(&LmRequest::new(chat, LmParams::default()), dialect);
+        assert_eq!(
+            sent,
+            concat!(
+                r#"{"model":"small","messages":[{"role":"system","content":"rules"},"#,
+                r#"{"role":"assistant","content":[{"type":"text","text":"last demo","cache_control":{"type":"ephemeral"}}]},"#,
+                r#"{"role":"user","content":"why?"}]}"#
             )
         );
     }

@@ -14,7 +14,7 @@ use super::chunks::Chunks;
 use super::reply::NoReply;
 use super::request::ResponseMode;
 use crate::lm::failure;
-use crate::lm::http::{HttpAnswer, HttpError};
+use crate::lm::http::{HttpAnswer, HttpError, HttpPost};
 use crate::lm::sse::{SseEvent, SseFault, SseReader};
 use crate::lm::{DeltaSink, LmError, LmErrorKind, LmReply, LmRequest};
 
@@ -49,12 +49,15 @@ impl OpenAi {
         mut deltas: DeltaSink<'_>,
     ) -> Result<LmReply, LmError> {
         let mut number = self.stream_support.best();
+        let mut trial = self.begin_trial();
         loop {
             let mode = MODES.get(number).copied().unwrap_or(ResponseMode::Whole);
-            let answer = match self.send(request, mode).await? {
+            let (params, omitted) = trial.supported(&request.params);
+            let answer = match self.send(self.post(request, &params, &trial, mode)?).await? {
                 StreamedResponse::Stream(events) => {
                     self.stream_support.accepted(number);
-                    return self.read_events(events, &mut deltas).await;
+                    let reply = self.read_events(events, &mut deltas, request).await?;
+                    return Ok(LmReply { omitted, ..reply });
                 }
                 StreamedResponse::Whole(answer) => answer,
             };
@@ -62,21 +65,19 @@ impl OpenAi {
                 number += 1;
                 continue;
             }
-            let reply = self.reply(&answer, request)?;
+            if trial.learn(answer.status, &answer.body, &params) {
+                continue;
+            }
+            let reply = LmReply { omitted, ..self.reply(&answer, request)? };
             self.stream_support.accepted(number);
             deltas.send(&reply.text);
             return Ok(reply);
         }
     }
 
-    async fn send(
-        &self,
-        request: &LmRequest,
-        mode: ResponseMode,
-    ) -> Result<StreamedResponse<'_>, LmError> {
-        let body = self.body(request, mode)?;
+    async fn send(&self, post: HttpPost<'_>) -> Result<StreamedResponse<'_>, LmError> {
         let failed = |error| self.endpoint.transport_error(error);
-        let answer = self.endpoint.http.open(body, mode.accept()).await.map_err(failed)?;
+        let answer = self.endpoint.http.open(post).await.map_err(failed)?;
         if answer.status == 200 && answer.is_events {
             let reader = SseReader::new(self.answer_bytes);
             return Ok(StreamedResponse::Stream(Events { body: answer.body, reader }));
@@ -89,6 +90,7 @@ impl OpenAi {
         &self,
         mut events: Events<'_>,
         deltas: &mut DeltaSink<'_>,
+        request: &LmRequest,
     ) -> Result<LmReply, LmError> {
         let mut chunks = Chunks::new(self.answer_bytes);
         loop {
@@ -98,22 +100,24 @@ impl OpenAi {
                 Err(_) if chunks.are_finished() => break,
                 Err(error) => return Err(self.event_error(error)),
             };
-            chunks.push(&event, deltas).map_err(|why| self.no_reply(why, 200, &event.data))?;
+            chunks
+                .push(&event, deltas)
+                .map_err(|why| self.no_reply(why, 200, &event.data, request))?;
             if chunks.are_done() {
                 // If the server ends the body too late, only the connection is lost.
                 let _ = timeout(DRAIN_TIMEOUT, events.drain()).await;
                 return chunks
                     .finish(&self.endpoint.model)
-                    .map_err(|why| self.no_reply(why, 200, ""));
+                    .map_err(|why| self.no_reply(why, 200, "", request));
             }
         }
         // The last event counts without a blank line after it, unless it was cut off.
         if let Some(event) = events.reader.rest()
             && let Err(NoReply::Error) = chunks.push(&event, deltas)
         {
-            return Err(self.no_reply(NoReply::Error, 200, &event.data));
+            return Err(self.no_reply(NoReply::Error, 200, &event.data, request));
         }
-        chunks.finish(&self.endpoint.model).map_err(|why| self.no_reply(why, 200, ""))
+        chunks.finish(&self.endpoint.model).map_err(|why| self.no_reply(why, 200, "", request))
     }
 
     fn event_error(&self, error: EventError) -> LmError {

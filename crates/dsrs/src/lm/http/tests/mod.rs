@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::{HttpAnswer, HttpClient, HttpError, HttpLimits};
+use super::{HttpAnswer, HttpClient, HttpError, HttpLimits, HttpPost};
 
 /// A certificate of `localhost` and `model.example` until the year 2126, and its key.
 const CERTIFICATE: &[u8] = include_bytes!("cert.pem");
@@ -53,7 +53,7 @@ fn client(proxies: &Matcher, address: &str, limits: &HttpLimits) -> Result<HttpC
 }
 
 async fn post(client: &HttpClient) -> Result<HttpAnswer, HttpError> {
-    client.post(b"question".to_vec(), "text/plain").await
+    client.post(HttpPost::new(b"question".to_vec(), "text/plain")).await
 }
 
 /// The heads that a server received.

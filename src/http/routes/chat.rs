@@ -1,0 +1,161 @@
+//! A question to a graph as a chat model, in any of the protocols of OpenAI: which graph, with which inputs, and what of
+//! its outputs is the answer. Knows no protocol.
+
+use std::sync::Arc;
+
+use dsrs::graph::{ChatExposure, Program};
+use dsrs::problem::Problems;
+use dsrs::value::Payload;
+use serde_json::Value;
+
+use crate::app::{
+    App, ChatMessage, ChatModel, EventStream, ExecuteRequest, FinishedRun, spawn_named,
+};
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::refusal::run_problem;
+use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::answer_form::{AnswerForm, OutputForm};
+use crate::http::routes::chat_refusal::{refused, shown};
+use crate::http::routes::run_events;
+use crate::store::Scope;
+use crate::store::graph::{GraphRef, GraphRow, VersionSelection};
+use crate::store::run::{RunRow, RunStatus};
+
+/// What a client asks.
+pub(super) struct ChatQuestion<'q> {
+    pub(super) model: &'q str,
+    pub(super) messages: Vec<ChatMessage>,
+    /// The form of the answer.
+    pub(super) form: AnswerForm<'q>,
+    /// Where the request has the messages, as a JSON Pointer.
+    pub(super) place: &'static str,
+}
+
+/// A question that is about to be answered.
+pub(super) struct GraphChat {
+    pub(super) model: ChatModel,
+    pub(super) form: OutputForm,
+    app: Arc<App>,
+    caller: Caller,
+    row: GraphRow,
+    inputs: Payload,
+}
+
+impl GraphChat {
+    /// Finds the graph, and what it gets.
+    pub(super) async fn prepare(
+        app: Arc<App>,
+        caller: Caller,
+        question: ChatQuestion<'_>,
+    ) -> Result<Self, ApiProblem> {
+        let scope = caller.scope();
+        let row = model_row(&app, &scope, question.model).await?;
+        let program = app.program_of(&scope, &row).await?;
+        let model = ChatModel::of(&program).map_err(|reason| no_model(&row, &reason))?;
+        let inputs = model
+            .inputs(&question.messages)
+            .ok_or_else(|| refused(question.place, "there is no message with the role `user`"))?;
+        let form = question.form.check(&app, &program)?;
+        let inputs = Payload::from_json(&inputs.to_string())
+            .map_err(|error| refused(question.place, error.to_string()))?;
+        Ok(Self { model, form, app, caller, row, inputs })
+    }
+
+    /// The name of the model in an answer.
+    pub(super) fn model_name(&self) -> String {
+        format!("{}@{}", self.row.name, self.row.version)
+    }
+
+    /// Runs the graph to its end. Returns the run and the text of the answer.
+    pub(super) async fn answer(&self) -> Result<(FinishedRun, String), ApiProblem> {
+        let graph = GraphRef::Id(self.row.id);
+        let run =
+            Box::pin(self.app.run_execute(&self.caller.scope(), &graph, self.request())).await?;
+        if let Some(failure) = &run.failure {
+            return Err(run_problem(failure));
+        }
+        let content = self.content(&run.row)?;
+        Ok((run, content))
+    }
+
+    /// Runs the graph, and returns its events. Dropping them cancels the run.
+    pub(super) async fn stream(&self) -> Result<EventStream<RunRow>, ApiProblem> {
+        let scope = self.caller.scope();
+        let graph = GraphRef::Id(self.row.id);
+        let run = Box::pin(self.app.run_stream(&scope, &graph, self.request(), false)).await?;
+        let request_id = self.caller.request_id.clone();
+        spawn_named("a streamed execution", run_events::finish(run.execution, None, request_id));
+        Ok(run.events)
+    }
+
+    fn request(&self) -> ExecuteRequest {
+        ExecuteRequest {
+            inputs: self.inputs.clone(),
+            pick: VersionSelection { version: Some(self.row.version), state_version: None },
+            trace: false,
+            timeout: None,
+            request_id: self.caller.request_id.clone(),
+            faults: Problems::new(),
+            place: self.caller.place.clone(),
+        }
+    }
+
+    /// The text of a run that succeeded.
+    fn content(&self, row: &RunRow) -> Result<String, ApiProblem> {
+        if row.status == RunStatus::Waiting {
+            let detail = "the run waits for a value; a chat has no way to give it one";
+            return Err(ApiProblem::new(ProblemCode::RunUnfinished, detail));
+        }
+        let stored = row.outputs.as_deref().unwrap_or("{}");
+        if matches!(self.form, OutputForm::Json) {
+            return Ok(stored.to_owned());
+        }
+        let outputs: Value = serde_json::from_str(stored).unwrap_or_default();
+        self.form.render(&self.model, &outputs)
+    }
+}
+
+/// The name of a program as a chat model: the one that its definition declares, or that of the graph.
+pub(super) fn declared_name(program: &Program) -> &str {
+    match &program.graph().exposure().chat {
+        Some(ChatExposure::Model { model: Some(model), .. }) => model,
+        _ => program.graph().name(),
+    }
+}
+
+/// The graph of a model: the one that declares this name, or else the one that has it.
+async fn model_row(app: &App, scope: &Scope, model: &str) -> Result<GraphRow, ApiProblem> {
+    let (name, version) = named_version(model)?;
+    let exposed = app.exposed_graphs(scope).await?;
+    let declared = exposed.model(name).map(|found| GraphRef::Id(found.id));
+    let graph = declared.unwrap_or_else(|| GraphRef::parse(name));
+    let row = app.graph_get(scope, &graph, version).await?;
+    if exposed.is_no_model(row.id) {
+        return Err(no_model(&row, "its newest definition has `expose.openai: false`"));
+    }
+    Ok(row)
+}
+
+fn no_model(row: &GraphRow, reason: &str) -> ApiProblem {
+    refused("/model", format!("the graph `{}` is no chat model: {reason}", row.name))
+}
+
+/// `name`, or `name@version`. A longer name than any is not looked up: the answer would repeat it.
+fn named_version(model: &str) -> Result<(&str, Option<i32>), ApiProblem> {
+    let (name, version) = match model.rsplit_once('@') {
+        None => (model, None),
+        Some((name, version)) => match version.parse() {
+            Ok(version) if version > 0 => (name, Some(version)),
+            _ => {
+                let detail = format!("`{}` is not a version of a graph", shown(version));
+                return Err(refused("/model", detail));
+            }
+        },
+    };
+    let short = shown(name);
+    match short == name {
+        true => Ok((name, version)),
+        false => Err(ApiProblem::not_found(format!("there is no graph `{short}`"))),
+    }
+}

@@ -1,0 +1,117 @@
+//! The events of a response, as the run of the graph writes its answer. Knows no route.
+
+use std::collections::VecDeque;
+
+use axum::response::sse::Event;
+use serde_json::{Value, json};
+
+use crate::http::protocol::openai_problem::error_of;
+use crate::http::routes::answer_reader::{AnswerPart, AnswerReader};
+use crate::http::views::{ResponseView, output_text};
+
+/// The events of a response.
+pub(super) struct ResponseEvents {
+    answer: AnswerReader,
+    /// The graph and its version.
+    model: String,
+    instructions: Option<String>,
+    /// The response, once its run has started.
+    response: Option<ResponseView>,
+    /// Events that are not sent yet.
+    waiting: VecDeque<Value>,
+    /// How many events there were.
+    count: u64,
+    is_over: bool,
+}
+
+impl ResponseEvents {
+    /// The events of a run that has started.
+    pub(super) fn new(model: String, instructions: Option<String>, answer: AnswerReader) -> Self {
+        Self {
+            answer,
+            model,
+            instructions,
+            response: None,
+            waiting: VecDeque::new(),
+            count: 0,
+            is_over: false,
+        }
+    }
+
+    /// The next event; `None` after the last.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        while self.waiting.is_empty() {
+            if self.is_over {
+                return None;
+            }
+            let part = self.answer.next().await?;
+            self.read(part);
+        }
+        let mut event = self.waiting.pop_front()?;
+        event["sequence_number"] = json!(self.count);
+        self.count += 1;
+        let kind = event["type"].as_str().unwrap_or_default().to_owned();
+        Some(Event::default().event(kind).data(event.to_string()))
+    }
+
+    fn read(&mut self, part: AnswerPart) {
+        if let AnswerPart::Started(run) = &part {
+            return self.start(run);
+        }
+        let Some(response) = self.response.take() else { return };
+        match part {
+            AnswerPart::Started(_) => {}
+            AnswerPart::Text(text) => {
+                self.waiting.push_back(delta(&response, &text));
+                self.response = Some(response);
+            }
+            AnswerPart::Completed { rest, text, run } => {
+                self.complete(response, &rest, &text, &run["usage"]);
+            }
+            AnswerPart::Failed(problem) => {
+                let error = error_of(&problem).error;
+                let response = response.failed(&error.code, &error.message);
+                self.waiting.push_back(json!({"type": "response.failed", "response": response}));
+                self.is_over = true;
+            }
+        }
+    }
+
+    fn start(&mut self, run: &str) {
+        let created = chrono::Utc::now().timestamp();
+        let response =
+            ResponseView::started(run, created, &self.model, self.instructions.as_deref());
+        self.waiting.extend([
+            json!({"type": "response.created", "response": response}),
+            json!({"type": "response.in_progress", "response": response}),
+            json!({"type": "response.output_item.added", "output_index": 0,
+                "item": response.message("in_progress", &[])}),
+            json!({"type": "response.content_part.added", "item_id": response.message_id(),
+                "output_index": 0, "content_index": 0, "part": output_text("")}),
+        ]);
+        self.response = Some(response);
+    }
+
+    fn complete(&mut self, response: ResponseView, rest: &str, text: &str, usage: &Value) {
+        let item = response.message_id();
+        if !rest.is_empty() {
+            self.waiting.push_back(delta(&response, rest));
+        }
+        let response = response.completed(text, usage);
+        self.waiting.extend([
+            json!({"type": "response.output_text.done", "item_id": item, "output_index": 0,
+                "content_index": 0, "text": text, "logprobs": []}),
+            json!({"type": "response.content_part.done", "item_id": item, "output_index": 0,
+                "content_index": 0, "part": output_text(text)}),
+            json!({"type": "response.output_item.done", "output_index": 0,
+                "item": response.message("completed", &[output_text(text)])}),
+            json!({"type": "response.completed", "response": response}),
+        ]);
+        self.is_over = true;
+    }
+}
+
+fn delta(response: &ResponseView, text: &str) -> Value {
+    json!({"type": "response.output_text.delta", "item_id": response.message_id(),
+        "output_index": 0, "content_index": 0, "delta": text, "logprobs": []})
+}

@@ -1,0 +1,77 @@
+//! Parts of pages that are made of the source are current: settings, limits, problems; and the page about monitoring names
+//! every metric.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use dsrs_server::config::{all_settings, limits_markdown, settings_markdown};
+use dsrs_server::http::problems_markdown;
+use regex::Regex;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{Api, one_node};
+
+#[test]
+fn the_table_of_settings_equals_the_settings_of_the_server() {
+    assert_current("docs/settings.md", "settings", &settings_markdown());
+}
+
+#[test]
+fn the_table_of_limits_equals_the_settings_of_the_server() {
+    assert_current("docs/limits.md", "limits", &limits_markdown());
+}
+
+#[test]
+fn the_page_of_problems_equals_the_catalogue_of_the_server() {
+    assert_current("docs/problems.md", "problems", &problems_markdown());
+}
+
+#[test]
+fn a_setting_that_the_catalogue_of_problems_names_exists() {
+    let text = problems_markdown();
+    let quoted = text.split('`').skip(1).step_by(2);
+    let rooms = ["limits.", "http.", "worker.", "runs.", "database.", "sandbox.", "models."];
+    let named = quoted.filter(|name| rooms.iter().any(|room| name.starts_with(room)));
+    let missing: Vec<&str> = named
+        .filter(|name| !all_settings().any(|row| row.path.replace('*', "NAME") == *name))
+        .collect();
+    assert!(missing.is_empty(), "no such setting: {missing:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_about_monitoring_names_every_metric_of_a_server_and_no_other() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", one_node("ask", "question -> answer")).await.expect(201);
+    // Whether it succeeds or not: a run has ended.
+    api.post("/v1/graphs/ask/execute", json!({"inputs": {"question": "?"}})).await;
+    let metrics = api.send(Method::GET, "/metrics", &[], None).await.expect(200).text;
+    let name = Regex::new(r"dsrs_[a-z_]+").unwrap();
+    let types = metrics.lines().filter(|line| line.starts_with("# TYPE"));
+    let served: BTreeSet<&str> = types.filter_map(|line| Some(name.find(line)?.as_str())).collect();
+    let page = include_str!("../../docs/operations/monitoring.md");
+    let named = name.find_iter(page).map(|found| found.as_str());
+    // This server has no sandbox.
+    let named: BTreeSet<&str> = named.filter(|name| !name.starts_with("dsrs_sandbox_")).collect();
+    assert_eq!(named, served);
+}
+
+/// Compares the part of a page between its marks with what the source makes, or writes it.
+fn assert_current(page: &str, part: &str, made: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{page}: {error}"));
+    let begin = format!("<!-- {part}: generated");
+    let end = format!("<!-- /{part} -->");
+    let start = text.find(&begin).unwrap_or_else(|| panic!("{page} has no `{begin}`"));
+    let start = start + text[start..].find('\n').unwrap() + 1;
+    let stop = text.find(&end).unwrap_or_else(|| panic!("{page} has no `{end}`"));
+    if std::env::var_os("DSRS_WRITE_DOCS").is_some() {
+        fs::write(&path, format!("{}{made}{}", &text[..start], &text[stop..])).unwrap();
+        return;
+    }
+    assert!(
+        text[start..stop] == *made,
+        "{page} is not current: DSRS_WRITE_DOCS=1 cargo test --test it generated_pages"
+    );
+}
