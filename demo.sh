@@ -5,8 +5,9 @@
 #   ./demo.sh --once     do everything, stop everything, report by exit code
 #   ./demo.sh --release  build optimised (slower to build; for a look at speed)
 #
-# If OPENAI_API_KEY or OPENAI_BASE_URL is set or the configuration has models, the demo uses your model;
-# otherwise it installs a small real one into the per-user cache and serves it on 127.0.0.1.
+# The model is the first of these: DSRS_DEMO_MODEL=local; the settings (dsrs.toml, DSRS_MODELS__…, OPENAI_API_KEY,
+# OPENAI_BASE_URL); a model of Ollama on this machine; a key of Anthropic, Gemini, Groq, Mistral or OpenRouter in
+# the environment; a small real model, which is installed into the per-user cache and served on 127.0.0.1.
 # The server stores into its private Postgres under ./data (DSRS_DATA_DIR) and listens on 127.0.0.1:8080,
 # or on any free port if that one is in use (DSRS_BIND).
 set -euo pipefail
@@ -87,6 +88,57 @@ model_is_configured() {
   [ -f "$config" ] && grep -Eq '^[[:space:]]*\[models\.' "$config"
 }
 
+use_model() { # use_model BASE_URL MODEL [KEY_VARIABLE]: the model `default`, by an OpenAI-compatible endpoint
+  export DSRS_MODELS__DEFAULT__BASE_URL=$1 DSRS_MODELS__DEFAULT__MODEL=$2
+  [ -z "${3:-}" ] || export DSRS_MODELS__DEFAULT__API_KEY_ENV=$3
+}
+
+# The smallest model of Ollama that answers; models for embeddings do not.
+ollama_model() {
+  curl -fsS -m 2 "${OLLAMA_HOST:-http://127.0.0.1:11434}/api/tags" 2>/dev/null | python3 -c '
+import json, sys
+try:
+    models = json.load(sys.stdin)["models"]
+except (ValueError, KeyError):
+    sys.exit(1)
+models = [m for m in models if "embed" not in m["name"] and "bert" not in m.get("details", {}).get("family", "")]
+print(min(models, key=lambda m: m.get("size", 0))["name"]) if models else sys.exit(1)'
+}
+
+# A model that is there already. Says what it found.
+find_model() {
+  local name
+  [ "${DSRS_DEMO_MODEL:-}" != local ] || return 1
+  if model_is_configured; then
+    echo "found your settings: using their model"
+  elif name=$(ollama_model); then
+    use_model "${OLLAMA_HOST:-http://127.0.0.1:11434}/v1" "$name"
+    echo "found Ollama: using its model $name"
+  elif [ -n "${ANTHROPIC_API_KEY:-}" ]; then
+    use_model https://api.anthropic.com/v1 claude-haiku-4-5 ANTHROPIC_API_KEY
+    echo "found ANTHROPIC_API_KEY: using claude-haiku-4-5 (two short requests)"
+  elif [ -n "${GEMINI_API_KEY:-}" ]; then
+    use_model https://generativelanguage.googleapis.com/v1beta/openai gemini-2.5-flash GEMINI_API_KEY
+    echo "found GEMINI_API_KEY: using gemini-2.5-flash (two short requests)"
+  elif [ -n "${GROQ_API_KEY:-}" ]; then
+    use_model https://api.groq.com/openai/v1 llama-3.1-8b-instant GROQ_API_KEY
+    echo "found GROQ_API_KEY: using llama-3.1-8b-instant (two short requests)"
+  elif [ -n "${MISTRAL_API_KEY:-}" ]; then
+    use_model https://api.mistral.ai/v1 mistral-small-latest MISTRAL_API_KEY
+    echo "found MISTRAL_API_KEY: using mistral-small-latest (two short requests)"
+  elif [ -n "${OPENROUTER_API_KEY:-}" ]; then
+    use_model https://openrouter.ai/api/v1 openai/gpt-4o-mini OPENROUTER_API_KEY
+    echo "found OPENROUTER_API_KEY: using openai/gpt-4o-mini (two short requests)"
+  else
+    return 1
+  fi
+}
+
+# Installs the small real model, starts it and lets it read the prompts of the example, all beside the build.
+start_local_model() {
+  REAL_LM_OWNER=$$ REAL_LM_WARM=examples/prompts/capital.json scripts/real-lm.sh start "$lm_dir" >"$data/demo/model.url" 2>"$data/demo/model.log"
+}
+
 choose_address() {
   [ -z "${DSRS_BIND:-}" ] || return 0
   if is_free 8080; then
@@ -112,29 +164,48 @@ need cargo "install Rust from https://rustup.rs"
 need curl "install it with your package manager"
 need python3 "install it with your package manager"
 
-say "Postgres"
-PG_BIN=$(scripts/ensure-postgres.sh)
-export PG_BIN
-echo "using the programs in $PG_BIN"
-
-say "Building ($profile)"
-export SQLX_OFFLINE=true
-if [ "$profile" = release ]; then cargo build --release --locked --bin dsrs-server; else cargo build --locked --bin dsrs-server; fi
-target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-binary=$target/$profile/dsrs-server
-
 data=${DSRS_DATA_DIR:-./data}
 mkdir -p "$data/demo"
 
 say "Model"
-if model_is_configured; then
-  echo "using the configured model"
+if find_model; then
+  model_job=
 else
+  echo "found no settings, no Ollama and no key: a small real model is prepared beside the build"
   lm_dir=$data/real-lm
-  OPENAI_BASE_URL=$(REAL_LM_OWNER=$$ scripts/real-lm.sh start "$lm_dir")
-  export OPENAI_BASE_URL
-  export DSRS_MODEL=${DSRS_MODEL:-smollm2-135m-instruct}
-  echo "a small real model answers at $OPENAI_BASE_URL ($DSRS_MODEL: it follows the format, but its answers are simple)"
+  start_local_model &
+  model_job=$!
+fi
+scripts/ensure-postgres.sh >"$data/demo/postgres.bin" 2>"$data/demo/postgres.log" &
+postgres_job=$!
+
+say "Building ($profile)"
+export SQLX_OFFLINE=true
+target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+binary=$target/$profile/dsrs-server
+build=(cargo build --locked --package dsrs-server --bin dsrs-server)
+if [ "$profile" = release ]; then
+  build+=(--release)
+elif [ ! -x "$binary" ] && ! grep -Eqs '^[[:space:]]*provider' "${DSRS_CONFIG:-dsrs.toml}" && ! env | grep -q '^DSRS_MODELS__.*__PROVIDER='; then
+  # A first look needs neither the allocator of releases, nor other protocols than OpenAI's, nor what only a debugger or
+  # the next build reads.
+  build+=(--no-default-features)
+  export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
+fi
+"${build[@]}"
+
+say "Postgres"
+wait "$postgres_job" || { cat "$data/demo/postgres.log" >&2; die "there is no Postgres (see above)"; }
+PG_BIN=$(cat "$data/demo/postgres.bin")
+export PG_BIN
+echo "using the programs in $PG_BIN"
+
+if [ -n "$model_job" ]; then
+  say "Small model"
+  wait "$model_job" || { cat "$data/demo/model.log" >&2; die "the small model did not start (see above)"; }
+  use_model "$(cat "$data/demo/model.url")" smollm2-135m-instruct
+  export DSRS_MODELS__DEFAULT__CONSTRAIN=gbnf DSRS_MODELS__DEFAULT__MAX_TOKENS=60 DSRS_MODELS__DEFAULT__TEMPERATURE=0
+  echo "it answers at $DSRS_MODELS__DEFAULT__BASE_URL (smollm2-135m-instruct: it follows the format, but its answers are simple)"
 fi
 
 say "Server"
@@ -152,7 +223,7 @@ sed -n '/^$/q;p' "$log"
 say "First contact"
 python3 scripts/first_contact.py "$url" || { tail -n 20 "$log" >&2; die "the example did not run (the server's log: $log)"; }
 
-printf '\nAPI page   %s/docs/\nServer log %s\n' "$url" "$log"
+printf '\nOpen %s/ to see the graph, the run and its trace.\nAPI page   %s/docs/\nServer log %s\n' "$url" "$url" "$log"
 if [ "$once" = yes ]; then
   exit 0
 fi

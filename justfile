@@ -43,3 +43,15 @@ sqlx-offline:
 # load on a stand-in model: executions a second, CPU, memory, latency
 bench *args:
     python3 bench/load.py {{args}}
+
+# the documentation as a book with a search, into target/book/html
+book:
+    scripts/book.sh --open
+
+# the snippets of the documentation, on a server with a stand-in for a model
+snippets *pages:
+    scripts/snippets.sh {{pages}}
+
+# the artefacts of a release, from a tagged commit
+release *args:
+    scripts/release.sh {{args}}

@@ -149,7 +149,7 @@ def execute(api):
     stored = api.call("GET", "/v1/runs/" + run["id"])
     if stored["status"] != "succeeded" or stored["outputs"] != run["outputs"]:
         raise SystemExit("the stored run %s is not the one that was answered" % run["id"])
-    print("\nThe run is stored: %s/v1/runs/%s" % (api.base, run["id"]))
+    print("\nThe run is stored: %s/runs/%s" % (api.base, run["id"]))
 
 
 def main():

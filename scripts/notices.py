@@ -72,4 +72,5 @@ def main():
         print("\n%s\n%s\n\n%s" % ("-" * 80, ", ".join(names), text))
 
 
-main()
+if __name__ == "__main__":
+    main()

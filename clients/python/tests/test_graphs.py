@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dsrs_client import AsyncClient, Client, Graph, InvalidInput, NotFound, Result, RunFailed
+from dsrs_client.picture import picture
 
 
 def test_a_graph_is_called_like_a_function_and_its_result_is_typed(ask: Graph) -> None:
@@ -127,7 +128,8 @@ def test_a_push_that_changes_nothing_makes_no_version(client: Client, ask: Graph
         {"name": ask.name, "nodes": {"ask": {"strategy": "predict", "signature": "question -> answer"}}}
     )
     assert again.definition()["version"] == definition["version"] == 1
-    assert "ask" in ask._repr_html_()
+    html = ask._repr_html_()
+    assert "ask" in html and html.count("<svg") == 1
 
 
 def test_the_asynchronous_client_does_the_same(ask: Graph) -> None:
@@ -142,6 +144,41 @@ def test_the_asynchronous_client_does_the_same(ask: Graph) -> None:
             assert len(await graph.batch([{"question": "a"}, {"question": "b"}], show=False)) == 2
 
     asyncio.run(story())
+
+
+def test_the_asynchronous_client_changes_states_and_optimizes(client: Client, ask: Graph, name: str) -> None:
+    client.upload(name, [{"inputs": {"question": f"q{n}"}, "expected": {"answer": "a"}} for n in range(4)])
+
+    async def story() -> None:
+        async with AsyncClient() as client:
+            graph = client.graph(ask.name)
+            await graph.state.patch("ask", instruction="Answer in two words.")
+            assert (await graph.state.get())["version"] == 2
+            assert "two words" in str(await graph.state.diff(2))
+            await graph.state.activate(1)
+            assert len(await graph.state.history()) == 2
+            assert (await graph.optimize("labeled_few_shot", name, show=False))["status"] == "succeeded"
+            assert (await graph.definition())["name"] == ask.name
+
+    asyncio.run(story())
+
+
+def test_a_picture_has_a_box_for_each_node_and_escapes_its_texts() -> None:
+    definition = {
+        "name": "<trip>",
+        "inputs": {"country": "str"},
+        "nodes": {"place": {"strategy": "predict"}, "advice": {"strategy": "chain_of_thought"}},
+        "edges": [
+            {"from": "input.country", "to": "place.country"},
+            {"from": "place.capital", "to": "advice.capital"},
+        ],
+        "outputs": {"sentence": "advice.sentence"},
+    }
+    svg = picture(definition)
+    assert svg.count("<rect") == 4 and svg.count("<path") == 3
+    assert "&lt;trip&gt;" in svg and "<trip>" not in svg
+    columns = [int(part.split("'")[0]) for part in svg.split("<rect x='")[1:]]
+    assert columns == sorted(columns) and len(set(columns)) == 4
 
 
 def test_a_query_in_the_path_of_a_plain_request_is_sent(client: Client, ask: Graph) -> None:

@@ -11,8 +11,9 @@ from .event_stream import EventReader
 from .operations import GraphOperations, GraphTypes
 from .problem import problem_of
 from .progress import progress
-from .request import Json, Request
+from .request import Json, Request, get, given
 from .run import LAST_EVENTS, Event, Result, cancel, signal, wait
+from .state import StateDifference, StateOperations
 from .transport import AsyncTransport, RetryPolicy
 
 
@@ -57,6 +58,7 @@ class AsyncGraph:
         self._transport = transport
         self._operations = operations
         self.name = operations.name
+        self.state = AsyncState(transport, StateOperations(operations.name))
 
     async def __call__(self, *, timeout_ms: int | None = None, **inputs: Any) -> Result:
         """Runs the graph; a run that fails raises `RunFailed`."""
@@ -89,8 +91,7 @@ class AsyncGraph:
     ) -> list[Result | Exception]:
         """Runs every row on the server; a row that fails has its problem in the list."""
         started = await self._transport.run(self._operations.start_batch(rows, concurrency))
-        report = progress(f"batch of {self.name}", show)
-        await self._transport.run(jobs.follow(f"/v1/batches/{started['id']}", report, 0.25))
+        await self._follow(f"/v1/batches/{started['id']}", f"batch of {self.name}", show)
         return await self._transport.run(self._operations.batch_results(started["id"]))
 
     async def render(self, node: str, **inputs: Any) -> dict[str, list[dict[str, Any]]]:
@@ -100,8 +101,60 @@ class AsyncGraph:
     async def evaluate(self, dataset: Any, metric: Any = "exact", *, show: bool | None = None, **options: Any) -> Json:
         """Scores the graph on a dataset and waits for the end."""
         started = await self._transport.run(jobs.start_evaluation(self.name, dataset, metric, options))
-        report = progress(f"evaluation of {self.name}", show)
-        return await self._transport.run(jobs.follow(f"/v1/evaluations/{started['id']}", report, 0.25))
+        return await self._follow(f"/v1/evaluations/{started['id']}", f"evaluation of {self.name}", show)
+
+    async def optimize(
+        self, optimizer: str, trainset: Any, metric: Any = "exact", *, show: bool | None = None, **options: Any
+    ) -> Json:
+        """Searches a better state and waits for the end."""
+        started = await self._transport.run(jobs.start_optimization(self.name, optimizer, trainset, metric, options))
+        return await self._follow(f"/v1/optimizations/{started['id']}", f"{optimizer} on {self.name}", show)
+
+    async def definition(self) -> Json:
+        """The stored definition."""
+        return await self._transport.send(get(self._operations.path))
+
+    async def delete(self) -> None:
+        """Deletes the graph."""
+        await self._transport.send(Request("DELETE", self._operations.path))
+
+    async def _follow(self, path: str, title: str, show: bool | None) -> Json:
+        job = await self._transport.run(jobs.follow(path, progress(title, show), 0.25))
+        if job["status"] != "succeeded" and job.get("error"):
+            raise problem_of(job["error"].get("status", 500), job["error"])
+        return job
+
+
+class AsyncState:
+    """The instructions and demos of a graph, in versions."""
+
+    def __init__(self, transport: AsyncTransport, operations: StateOperations) -> None:
+        self._transport = transport
+        self._operations = operations
+
+    async def get(self, version: int | None = None) -> Json:
+        """The active state, or a version."""
+        return await self._transport.run(self._operations.get(version))
+
+    async def history(self) -> list[Json]:
+        """Every version, newest first."""
+        return await self._transport.run(self._operations.history())
+
+    async def put(self, predictors: dict[str, Any]) -> Json:
+        """Stores a new version and activates it."""
+        return await self._transport.run(self._operations.put(predictors))
+
+    async def patch(self, predictor: str, **change: Any) -> Json:
+        """Changes one predictor: `instruction`, `demos`, `lm`."""
+        return await self._transport.run(self._operations.patch(predictor, given(**change)))
+
+    async def diff(self, version: int, against: int | None = None) -> StateDifference:
+        """What a version changed."""
+        return await self._transport.run(self._operations.diff(version, against))
+
+    async def activate(self, version: int) -> Json:
+        """Makes a version the active one."""
+        return await self._transport.run(self._operations.activate(version))
 
 
 class AsyncBackgroundRun:

@@ -1,10 +1,12 @@
-"""HTML for notebooks: a graph, a run as a waterfall, a difference in colour. Every text is escaped."""
+"""HTML for notebooks: a graph as its picture, a run as a waterfall, a difference in colour. Every text is escaped."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from html import escape
 from typing import Any
+
+from .picture import picture
 
 _STYLE = "font:13px/1.5 ui-monospace,monospace;border-collapse:collapse"
 _COLOURS = {"succeeded": "#2f6fed", "failed": "#c62828", "skipped": "#bbb"}
@@ -21,7 +23,7 @@ def table(rows: list[list[str]], head: list[str]) -> str:
 
 
 def graph(definition: dict[str, Any]) -> str:
-    """A graph: its nodes, and where their inputs come from."""
+    """A graph: its picture, its nodes, and where their inputs come from."""
     sources: dict[str, list[str]] = {}
     for edge in definition.get("edges") or []:
         node, _, field = edge["to"].partition(".")
@@ -31,7 +33,7 @@ def graph(definition: dict[str, Any]) -> str:
         for name, node in definition["nodes"].items()
     ]
     title = f"<b>{escape(definition['name'])}</b> version {definition.get('version', '?')}"
-    return title + table(rows, ["node", "strategy", "signature", "inputs"])
+    return f"<div>{title}</div>{picture(definition)}" + table(rows, ["node", "strategy", "signature", "inputs"])
 
 
 def _signature(signature: Any) -> str:

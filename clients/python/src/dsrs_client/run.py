@@ -18,7 +18,9 @@ class Usage:
     lm_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    reasoning_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     cost: float | None = None
 
 

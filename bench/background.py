@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Background runs of a diamond graph, the LM at once: what they cost the server and Postgres.
+
+    python3 bench/background.py --server before=PATH --server after=PATH --runs 3000 --rounds 3
+
+Each round starts every server on a Postgres of its own, accepts the runs over 16 connections, and waits until the
+last one has ended; `worker.concurrency` (64) are in progress at a time. Flushes and WAL are those of `pg_stat_wal`, CPU
+is read out of /proc. Linux only; psql must be there. Believe CPU time, flushes and ratios: the driver shares the cores.
+"""
+
+import argparse
+import http.client
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+import json
+
+import load
+
+GRAPH = "/v1/graphs/bench-diamond/runs"
+POSTERS = 16
+ROLE = "dsrs"
+
+
+def sql(data, text):
+    """The fields of the answer. The private Postgres has one database, named like its role."""
+    lines = next(data.rglob("postmaster.pid")).read_text().split("\n")
+    command = ["psql", "-qXAtF", " ", "-h", lines[4].strip(), "-p", lines[3].strip(), "-U", ROLE, "-d", ROLE, "-c", text]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def accept(url, count):
+    connection = http.client.HTTPConnection(url[7:], timeout=60)
+    body = json.dumps({"inputs": load.INPUTS})
+    for _ in range(count):
+        connection.request("POST", GRAPH, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != 202:
+            load.fail("%d %s" % (answer.status, text[:300]))
+
+
+def measure(binary, runs, lm, scratch):
+    data = scratch / "data"
+    server = load.Server(binary, data, lm, "ack")
+    try:
+        server.ready()
+        server.post_graphs()
+        postmaster = server.postmaster()
+        wal = "select wal_sync, wal_bytes from pg_stat_wal"
+        own, beside = load.cpu_seconds(server.pid), load.tree_cpu_seconds(postmaster)
+        syncs, written = (int(number) for number in sql(data, wal))
+        began = time.monotonic()
+        posters = [threading.Thread(target=accept, args=(server.url, runs // POSTERS)) for _ in range(POSTERS)]
+        for poster in posters:
+            poster.start()
+        for poster in posters:
+            poster.join()
+        accepted = time.monotonic() - began
+        while sql(data, "select count(*) from jobs") != ["0"]:
+            time.sleep(0.05)
+        took = time.monotonic() - began
+        own, beside = load.cpu_seconds(server.pid) - own, load.tree_cpu_seconds(postmaster) - beside
+        ended = int(sql(data, "select count(*) from runs where status = 'succeeded'")[0]) - len(load.CASES)
+        if ended != runs // POSTERS * POSTERS:
+            load.fail("%d of %d runs succeeded" % (ended, runs))
+        time.sleep(1.5)  # backends report their statistics after a second
+        after = [int(number) for number in sql(data, wal)]
+        return {
+            "runs/s": ended / took, "accepted/s": ended / accepted,
+            "server CPU ms": own * 1e3 / ended, "Postgres CPU ms": beside * 1e3 / ended,
+            "flushes": (after[0] - syncs) / ended, "WAL kB": (after[1] - written) / 1e3 / ended,
+        }
+    finally:
+        load.stop(server.process)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--server", action="append", required=True, help="NAME=PATH; several are measured in turn")
+    parser.add_argument("--fakelm", required=True, help="the stand-in LM")
+    parser.add_argument("--runs", type=int, default=3200)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    servers = [server.split("=", 1) for server in asked.server]
+    lm, url = load.start_fakelm(asked.fakelm)
+    found = {name: [] for name, _ in servers}
+    try:
+        for _ in range(asked.rounds):
+            for name, path in servers:
+                with tempfile.TemporaryDirectory() as scratch:
+                    os.chmod(scratch, 0o755)  # as root, Postgres runs as another user
+                    found[name].append(measure(path, asked.runs, url, pathlib.Path(scratch)))
+    finally:
+        load.stop(lm)
+    columns = list(next(iter(found.values()))[0])
+    print("| a run | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
+    for name, rounds in found.items():
+        cells = ["%.2f" % statistics.median(one[column] for one in rounds) for column in columns]
+        print("| %s | %s |" % (name, " | ".join(cells)))
+
+
+if __name__ == "__main__":
+    main()
