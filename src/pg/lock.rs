@@ -15,7 +15,15 @@ use super::error::PgError;
 /// The lock. Dropping it releases the data directory.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for DirectoryLock {
+    /// A child has a copy of the file between its start and the start of its program, so closing ours might not
+    /// release the lock.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl DirectoryLock {
@@ -40,7 +48,7 @@ impl DirectoryLock {
             Err(error) => return Err(failed(error.into())),
         }
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 
