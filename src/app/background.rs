@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::app::partition;
 use crate::app::retention;
 use crate::app::worker;
 use crate::app::{App, spawn_named};
@@ -74,6 +75,7 @@ impl BackgroundTasks {
                 tick.tick().await;
             }
         });
+        until(&stop, "partitions", partition::maintain(Arc::downgrade(app), retention));
         for sweep in retention::sweeps(retention) {
             until(&stop, "retention", sweep.run_always(Arc::downgrade(app)));
         }

@@ -1,15 +1,16 @@
-//! Retention by age: removes what ended or was deleted long ago, in small steps with pauses between them,
-//! so that requests are not slowed down. May not know tables.
+//! Retention by age: removes what ended or was deleted long ago. Tables with partitions lose whole partitions; other
+//! rows are removed in small steps with pauses between them, so that requests are not slowed down. May not know SQL.
 
 use std::sync::Weak;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use tokio::time::{Instant, sleep};
 
-use crate::app::App;
+use crate::app::{App, partition};
 use crate::config::RetentionConfig;
-use crate::store::retention::{ExpiredRows, remove};
+use crate::store::partition::PartitionedTable;
+use crate::store::retention::{ExpiredRows, Expiry, remove};
 use crate::store::{Scope, StoreError, workspace};
 
 /// Rows that are removed in one step.
@@ -29,17 +30,22 @@ const LONGEST_AGE: TimeDelta = TimeDelta::days(365);
 pub(crate) struct Sweep {
     age: Duration,
     kinds: &'static [ExpiredRows],
+    /// The tables with partitions that the rows are in.
+    tables: &'static [PartitionedTable],
 }
 
 /// The sweeps that are configured.
 pub(crate) fn sweeps(config: RetentionConfig) -> impl Iterator<Item = Sweep> {
+    const OF_RUNS: &[PartitionedTable] =
+        &[PartitionedTable::Runs, PartitionedTable::BatchItems, PartitionedTable::BatchResults];
+    const OF_EVALUATIONS: &[PartitionedTable] = &[PartitionedTable::EvaluationResults];
     let ages = [
-        (config.runs, ExpiredRows::OF_RUNS),
-        (config.evaluations, ExpiredRows::OF_EVALUATIONS),
-        (config.optimizations, ExpiredRows::OF_OPTIMIZATIONS),
-        (config.audit, ExpiredRows::OF_AUDIT),
+        (config.runs, ExpiredRows::OF_RUNS, OF_RUNS),
+        (config.evaluations, ExpiredRows::OF_EVALUATIONS, OF_EVALUATIONS),
+        (config.optimizations, ExpiredRows::OF_OPTIMIZATIONS, &[]),
+        (config.audit, ExpiredRows::OF_AUDIT, &[]),
     ];
-    ages.into_iter().filter_map(|(age, kinds)| age.map(|age| Sweep { age, kinds }))
+    ages.into_iter().filter_map(|(age, kinds, tables)| age.map(|age| Sweep { age, kinds, tables }))
 }
 
 impl Sweep {
@@ -61,24 +67,24 @@ impl Sweep {
         // A server whose clock is wrong must not remove what is young.
         let now = app.db.now().await?;
         let age = TimeDelta::from_std(self.age).unwrap_or(LONGEST_AGE).min(LONGEST_AGE);
+        let below = partition::end_of_wide(&app.db, self.tables, age).await?;
+        let expiry = Expiry { before: now - age, below };
         let mut count = 0;
         for workspace in workspace::all(&app.db).await? {
-            count += self.run_in(&Scope::upkeep(workspace), app, now - age).await?;
+            count += self.run_in(&Scope::upkeep(workspace), app, expiry).await?;
+        }
+        for table in self.tables {
+            partition::remove_old(&app.db, *table, expiry.before).await;
         }
         Ok(count)
     }
 
-    async fn run_in(
-        &self,
-        scope: &Scope,
-        app: &App,
-        before: DateTime<Utc>,
-    ) -> Result<u64, StoreError> {
+    async fn run_in(&self, scope: &Scope, app: &App, expiry: Expiry) -> Result<u64, StoreError> {
         let mut count = 0;
         for old in self.kinds {
             loop {
                 let begun = Instant::now();
-                let removed = remove(scope, &app.db, *old, before, STEP).await?;
+                let removed = remove(scope, &app.db, *old, expiry, STEP).await?;
                 count += removed;
                 if removed < STEP.unsigned_abs() {
                     break;

@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::metrics::{Metrics, MetricsError};
 use crate::app::{
-    App, BackgroundTasks, ModelError, SpoolError, check_spool_directory, engine_models,
+    App, BackgroundTasks, ModelError, SpoolError, add_partitions, check_spool_directory,
+    engine_models,
 };
 use crate::config::{Config, WorkerConfig};
 use crate::http;
@@ -121,9 +122,13 @@ pub async fn work(config: Config) -> Result<(), ServeError> {
     worked.and(closed)
 }
 
-/// Migrates the database.
+/// Migrates the database, and adds the partitions for the next days.
 pub async fn migrate(config: Config) -> Result<(), ServeError> {
     let database = Database::open(&config).await?;
+    let added = add_partitions(&database.db, config.retention).await;
+    added.map_err(|error| {
+        ServeError::Command(format!("cannot add partitions: {}", error.cause()))
+    })?;
     println!("the database is up to date: {}", database.place);
     database.close().await
 }

@@ -14,7 +14,7 @@ use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::run_progress::NodeRow;
-use super::{Db, Scope, StoreError, run_event};
+use super::{Db, Scope, StoreError, partition, run_event};
 
 /// Background runs as jobs.
 pub const JOB: JobType = JobType::new("run", "runs");
@@ -179,6 +179,7 @@ pub async fn resume(
 ) -> Result<(), StoreError> {
     let ResumedRun { run, checkpoints, request, seen, at } = resumed;
     let mut tx = db.begin(scope).await?;
+    partition::begin_resumption(&mut tx).await?;
     let reset = sqlx::query!(
         "update runs set status = $3, graph_version = $4, state_version = $5, finished_at = null,
                          duration_ms = null, inputs = $6::text::json, outputs = null,

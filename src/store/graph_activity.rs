@@ -59,7 +59,7 @@ const ACTIVITY: &str = "
                least(23, floor(extract(epoch from now() - created_at) / 3600))::int as hour
         from runs
         where workspace_id = $1 and graph_name = g.name and graph_id = g.id
-          and created_at > now() - interval '1 day'
+          and created_at > now() - interval '1 day' and id >= first_uuid(now() - interval '2 days')
         order by created_at desc, id desc limit $4
     ) r on true
     group by grouping sets ((g.id), (g.id, r.hour))";

@@ -3,7 +3,7 @@
 //! May not know HTTP, checked graphs, or the clock. Ids and times come from the caller; documents are JSON
 //! text, stored byte for byte. Every function has the [`Scope`] of the caller as its first parameter, or
 //! the lease of a job, and its connection sees only that workspace (`pool`, `isolation`). The functions that
-//! see all workspaces are exceptions: they claim jobs, renew leases, record runs and remove old rows, find
+//! see all workspaces are exceptions: they claim jobs, renew leases, record runs, remove old rows and change partitions, find
 //! the key of a caller (`key`), and administer workspaces.
 
 pub mod audit;
@@ -28,6 +28,7 @@ mod graph_ref;
 pub mod graph_version;
 pub mod group_writer;
 mod heartbeat;
+pub mod id_time;
 pub mod idempotency;
 mod isolation;
 pub mod job;
@@ -41,6 +42,7 @@ pub mod optimization;
 pub mod optimization_candidate;
 pub mod optimization_work;
 pub mod page;
+pub mod partition;
 pub mod pool;
 pub mod retention;
 pub mod run;

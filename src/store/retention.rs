@@ -2,7 +2,7 @@
 //! servers may do so at once: each skips rows that another has locked. May not know when a row is old.
 
 use chrono::{DateTime, Utc};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
 use super::{Db, Scope, StoreError};
@@ -74,63 +74,37 @@ impl ExpiredRows {
 /// Datasets that are considered in one step.
 const DATASETS: i64 = 1000;
 
-/// Removes at most `most` rows that ended or were deleted before a time; returns how many. If there are
-/// fewer than `most`, no more are left.
+/// Which rows are old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// They ended or were deleted before this time.
+    pub before: DateTime<Utc>,
+    /// In tables with partitions: their ids are before this one. Others are removed with their partition.
+    pub below: Uuid,
+}
+
+/// Hidden jobs whose rows are removed in one step.
+const HIDDEN_JOBS: i64 = 100;
+
+/// Removes at most `most` old rows; returns how many. If there are fewer than `most`, no more are left.
 pub async fn remove(
     scope: &Scope,
     db: &Db,
     old: ExpiredRows,
-    before: DateTime<Utc>,
+    expiry: Expiry,
     most: i64,
 ) -> Result<u64, StoreError> {
-    let workspace = scope.workspace;
+    let before = expiry.before;
     let removal = match old {
-        ExpiredRows::Runs => sqlx::query!(
-            "delete from runs where id in (
-                 select id from runs
-                 where workspace_id = $1 and created_at < $2 and finished_at < $2
-                 order by created_at limit $3 for update skip locked)",
-            workspace,
-            before,
-            most
-        ),
-        ExpiredRows::Batches => sqlx::query!(
-            "update batches set expired = true where id in (
-                 select id from batches
-                 where workspace_id = $1 and finished_at < $2 and not expired
-                 limit $3 for update skip locked)",
-            workspace,
-            before,
-            most
-        ),
-        ExpiredRows::BatchResults => sqlx::query!(
-            "delete from batch_results where (batch_id, position) in (
-                 select result.batch_id, result.position from batches
-                 join batch_results result on result.batch_id = batches.id
-                 where batches.workspace_id = $1 and batches.expired
-                 limit $2 for update of result skip locked)",
-            workspace,
-            most
-        ),
-        ExpiredRows::BatchItems => sqlx::query!(
-            "delete from batch_items where (batch_id, position) in (
-                 select item.batch_id, item.position from batches
-                 join batch_items item on item.batch_id = batches.id
-                 where batches.workspace_id = $1 and batches.expired
-                 limit $2 for update of item skip locked)",
-            workspace,
-            most
-        ),
-        ExpiredRows::EmptyBatches => sqlx::query!(
-            "delete from batches where id in (
-                 select id from batches
-                 where workspace_id = $1 and expired
-                   and not exists (select from batch_items where batch_id = batches.id)
-                   and not exists (select from batch_results where batch_id = batches.id)
-                 limit $2 for update skip locked)",
-            workspace,
-            most
-        ),
+        ExpiredRows::Runs => return remove_runs(scope, db, expiry, most).await,
+        ExpiredRows::Batches => return BATCH_RESULTS.hide(scope, db, before, most).await,
+        ExpiredRows::BatchResults => {
+            return BATCH_RESULTS.remove_parts(scope, db, expiry, most).await;
+        }
+        ExpiredRows::BatchItems => return BATCH_ITEMS.remove_parts(scope, db, expiry, most).await,
+        ExpiredRows::EmptyBatches => {
+            return remove_empty(scope, db, &[BATCH_ITEMS, BATCH_RESULTS], expiry, most).await;
+        }
         ExpiredRows::Examples => sqlx::query!(
             "delete from dataset_examples where (dataset_id, version, position) in (
                  select dataset_id, version, position from dataset_examples
@@ -167,16 +141,42 @@ pub async fn remove(
             most
         ),
         ExpiredRows::Evaluations => return EVALUATIONS.hide(scope, db, before, most).await,
-        ExpiredRows::EvaluationResults => return EVALUATIONS.remove_parts(scope, db, most).await,
-        ExpiredRows::EmptyEvaluations => return EVALUATIONS.remove_empty(scope, db, most).await,
+        ExpiredRows::EvaluationResults => {
+            return EVALUATIONS.remove_parts(scope, db, expiry, most).await;
+        }
+        ExpiredRows::EmptyEvaluations => {
+            return remove_empty(scope, db, &[EVALUATIONS], expiry, most).await;
+        }
         ExpiredRows::Optimizations => return OPTIMIZATIONS.hide(scope, db, before, most).await,
-        ExpiredRows::Candidates => return OPTIMIZATIONS.remove_parts(scope, db, most).await,
+        ExpiredRows::Candidates => {
+            return OPTIMIZATIONS.remove_parts(scope, db, expiry, most).await;
+        }
         ExpiredRows::EmptyOptimizations => {
-            return OPTIMIZATIONS.remove_empty(scope, db, most).await;
+            return remove_empty(scope, db, &[OPTIMIZATIONS], expiry, most).await;
         }
         ExpiredRows::Audit => return remove_audit(scope, db, before, most).await,
     };
     Ok(removal.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
+}
+
+/// The ids are parameters of the deletion, so that the planner leaves out partitions.
+async fn remove_runs(scope: &Scope, db: &Db, expiry: Expiry, most: i64) -> Result<u64, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let found: Vec<Uuid> = sqlx::query_scalar(
+        "select id from runs
+         where workspace_id = $1 and created_at < $2 and finished_at < $2 and id < $3
+         order by created_at limit $4 for update skip locked",
+    )
+    .bind(scope.workspace)
+    .bind(expiry.before)
+    .bind(expiry.below)
+    .bind(most)
+    .fetch_all(&mut *tx)
+    .await?;
+    let removed = sqlx::query("delete from runs where id = any($1)").bind(found);
+    let removed = removed.execute(&mut *tx).await?.rows_affected();
+    tx.commit().await?;
+    Ok(removed)
 }
 
 async fn remove_audit(
@@ -215,6 +215,7 @@ async fn unused(scope: &Scope, db: &Db, before: DateTime<Utc>) -> Result<Vec<Uui
 }
 
 /// A table of jobs that have parts, and the table of the parts.
+#[derive(Clone, Copy)]
 struct PartedTable {
     table: &'static str,
     parts: &'static str,
@@ -223,6 +224,11 @@ struct PartedTable {
     /// The column that numbers the parts of a job.
     number: &'static str,
 }
+
+const BATCH_ITEMS: PartedTable =
+    PartedTable { table: "batches", parts: "batch_items", job: "batch_id", number: "position" };
+
+const BATCH_RESULTS: PartedTable = PartedTable { parts: "batch_results", ..BATCH_ITEMS };
 
 const EVALUATIONS: PartedTable = PartedTable {
     table: "evaluations",
@@ -257,29 +263,78 @@ impl PartedTable {
         Ok(hidden.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
     }
 
-    async fn remove_parts(&self, scope: &Scope, db: &Db, most: i64) -> Result<u64, StoreError> {
-        let Self { table, parts, job, number } = self;
-        let sql = format!(
-            "delete from {parts} where ({job}, {number}) in (
-                 select part.{job}, part.{number} from {table}
-                 join {parts} part on part.{job} = {table}.id
-                 where {table}.workspace_id = $1 and {table}.expired
-                 limit $2 for update of part skip locked)"
-        );
-        let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
-        Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
-    }
-
-    async fn remove_empty(&self, scope: &Scope, db: &Db, most: i64) -> Result<u64, StoreError> {
+    /// Hidden jobs that have parts, some of them.
+    async fn hidden(
+        &self,
+        scope: &Scope,
+        connection: &mut PgConnection,
+        below: Uuid,
+    ) -> Result<Vec<Uuid>, StoreError> {
         let Self { table, parts, job, .. } = self;
         let sql = format!(
-            "delete from {table} where id in (
-                 select id from {table}
-                 where workspace_id = $1 and expired
-                   and not exists (select from {parts} where {job} = {table}.id)
-                 limit $2 for update skip locked)"
+            "select id from {table}
+             where workspace_id = $1 and expired and id < $2
+               and exists (select from {parts} where {job} = {table}.id and {job} < $2)
+             limit $3"
         );
-        let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
-        Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
+        let hidden = sqlx::query_scalar(AssertSqlSafe(sql)).bind(scope.workspace).bind(below);
+        Ok(hidden.bind(HIDDEN_JOBS).fetch_all(connection).await?)
     }
+
+    /// Removes parts of hidden jobs. The jobs are parameters, so that the planner leaves out partitions.
+    async fn remove_parts(
+        &self,
+        scope: &Scope,
+        db: &Db,
+        expiry: Expiry,
+        most: i64,
+    ) -> Result<u64, StoreError> {
+        let Self { parts, job, number, .. } = self;
+        let mut connection = db.scoped(scope).await?;
+        let mut removed = 0;
+        loop {
+            let hidden = self.hidden(scope, &mut connection, expiry.below).await?;
+            let rest = most - i64::try_from(removed).unwrap_or(most);
+            if hidden.is_empty() || rest <= 0 {
+                return Ok(removed);
+            }
+            let sql = format!(
+                "with old as materialized (
+                     select {job}, {number} from {parts} where {job} = any($1)
+                     limit $2 for update skip locked)
+                 delete from {parts}
+                 where {job} = any($1) and ({job}, {number}) in (select {job}, {number} from old)"
+            );
+            let delete = sqlx::query(AssertSqlSafe(sql)).bind(hidden).bind(rest);
+            let step = delete.execute(&mut *connection).await?.rows_affected();
+            if step == 0 {
+                // Another server has locked them.
+                return Ok(removed);
+            }
+            removed += step;
+        }
+    }
+}
+
+/// Removes hidden jobs without parts; all tables have the same jobs.
+async fn remove_empty(
+    scope: &Scope,
+    db: &Db,
+    tables: &[PartedTable],
+    expiry: Expiry,
+    most: i64,
+) -> Result<u64, StoreError> {
+    let Some(PartedTable { table, .. }) = tables.first() else { return Ok(0) };
+    let empty = tables.iter().map(|PartedTable { parts, job, .. }| {
+        format!("and not exists (select from {parts} where {job} = {table}.id and {job} < $3)")
+    });
+    let empty: String = empty.collect();
+    let sql = format!(
+        "delete from {table} where id in (
+             select id from {table} where workspace_id = $1 and expired and id < $3 {empty}
+             limit $2 for update skip locked)"
+    );
+    let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(most);
+    let removed = removed.bind(expiry.below);
+    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
 }

@@ -8,6 +8,7 @@ use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::graph_ref::GraphRef;
+use super::id_time::{before_rows_since, behind_rows_until};
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
@@ -249,6 +250,7 @@ pub async fn list(
     );
     sql.push_bind(scope.workspace);
     push_filter(&mut sql, scope, filter);
+    push_id_range(&mut sql, filter, list.after);
     list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
 }
 
@@ -289,6 +291,17 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
         // A run that succeeded has no problem: the partial index names the others.
         sql.push(" and status <> 'succeeded' and strpos(lower(error::text), lower(");
         sql.push_bind(json_content(text)).push(")) > 0");
+    }
+}
+
+/// The ids that the times allow, so that the planner leaves out partitions.
+fn push_id_range(sql: &mut QueryBuilder<Postgres>, filter: &RunFilter, after: Option<Cursor>) {
+    if let Some(since) = filter.since {
+        sql.push(" and id >= ").push_bind(before_rows_since(since));
+    }
+    let newest = filter.until.into_iter().chain(after.map(|last| last.created_at)).min();
+    if let Some(newest) = newest {
+        sql.push(" and id <= ").push_bind(behind_rows_until(newest));
     }
 }
 

@@ -73,6 +73,7 @@ const APP: &[&str] = &[
     "evaluation",
     "optimization",
     "job_registry",
+    "partition",
     "retention",
     "worker",
     "background",

@@ -71,7 +71,8 @@ async fn write_complete(
     let ids: Vec<Uuid> = ends.iter().map(|end| end.run.id).collect();
     let durations: Vec<Option<i64>> = ends.iter().map(|end| end.run.duration_ms).collect();
     // All parts of a statement see the rows as they were before it: `spent` reads the usage that the run and
-    // its checkpoints had until now, which was counted when it was written.
+    // its checkpoints had until now, which was counted when it was written. The ids are also parameters, so
+    // that the planner leaves out partitions.
     let spent = sqlx::query!(
         r#"with ended as (
                select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
@@ -92,13 +93,14 @@ async fn write_complete(
                       tokens_of(ended.usage) - tokens_of(runs.usage) - coalesce(counted.tokens, 0) as tokens,
                       cost_of(ended.usage) - cost_of(runs.usage) - coalesce(counted.cost, 0) as cost
                from ended join runs using (id) left join counted on counted.run_id = runs.id
+               where runs.id = any($1)
            ), written as (
                update runs
                set status = ended.status, started_at = ended.started_at,
                    finished_at = ended.finished_at, duration_ms = ended.duration_ms,
                    outputs = ended.outputs, error = ended.error, usage = ended.usage,
                    nodes = ended.nodes, trace = ended.trace
-               from ended where runs.id = ended.id
+               from ended where runs.id = ended.id and runs.id = any($1)
            )
            select id as "id!", tokens as "tokens!", cost as "cost!" from spent"#,
         &ids,

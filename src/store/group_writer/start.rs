@@ -42,10 +42,11 @@ pub(super) async fn write(
         let jobs: Vec<Uuid> = of_kind().map(|start| start.job).collect();
         let times: Vec<DateTime<Utc>> = of_kind().map(|start| start.at).collect();
         let table = kind.table();
+        // The ids are also a parameter, so that the planner leaves out partitions.
         let sql = format!(
             "update {table} set status = 'running', started_at = coalesce(started_at, begun.at)
              from unnest($1::uuid[], $2::timestamptz[]) as begun (id, at)
-             where {table}.id = begun.id"
+             where {table}.id = begun.id and {table}.id = any($1)"
         );
         let begun = sqlx::query(AssertSqlSafe(sql)).bind(jobs).bind(times);
         begun.execute(&mut *connection).await?;

@@ -1,11 +1,13 @@
 //! The store against a real Postgres, without HTTP above it.
 
+mod earlier_schemas;
 mod graphs;
 mod group_writer;
 mod idempotency;
 mod isolation;
 mod jobs;
 mod migrations;
+mod partitions;
 mod recorder;
 mod retention;
 mod run_events;
@@ -19,6 +21,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs_server::store::graph::{self, GraphRef, GraphRow, NewGraph};
 use dsrs_server::store::graph_version::NewGraphVersion;
+use dsrs_server::store::id_time::first_id;
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::state::NewState;
 use dsrs_server::store::{Db, PoolSettings, Scope, StoreError};
@@ -38,6 +41,12 @@ fn tick() -> DateTime<Utc> {
     static SECONDS: AtomicI64 = AtomicI64::new(0);
     let start = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     start + TimeDelta::seconds(SECONDS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// An id that was made at a time.
+fn id_at(at: DateTime<Utc>) -> Uuid {
+    let random = Uuid::new_v4().as_u128() & (u128::MAX >> 48);
+    Uuid::from_u128(first_id(at).as_u128() | random)
 }
 
 fn name(text: &str) -> GraphRef {
@@ -70,14 +79,15 @@ async fn make(db: &Db, name: &str) -> Result<GraphRow, StoreError> {
 }
 
 fn run(graph: &str) -> RunRow {
+    let created_at = tick();
     RunRow {
-        id: Uuid::now_v7(),
+        id: id_at(created_at),
         graph_id: Uuid::nil(),
         graph_name: graph.into(),
         graph_version: 1,
         state_version: 1,
         status: RunStatus::Succeeded,
-        created_at: tick(),
+        created_at,
         started_at: Some(tick()),
         finished_at: None,
         duration_ms: Some(12),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use dsrs_server::store::batch::{self, BatchRow, ItemCounts, UsageTotals};
 use dsrs_server::store::batch_upload::BatchUpload;
 use dsrs_server::store::dataset;
@@ -10,7 +11,7 @@ use dsrs_server::store::evaluation::{self, EvaluationRow, EvaluationTotals, Judg
 use dsrs_server::store::group_writer::CommitOutcome;
 use dsrs_server::store::job::{self, JobEnd, JobType, Lease, claim_by_id, finish};
 use dsrs_server::store::optimization::{self, OptimizationRow};
-use dsrs_server::store::retention::{ExpiredRows, remove};
+use dsrs_server::store::retention::{ExpiredRows, Expiry, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::{Db, ListQuery, StoreError, background_run};
 use sqlx::Connection;
@@ -25,9 +26,13 @@ async fn ids(db: &Db) -> Vec<Uuid> {
     page.items.iter().map(|run| run.id).collect()
 }
 
+fn ended_before(before: DateTime<Utc>) -> Expiry {
+    Expiry { before, below: Uuid::max() }
+}
+
 /// The number of removed rows of a kind that ended before now, at most 10 at a time.
 async fn steps(db: &Db, old: ExpiredRows) -> Vec<u64> {
-    let before = tick();
+    let before = ended_before(tick());
     let mut steps = vec![remove(&ann(), db, old, before, 10).await.unwrap()];
     while steps.last() == Some(&10) {
         steps.push(remove(&ann(), db, old, before, 10).await.unwrap());
@@ -56,12 +61,21 @@ async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
     for _ in 0..24 {
         ended(&db).await;
     }
-    let before = tick();
+    let before = ended_before(tick());
     let young = ended(&db).await;
     for count in [10, 10, 4, 0] {
         assert_eq!(remove(&ann(), &db, ExpiredRows::Runs, before, 10).await.unwrap(), count);
     }
     assert_eq!(ids(&db).await, [young, waiting.id], "one that has not ended is never old");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_runs_whose_partition_is_removed_as_a_whole_are_not_removed_one_by_one() {
+    let db = database().await;
+    let (first, second) = (ended(&db).await, ended(&db).await);
+    let expiry = Expiry { before: tick(), below: second };
+    assert_eq!(remove(&ann(), &db, ExpiredRows::Runs, expiry, 10).await.unwrap(), 1);
+    assert_eq!(ids(&db).await, [second], "not {first}");
 }
 
 async fn batch_of(db: &Db, items: usize) -> Uuid {
@@ -161,7 +175,7 @@ async fn an_old_deleted_dataset_is_removed_when_no_job_uses_it() {
     for kind in OF_DATASETS {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: it is still there");
     }
-    let before = tick();
+    let before = ended_before(tick());
     dataset_edit::lock(&ann(), &db, "old").await.unwrap().delete(tick()).await.unwrap();
     for kind in OF_DATASETS {
         assert_eq!(remove(&ann(), &db, kind, before, 10).await.unwrap(), 0, "{kind:?}: too early");
@@ -264,7 +278,7 @@ async fn old_evaluations_and_optimizations_are_hidden_at_once_and_removed_in_ste
     for kind in kinds() {
         assert_eq!(steps(&db, *kind).await, [0], "{kind:?}: none has ended");
     }
-    let before = tick();
+    let before = ended_before(tick());
     end(&db, evaluation::JOB, evaluations[0]).await;
     end(&db, optimization::JOB, optimizations[0]).await;
     for kind in kinds() {

@@ -7,7 +7,7 @@ use dsrs_server::store::run_recorder::recorder;
 use dsrs_server::store::{Db, ListQuery, Scope, job};
 use uuid::Uuid;
 
-use super::{ann, database, make, name, run as new_run};
+use super::{ann, database, id_at, make, name, run as new_run};
 
 async fn record(db: &Db, runs: &[RunRow]) {
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
@@ -64,7 +64,8 @@ async fn runs_are_listed_by_graph_status_and_time() {
 async fn runs_of_one_instant_are_paged_without_gaps_or_repeats() {
     let db = database().await;
     let instant = super::tick();
-    let runs: Vec<_> = (0..7).map(|_| RunRow { created_at: instant, ..new_run("a") }).collect();
+    let of_instant = || RunRow { id: id_at(instant), created_at: instant, ..new_run("a") };
+    let runs: Vec<_> = (0..7).map(|_| of_instant()).collect();
     record(&db, &runs).await;
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {

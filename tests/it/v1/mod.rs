@@ -26,6 +26,7 @@ mod openai_responses;
 mod optimizations;
 mod pages;
 mod parse;
+mod partitions;
 mod predictors;
 mod problems;
 mod provenance;

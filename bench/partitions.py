@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""What the statements of lists, filters and look-ups cost on many runs in many partitions.
+
+    scripts/with-postgres.sh python3 bench/partitions.py --rows 10000000 --days 60
+
+Fills an empty database through the migrations of this tree, one partition a day, and prints for each statement how
+many partitions are read, and the milliseconds of planning and of execution (the best of five).
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WORKSPACE = "00000000-0000-7000-8000-000000000001"
+
+FILL = """
+do $$
+declare
+    begin_of date := (now() at time zone 'UTC')::date - {days};
+    place record;
+begin
+    for place in select inhrelid::regclass as name from pg_inherits where inhparent = 'runs'::regclass loop
+        execute format('alter table runs detach partition %s', place.name);
+    end loop;
+    execute format('alter table runs attach partition runs_before for values from (minvalue) to (%L)',
+        first_uuid(begin_of::timestamp at time zone 'UTC'));
+    alter table runs attach partition runs_rest default;
+    for day in 0..{days} + 2 loop
+        execute format('create table runs_day_%s partition of runs for values from (%L) to (%L)', day,
+            first_uuid((begin_of + day)::timestamp at time zone 'UTC'),
+            first_uuid((begin_of + day + 1)::timestamp at time zone 'UTC'));
+    end loop;
+end
+$$;
+insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status, created_at, started_at,
+                  finished_at, duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+select overlay(md5(n::text)::uuid::text placing left(first_uuid(at)::text, 13) from 1)::uuid,
+       '{workspace}', '{workspace}', 'graph ' || n % 20, 1, 1 + n % 3,
+       case when n % 97 = 0 then 'failed' when n % 1009 = 0 then 'cancelled' else 'succeeded' end,
+       at, at, at + interval '900 ms', 900, '{{"question": "why?"}}', '{{"answer": "because"}}',
+       case when n % 97 = 0 then '{{"code": "lm_error", "detail": "the model did not answer"}}'::json end,
+       '{{"lm_calls": 1, "input_tokens": 120, "output_tokens": 9}}', '{{}}', '{{"spans": []}}', 'bench'
+from (select n, now() - n * interval '{days} days' / {rows} as at from generate_series(1, {rows}) n) made;
+"""
+
+LIST = (
+    "select id, graph_id, graph_name, graph_version, state_version, status, created_at, started_at, finished_at, "
+    "duration_ms, error::text, usage::text, created_by from runs where workspace_id = '{w}'{filter} "
+    "order by created_at desc, id desc limit 51"
+)
+
+
+def psql(text, *options):
+    command = ["psql", "-qX", "-v", "ON_ERROR_STOP=1", *options, os.environ["DATABASE_URL"]]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"psql: {done.stderr.strip()}")
+    return done.stdout
+
+
+def plan(statement):
+    """The best of five runs, each of which is undone."""
+    asked = f"begin; explain (analyze, format json) {statement}; rollback;"
+    plans = [json.loads(psql(asked, "-At"))[0] for _ in range(5)]
+    return min(plans, key=lambda found: found["Planning Time"] + found["Execution Time"])
+
+
+def partitions(node):
+    """The partitions of runs that a plan reads."""
+    found = {node["Relation Name"]} if node.get("Relation Name", "").startswith("runs_") else set()
+    never = node.get("Actual Loops") == 0
+    return set().union(set() if never else found, *(partitions(child) for child in node.get("Plans", [])))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--days", type=int, default=60)
+    given = parser.parse_args()
+    for step in sorted((ROOT / "migrations").glob("0*.sql")):
+        psql(step.read_text(encoding="utf-8"), "-1")
+    psql(FILL.format(rows=given.rows, days=given.days, workspace=WORKSPACE))
+    psql("vacuum (analyze) runs")
+    middle = f"now() - interval '{given.days // 2} days'"
+    one = psql(f"select id from runs where id >= first_uuid({middle}) order by id limit 1", "-At").strip()
+    some = psql(f"select string_agg(quote_literal(id), ',') from (select id from runs where id >= first_uuid(now() - "
+                "interval '1 hour') limit 64) new", "-At").strip()
+    day = ("and created_at >= {m} and created_at < {m} + interval '1 day' and id >= first_uuid({m} - interval '1 day') "
+           "and id <= first_uuid({m} + interval '2 days')").format(m=middle)
+    after = f" and id <= first_uuid({middle} + interval '1 day') and (created_at, id) < ({middle}, '{one}')"
+    statements = {
+        "one run by its id": f"select * from runs where id = '{one}' and workspace_id = '{WORKSPACE}'",
+        "the newest runs": LIST.format(w=WORKSPACE, filter=""),
+        "a page in the middle": LIST.format(w=WORKSPACE, filter=after),
+        "of a graph": LIST.format(w=WORKSPACE, filter=" and graph_name = 'graph 7'"),
+        "that failed": LIST.format(w=WORKSPACE, filter=" and status = 'failed' and status <> 'succeeded'"),
+        "of a graph on a day": LIST.format(w=WORKSPACE, filter=f" and graph_name = 'graph 7' {day}"),
+        "64 runs end": "update runs set status = 'succeeded', finished_at = now() from unnest(array["
+                       f"{some}]::uuid[]) as ended (id) where runs.id = ended.id and runs.id = any (array[{some}]::uuid[])",
+    }
+    print(f"{given.rows:,} runs, {given.days} days, one partition a day")
+    print("| runs | partitions read | planning, ms | execution, ms |\n|---|---|---|---|")
+    for name, statement in statements.items():
+        found = plan(statement)
+        count = len(partitions(found["Plan"]))
+        print(f"| {name} | {count} | {found['Planning Time']:.2f} | {found['Execution Time']:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

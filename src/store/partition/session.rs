@@ -1,0 +1,71 @@
+//! The sessions that change partitions: with the role of the URL, which owns the tables, and one at a time over
+//! all servers. May not know what they change.
+
+use sqlx::{Connection, PgConnection};
+
+use crate::store::{Db, StoreError};
+
+/// What a change waits for: locks of tables, for a moment. Others wait behind it meanwhile.
+const BEGIN: &str = "begin; set local lock_timeout = '2s'; set local statement_timeout = '10min';
+    set local dsrs.workspace = '*'";
+
+/// One server at a time changes partitions.
+const CHANGES: i64 = 0x6473_7273_0001;
+
+/// Runs are resumed beside each other, but not while a partition of theirs is removed: whether they outlive it is
+/// decided before it is locked.
+const RESUMPTIONS: i64 = 0x6473_7273_0002;
+
+/// A connection that changes partitions. It ends with its value, and so do its locks.
+pub(super) struct PartitionSession {
+    pub(super) connection: PgConnection,
+}
+
+impl PartitionSession {
+    /// Opens a session. `None` if another server changes partitions now.
+    pub(super) async fn open(db: &Db) -> Result<Option<Self>, StoreError> {
+        let mut connection = db.owner_connection().await?;
+        let is_alone: bool = sqlx::query_scalar("select pg_try_advisory_lock($1)")
+            .bind(CHANGES)
+            .fetch_one(&mut connection)
+            .await?;
+        Ok(is_alone.then_some(Self { connection }))
+    }
+
+    /// From now until the session ends no run is resumed.
+    pub(super) async fn stop_resumptions(&mut self) -> Result<(), StoreError> {
+        sqlx::query("select pg_advisory_lock($1)")
+            .bind(RESUMPTIONS)
+            .execute(&mut self.connection)
+            .await?;
+        Ok(())
+    }
+
+    /// Begins a transaction that sees all workspaces.
+    pub(super) async fn begin(&mut self) -> Result<(), StoreError> {
+        sqlx::raw_sql(BEGIN).execute(&mut self.connection).await?;
+        Ok(())
+    }
+
+    /// Commits it.
+    pub(super) async fn commit(&mut self) -> Result<(), StoreError> {
+        sqlx::raw_sql("commit").execute(&mut self.connection).await?;
+        Ok(())
+    }
+
+    /// Ends the session, and what it has not committed.
+    pub(super) async fn close(self) -> Result<(), StoreError> {
+        Ok(self.connection.close().await?)
+    }
+}
+
+/// Lets no partition of runs be removed until the transaction ends, which resumes a run.
+pub(in crate::store) async fn begin_resumption(
+    connection: &mut PgConnection,
+) -> Result<(), StoreError> {
+    sqlx::query("select pg_advisory_xact_lock_shared($1)")
+        .bind(RESUMPTIONS)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Old days of runs are dropped while the server works; what waits for a person is answered even after that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DurationRound, TimeDelta, Utc};
+use dsrs::lm::ScriptedLm;
+use dsrs_server::store::id_time::first_id;
+use dsrs_server::store::partition::{Partition, PartitionedTable, extend, partitions};
+use dsrs_server::store::{Db, PoolSettings};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use uuid::Uuid;
+
+use crate::support::{Api, test_database};
+
+const DAY: TimeDelta = TimeDelta::days(1);
+
+fn letter() -> Value {
+    json!({
+        "name": "letter",
+        "inputs": {"topic": "str"},
+        "nodes": {
+            "draft": {"strategy": "predict", "signature": "topic -> text"},
+            "approve": {"strategy": "await", "signature": "text -> approved: bool"},
+            "send": {"strategy": "predict", "signature": "text, approved: bool -> sent"}
+        },
+        "edges": [
+            {"from": "draft.text", "to": "approve.text"},
+            {"from": "draft.text", "to": "send.text"},
+            {"from": "approve.approved", "to": "send.approved"}
+        ]
+    })
+}
+
+async fn start(database: &str) -> Api {
+    let lm = ScriptedLm::sections([("text", "Dear all"), ("sent", "off it went")]);
+    Api::start(database, Some(Arc::new(lm)), &[("DSRS_RETENTION_RUNS", "30d")]).await
+}
+
+async fn execute(database: &mut PgConnection, sql: String) {
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(database).await.unwrap();
+}
+
+/// Makes a run as old as if it had been requested so many days ago.
+async fn age(database: &mut PgConnection, run: &str, days: i64) -> Uuid {
+    let at = Utc::now() - DAY * i32::try_from(days).unwrap();
+    let old = Uuid::from_u128(first_id(at).as_u128() | u128::from(rand_bits(run)));
+    let since = format!("interval '{days} days'");
+    let aged = format!(
+        "update runs set id = '{old}', created_at = created_at - {since}, finished_at = finished_at - {since}
+         where id = '{run}';
+         update run_nodes set run_id = '{old}' where run_id = '{run}';
+         update jobs set id = '{old}' where id = '{run}'"
+    );
+    execute(database, aged).await;
+    old
+}
+
+fn rand_bits(run: &str) -> u64 {
+    run.parse::<Uuid>().unwrap().as_u64_pair().1
+}
+
+/// Gives the runs of the last 60 days partitions of a day.
+async fn divide(url: &str, database: &mut PgConnection) {
+    let db = Db::connect(url, &PoolSettings::default()).await.unwrap();
+    let begin = Utc::now().duration_trunc(DAY).unwrap() - DAY * 60;
+    for Partition { name, .. } in partitions(&db, PartitionedTable::Runs).await.unwrap() {
+        // Its runs find a place in the partitions that follow.
+        let emptied = format!(
+            "alter table runs detach partition {name};
+             insert into runs_rest select * from {name}; truncate {name}"
+        );
+        execute(database, emptied).await;
+        if name != "runs_before" {
+            execute(database, format!("drop table {name}")).await;
+        }
+    }
+    let attach = format!(
+        "alter table runs attach partition runs_before for values from (minvalue) to ('{}')",
+        first_id(begin)
+    );
+    execute(database, attach).await;
+    extend(&db, PartitionedTable::Runs, begin, Utc::now() + DAY * 3, DAY).await.unwrap();
+    db.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_survives_its_partition_and_runs_that_ended_do_not() {
+    let url = test_database().await;
+    let mut database = PgConnection::connect(&url).await.unwrap();
+    let api = start(&url).await;
+    api.post("/v1/graphs", letter()).await.expect(201);
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let inputs = json!({"inputs": {"topic": "rain"}});
+        let parked = api.post("/v1/graphs/letter/execute", inputs).await.expect(202).json();
+        runs.push(parked["id"].as_str().unwrap().to_owned());
+    }
+    for run in &runs[1..] {
+        api.post(&format!("/v1/runs/{run}/cancel"), json!({})).await;
+        api.ended(run).await;
+    }
+    api.stop().await;
+    let waiting = age(&mut database, &runs[0], 50).await;
+    let expired = age(&mut database, &runs[1], 45).await;
+    let young = age(&mut database, &runs[2], 20).await;
+    divide(&url, &mut database).await;
+
+    let api = start(&url).await;
+    let path = |run: Uuid| format!("/v1/runs/{run}");
+    api.until(&path(expired), |answer| answer.status == 404).await;
+    assert_eq!(api.get(&path(young)).await.expect(200).json()["status"], "cancelled");
+    let parked = api.get(&path(waiting)).await.expect(200).json();
+    assert_eq!(parked["status"], "waiting");
+    assert_eq!(parked["nodes"]["draft"]["status"], "succeeded");
+    let listed = api.get("/v1/runs").await.expect(200).json();
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(2), "{listed}");
+
+    let signal = json!({"node": "approve", "value": true});
+    api.post(&format!("{}/signal", path(waiting)), signal).await.expect(202);
+    let run = api.ended(&waiting.to_string()).await;
+    assert_eq!(run["outputs"], json!({"sent": "off it went"}));
+    assert_eq!(run["usage"]["lm_calls"], 2, "the draft is not written again");
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    loop {
+        let left = partitions(&db, PartitionedTable::Runs).await.unwrap();
+        if left.len() < 36 && left[0].name == "runs_old" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    api.stop().await;
+}
