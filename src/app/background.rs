@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::app::model::shared_limit;
 use crate::app::partition;
 use crate::app::retention;
 use crate::app::worker;
@@ -43,6 +44,8 @@ impl BackgroundTasks {
         until(&stop, "listening", async move { db.watch().await });
         let tools = app.tools.clone();
         until(&stop, "tools", async move { tools.maintain().await });
+        let (db, models) = (app.db.clone(), app.models.clone());
+        until(&stop, "limits of models", shared_limit::share_always(db, models));
         let quotas = app.quotas.clone();
         until(&stop, "limits of keys", async move { quotas.exchange_always().await });
         let (access, db) = (app.access.clone(), app.db.clone());

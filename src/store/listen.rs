@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::cancellation::Cancellation;
 use super::changes::{self, ListeningGuard};
 use super::heartbeat::{self, Heartbeat};
+use super::model_demand::{self, AnnouncedLoads};
 use super::{Db, StoreError, job, run_event};
 
 /// A pooled connection that was idle for longer is tested before it is used. A busier one is trusted
@@ -39,17 +40,21 @@ const NO_NOTIFICATIONS: &str = "its notifications do not arrive (LISTEN), as beh
      transaction mode; name Postgres itself, or a pooler in session mode";
 
 /// All channels.
-const CHANNELS: [&str; 6] = [
+const CHANNELS: [&str; 7] = [
     changes::CHANNEL,
     changes::KEYS,
     job::CANCELLED,
     job::QUEUED,
     run_event::CHANNEL,
     heartbeat::CHANNEL,
+    model_demand::CHANNEL,
 ];
 
 /// Cancellations that are buffered. Those that are missed are found in the database (`cancellation`).
 const CANCELLATIONS: usize = 256;
+
+/// Announcements of loads that are buffered. A server that misses some announces its own again.
+const LOADS: usize = 1024;
 
 /// The shortest time between two transactions that notify: their commits wait for each other, on the whole
 /// database server.
@@ -73,6 +78,8 @@ struct Channels {
     unannounced: Notify,
     news: Mutex<News>,
     cancelled: broadcast::Sender<Cancellation>,
+    /// Loads of models, in the order in which all servers receive them.
+    loads: broadcast::Sender<AnnouncedLoads>,
     /// The followers of each run.
     followed: Mutex<HashMap<Uuid, Weak<Notify>>>,
 }
@@ -85,6 +92,8 @@ struct News {
     /// Runs with new events or another record.
     runs: HashSet<Uuid>,
     cancellations: Vec<Cancellation>,
+    /// The loads of models on this server, if they have changed.
+    loads: Option<AnnouncedLoads>,
 }
 
 impl News {
@@ -94,16 +103,19 @@ impl News {
         let runs: Vec<String> = self.runs.iter().map(Uuid::to_string).collect();
         let runs = runs.chunks(ANNOUNCED_RUNS).map(|some| (run_event::CHANNEL, some.join(" ")));
         let cancelled = self.cancellations.iter().map(|one| (job::CANCELLED, one.payload()));
-        jobs.into_iter().chain(runs).chain(cancelled).unzip()
+        let loads = self.loads.iter().flat_map(AnnouncedLoads::payloads);
+        let loads = loads.map(|payload| (model_demand::CHANNEL, payload));
+        jobs.into_iter().chain(runs).chain(cancelled).chain(loads).unzip()
     }
 }
 
 impl Default for Notifications {
     fn default() -> Self {
-        let cancelled = broadcast::Sender::new(CANCELLATIONS);
+        let (cancelled, loads) =
+            (broadcast::Sender::new(CANCELLATIONS), broadcast::Sender::new(LOADS));
         let (queued, unannounced) = (Notify::new(), Notify::new());
         let (news, followed) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Channels { queued, unannounced, news, cancelled, followed }))
+        Self(Arc::new(Channels { queued, unannounced, news, cancelled, loads, followed }))
     }
 }
 
@@ -136,6 +148,17 @@ impl Notifications {
                 news.cancellations.push(cancelled);
             }
         });
+    }
+
+    /// Announces the loads of models on this server. It receives them, too. Later ones replace those that are
+    /// not announced yet.
+    pub fn announce_loads(&self, loads: AnnouncedLoads) {
+        self.news(|news| news.loads = Some(loads));
+    }
+
+    /// Loads of models on all servers, from now on.
+    pub fn loads(&self) -> broadcast::Receiver<AnnouncedLoads> {
+        self.0.loads.subscribe()
     }
 
     fn news<T>(&self, change: impl FnOnce(&mut News) -> T) -> T {
@@ -181,10 +204,15 @@ impl Db {
         &self.notifications
     }
 
-    /// Listens to other servers, and notifies them. Reconnects after a lost connection.
+    /// Listens to other servers, and notifies them. Reconnects after a lost connection. Looks at the replica, too.
     /// Never ends: run it as a task, and drop it to stop.
     pub async fn watch(&self) {
-        tokio::join!(self.listen_always(), self.announce_always());
+        let replica = async {
+            if let Some(replica) = &self.replica {
+                replica.watch(self).await;
+            }
+        };
+        tokio::join!(self.listen_always(), self.announce_always(), replica);
     }
 
     /// Whether notifications arrive. They do not behind a connection pooler in transaction mode; the locks
@@ -287,6 +315,12 @@ impl Db {
                 // Older releases announce one run at a time.
                 let runs = notification.payload().split(' ').map(Uuid::try_parse);
                 runs.flatten().for_each(|run| self.notifications.wake_followers(run));
+            }
+            model_demand::CHANNEL => {
+                if let Some(loads) = AnnouncedLoads::parse(notification.payload()) {
+                    // As for cancellations.
+                    let _ = self.notifications.0.loads.send(loads);
+                }
             }
             _ => {
                 if let Some(cancellation) = Cancellation::parse(notification.payload()) {

@@ -2,7 +2,9 @@
 //! request.
 
 pub(crate) mod endpoint_check;
+mod limit_share;
 pub(crate) mod native;
+pub(crate) mod shared_limit;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -23,6 +23,7 @@ mod real_lm;
 mod recording;
 mod restart;
 mod secrets;
+mod shared_limits;
 mod shutdown;
 mod silent_connections;
 mod strategies;

@@ -17,10 +17,12 @@ struct Shared {
     queue: Mutex<GateQueue>,
 }
 
-/// The waiting requests. While there are any, no permit is free.
+/// The requests in flight and the waiting ones. While there are waiting ones, the current limit is reached.
 #[derive(Default)]
 struct GateQueue {
-    free: u32,
+    in_flight: u32,
+    /// At most the limit of the gate. Fewer if others use the rest of it.
+    current_limit: u32,
     /// The runs with waiting requests, the next one first.
     turns: VecDeque<LaneId>,
     waiting: HashMap<LaneId, VecDeque<oneshot::Sender<Permit>>>,
@@ -35,6 +37,16 @@ impl GateQueue {
         }
         own.push_back(place);
         called
+    }
+
+    /// The next request for a permit that is free below the current limit.
+    fn admit(&mut self) -> Option<oneshot::Sender<Permit>> {
+        if self.in_flight >= self.current_limit {
+            return None;
+        }
+        let next = self.next()?;
+        self.in_flight += 1;
+        Some(next)
     }
 
     /// The next request that still waits; its run moves to the end.
@@ -55,6 +67,15 @@ impl GateQueue {
     }
 }
 
+/// What a gate has to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GateLoad {
+    /// The requests in flight.
+    pub in_flight: u32,
+    /// The requests that wait for a permit.
+    pub waiting: usize,
+}
+
 /// The right to one request in flight. Dropping it passes it to the next request in the queue.
 #[derive(Debug)]
 pub struct Permit(Gate);
@@ -66,7 +87,7 @@ impl Gate {
         let limit = limit.max(1);
         Self(Arc::new(Shared {
             limit,
-            queue: Mutex::new(GateQueue { free: limit, ..GateQueue::default() }),
+            queue: Mutex::new(GateQueue { current_limit: limit, ..GateQueue::default() }),
         }))
     }
 
@@ -74,6 +95,33 @@ impl Gate {
     #[must_use]
     pub fn limit(&self) -> u32 {
         self.0.limit
+    }
+
+    /// The requests in flight and the waiting ones.
+    #[must_use]
+    pub fn load(&self) -> GateLoad {
+        let queue = self.queue();
+        let waiting = queue.waiting.values().flatten().filter(|place| !place.is_closed());
+        GateLoad { in_flight: queue.in_flight, waiting: waiting.count() }
+    }
+
+    /// How many requests may be in flight now.
+    #[must_use]
+    pub fn current_limit(&self) -> u32 {
+        self.queue().current_limit
+    }
+
+    /// Lets only so many requests be in flight from now on, between one and the limit. Requests that are in
+    /// flight already continue.
+    pub fn set_current_limit(&self, limit: u32) {
+        self.queue().current_limit = limit.clamp(1, self.0.limit);
+        while let Some(next) = self.admit() {
+            drop(next.send(Permit(self.clone())));
+        }
+    }
+
+    fn admit(&self) -> Option<oneshot::Sender<Permit>> {
+        self.queue().admit()
     }
 
     /// Waits for a permit. Dropping the future leaves the queue.
@@ -91,21 +139,18 @@ impl Gate {
 
     fn enter(&self, lane: LaneId) -> Result<Permit, oneshot::Receiver<Permit>> {
         let mut queue = self.queue();
-        if queue.free == 0 {
+        if queue.in_flight >= queue.current_limit {
             return Err(queue.join(lane));
         }
-        queue.free -= 1;
+        queue.in_flight += 1;
         Ok(Permit(self.clone()))
     }
 
-    /// The next request for a returned permit. Without one the permit becomes free.
-    fn next(&self) -> Option<oneshot::Sender<Permit>> {
+    /// Takes a permit back; returns the next request for it.
+    fn take_back(&self) -> Option<oneshot::Sender<Permit>> {
         let mut queue = self.queue();
-        let next = queue.next();
-        if next.is_none() {
-            queue.free += 1;
-        }
-        next
+        queue.in_flight -= 1;
+        queue.admit()
     }
 
     fn queue(&self) -> MutexGuard<'_, GateQueue> {
@@ -121,7 +166,7 @@ impl fmt::Debug for Gate {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(next) = self.0.next() {
+        if let Some(next) = self.0.take_back() {
             // A request that leaves at this moment drops the permit, which passes it on again.
             drop(next.send(Self(self.0.clone())));
         }
@@ -259,6 +304,33 @@ mod tests {
         assert!(places.remove(0).now_or_never().is_some());
     }
 
+    #[tokio::test]
+    async fn a_lower_limit_ends_nothing_and_a_higher_one_admits_those_that_wait() {
+        let (gate, lane) = (Gate::of(4), Lane::default());
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(gate.pass(lane.id()).await);
+        }
+        gate.set_current_limit(1);
+        assert_eq!((gate.current_limit(), gate.limit()), (1, 4));
+        let mut places: Vec<_> = (0..4).map(|_| Box::pin(gate.pass(lane.id()))).collect();
+        assert!(places.iter_mut().all(|place| place.now_or_never().is_none()));
+        assert_eq!(gate.load(), GateLoad { in_flight: 3, waiting: 4 });
+        held.truncate(1);
+        assert_eq!(
+            gate.load(),
+            GateLoad { in_flight: 1, waiting: 4 },
+            "two permits are not passed on"
+        );
+        gate.set_current_limit(3);
+        let passed: Vec<_> = places.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        assert_eq!((passed.len(), gate.load().waiting), (2, 2));
+        for (asked, current) in [(0, 1), (9, 4)] {
+            gate.set_current_limit(asked);
+            assert_eq!(gate.current_limit(), current);
+        }
+    }
+
     #[test]
     fn without_a_limit_no_request_waits() {
         let lane = Lane::limited(None);
@@ -334,7 +406,7 @@ mod tests {
             }
             drop(held);
             let queue = gate.queue();
-            prop_assert!(queue.free == limit && queue.waiting.is_empty() && queue.turns.is_empty());
+            prop_assert!(queue.in_flight == 0 && queue.waiting.is_empty() && queue.turns.is_empty());
         }
 
         #[test]
@@ -371,7 +443,7 @@ mod tests {
             drop((waiting, held));
             let owns = lanes.iter().filter_map(|lane| lane.own.as_ref());
             for gate in owns.chain([&model, &all]) {
-                prop_assert_eq!(gate.queue().free, gate.limit());
+                prop_assert_eq!(gate.load(), GateLoad::default());
             }
         }
     }

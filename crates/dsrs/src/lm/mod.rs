@@ -45,7 +45,7 @@ pub use delta::DeltaSink;
 pub use embed::{Embedder, Embeddings, batches, cosine};
 pub use error::{LmError, LmErrorKind};
 pub use extras::{ExtraBody, ExtraHeaders};
-pub use gate::{Gate, GatePermits, Gates, Lane, Permit};
+pub use gate::{Gate, GateLoad, GatePermits, Gates, Lane, Permit};
 pub use http::{HttpLimits, tls};
 pub use message::{Chat, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{EmbeddingModel, Model, Models, Prices};
