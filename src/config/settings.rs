@@ -35,6 +35,10 @@ settings! {
     pub struct DatabaseConfig in "database." {
         /// a Postgres to use instead of the private one
         url: Option<SecretString> = optional(DATABASE_URL).also(&["DATABASE_URL"]).flag(All);
+        /// a streaming replica of that Postgres, which answers lists of runs and look-ups of runs that succeeded
+        replica_url: Option<SecretString> = optional(DATABASE_URL).flag(Work);
+        /// how far the replica may be behind; the database itself answers if it is further
+        replica_max_lag: Duration = required(DURATION).default("10s").flag(Work);
         /// size of the connection pool
         max_connections: u32 = required(POSITIVE).default("16").flag(All);
         /// longest time that a server may serve a graph's versions from memory without having confirmed that it missed no change

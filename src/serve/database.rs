@@ -6,7 +6,7 @@ use url::Url;
 use super::ServeError;
 use crate::config::Config;
 use crate::pg::{PgOptions, PrivatePostgres, running_url};
-use crate::store::{Db, PoolSettings};
+use crate::store::{Db, PoolSettings, ReplicaSettings};
 
 /// An open, migrated database, and its Postgres if that is private.
 pub(super) struct Database {
@@ -78,7 +78,9 @@ async fn connect(url: &str, config: &Config) -> Result<Db, crate::store::StoreEr
 fn pool_settings(config: &Config) -> PoolSettings {
     let max_connections = config.database.max_connections;
     let max_staleness = config.database.max_staleness;
-    PoolSettings { max_connections, max_staleness, ..PoolSettings::default() }
+    let max_lag = config.database.replica_max_lag;
+    let replica = config.database.replica_url.clone().map(|url| ReplicaSettings { url, max_lag });
+    PoolSettings { max_connections, max_staleness, replica, ..PoolSettings::default() }
 }
 
 fn options(config: &Config) -> PgOptions {

@@ -114,13 +114,34 @@ pub struct StoredRun {
     pub newest_event: i64,
 }
 
-/// A run with its checkpoints.
+/// A run with its checkpoints; of the replica if it has succeeded there.
 pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<StoredRun, StoreError> {
+    match get_succeeded(scope, db, id).await {
+        Ok(Some(run)) => return Ok(run),
+        Ok(None) => {}
+        Err(error) => db.give_up_replica(&error),
+    }
     let mut connection = db.scoped(scope).await?;
     // In this order: a run that has ended by the last query has everything in its record.
     let nodes = nodes_of(scope, &mut connection, id).await?;
     let newest_event = run_event::newest_of(&mut connection, id).await?.unwrap_or(0);
     Ok(StoredRun { run: job::get_of(scope, &mut connection, id).await?, nodes, newest_event })
+}
+
+/// A run that the replica has as succeeded: it never changes again, so it does not matter how far the replica is
+/// behind. A run that failed or was cancelled may be resumed.
+async fn get_succeeded(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<StoredRun>, StoreError> {
+    let Some(mut replica) = db.replica_scoped(scope).await else { return Ok(None) };
+    let run: RunRow = match job::get_of(scope, &mut replica, id).await {
+        Ok(run) => run,
+        Err(StoreError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if run.status != RunStatus::Succeeded {
+        return Ok(None);
+    }
+    let newest_event = run_event::newest_of(&mut replica, id).await?.unwrap_or(0);
+    Ok(Some(StoredRun { run, nodes: Vec::new(), newest_event }))
 }
 
 /// The checkpoints of a run that has not ended; none of one that has.

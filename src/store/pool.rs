@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use secrecy::{ExposeSecret, SecretString};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Postgres, Transaction};
@@ -18,6 +19,7 @@ use super::changes::Changes;
 use super::group_writer::GroupWriter;
 use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
+use super::replica::Replica;
 use super::scope::InWorkspace;
 
 /// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
@@ -26,6 +28,9 @@ const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; 
      set idle_in_transaction_session_timeout = '60s'";
 
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a read waits for a connection to the replica.
+const REPLICA_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long an upload waits for a place: the one before it may write very much.
 const UPLOAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -46,6 +51,17 @@ pub struct PoolSettings {
     pub max_staleness: Duration,
     /// How long a migration waits for the locks of others.
     pub migration_patience: Duration,
+    /// A replica that answers reads of what does not change.
+    pub replica: Option<ReplicaSettings>,
+}
+
+/// How a replica is used.
+#[derive(Clone, Debug)]
+pub struct ReplicaSettings {
+    /// Where it is.
+    pub url: SecretString,
+    /// How far it may be behind.
+    pub max_lag: Duration,
 }
 
 impl Default for PoolSettings {
@@ -56,6 +72,7 @@ impl Default for PoolSettings {
             statement_cache: 128,
             max_staleness: Duration::from_secs(5),
             migration_patience: Duration::from_secs(60),
+            replica: None,
         }
     }
 }
@@ -95,6 +112,7 @@ pub struct Db {
     pub(super) notifications: Notifications,
     /// The writer of this process, once there is one.
     pub(super) writer: Arc<OnceLock<GroupWriter>>,
+    pub(super) replica: Option<Replica>,
 }
 
 impl Db {
@@ -113,7 +131,11 @@ impl Db {
             pool.max_connections(connections).connect_lazy_with(options.clone())
         };
         let places = |count: u32| Arc::new(Semaphore::new(count as usize));
+        let role = change_of_role.as_deref().unwrap_or_default();
+        let replica =
+            settings.replica.as_ref().map(|replica| open_replica(replica, settings, role));
         Ok(Self {
+            replica: replica.transpose()?,
             pool: open(settings.max_connections, Visible::Nothing),
             leases: open(1, Visible::Everything),
             recorder: open(1, Visible::Everything),
@@ -151,6 +173,9 @@ impl Db {
         for pool in [&self.pool, &self.uploads, &self.recorder, &self.leases] {
             pool.close().await;
         }
+        if let Some(replica) = &self.replica {
+            replica.close().await;
+        }
     }
 
     /// A connection that sees the rows of one workspace. The setting is made before the connection is
@@ -160,6 +185,22 @@ impl Db {
         scope: &impl InWorkspace,
     ) -> Result<PoolConnection<Postgres>, StoreError> {
         self.connection(Visible::Workspace(scope.workspace())).await
+    }
+
+    /// A connection to the replica that sees the rows of one workspace. `None` if there is none, or it is not to
+    /// be asked now.
+    pub(super) async fn replica_scoped(
+        &self,
+        scope: &impl InWorkspace,
+    ) -> Option<PoolConnection<Postgres>> {
+        self.replica.as_ref()?.connection(Visible::Workspace(scope.workspace())).await
+    }
+
+    /// Asks the replica no more until it was looked at.
+    pub(super) fn give_up_replica(&self, error: &StoreError) {
+        if let Some(replica) = &self.replica {
+            replica.give_up(error);
+        }
     }
 
     /// A transaction that sees the rows of one workspace. The setting needs no round trip of its own.
@@ -282,6 +323,25 @@ fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) ->
             let session = AssertSqlSafe(session.clone());
             Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
         })
+}
+
+/// Opens no connection yet: the replica may be away.
+fn open_replica(
+    replica: &ReplicaSettings,
+    settings: &PoolSettings,
+    role: &str,
+) -> Result<Replica, StoreError> {
+    let options = connect_options(replica.url.expose_secret(), settings)?;
+    let session = format!("{SESSION}; {}; {role}", Visible::Nothing.set_session());
+    // The database itself answers if the replica does not at once.
+    let pool = PgPoolOptions::new()
+        .max_connections(settings.max_connections)
+        .acquire_timeout(REPLICA_PATIENCE)
+        .after_connect(move |connection, _| {
+            let session = AssertSqlSafe(session.clone());
+            Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
+        });
+    Ok(Replica::new(pool.connect_lazy_with(options), replica.max_lag))
 }
 
 fn connect_options(url: &str, settings: &PoolSettings) -> Result<PgConnectOptions, StoreError> {

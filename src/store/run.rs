@@ -236,10 +236,25 @@ pub(super) async fn run_values(
     run_values.collect()
 }
 
-/// One page of runs, newest first.
+/// One page of runs, newest first; of the replica if there is one.
 pub async fn list(
     scope: &Scope,
     db: &Db,
+    filter: &RunFilter,
+    list: ListQuery,
+) -> Result<Page<RunSummaryRow>, StoreError> {
+    if let Some(mut replica) = db.replica_scoped(scope).await {
+        match list_on(scope, &mut replica, filter, list).await {
+            Err(error) => db.give_up_replica(&error),
+            page => return page,
+        }
+    }
+    list_on(scope, &mut *db.scoped(scope).await?, filter, list).await
+}
+
+async fn list_on(
+    scope: &Scope,
+    connection: &mut PgConnection,
     filter: &RunFilter,
     list: ListQuery,
 ) -> Result<Page<RunSummaryRow>, StoreError> {
@@ -251,7 +266,7 @@ pub async fn list(
     sql.push_bind(scope.workspace);
     push_filter(&mut sql, scope, filter);
     push_id_range(&mut sql, filter, list.after);
-    list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
+    list.newest_first(connection, sql, "").await
 }
 
 /// Each filter is written so that an index of `runs` begins with it.

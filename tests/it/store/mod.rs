@@ -9,6 +9,7 @@ mod jobs;
 mod migrations;
 mod partitions;
 mod recorder;
+mod replica;
 mod retention;
 mod run_events;
 mod runs;
