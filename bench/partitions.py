@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What the statements of lists, filters and look-ups cost on many runs in many partitions.
 
-    scripts/with-postgres.sh python3 bench/partitions.py --rows 10000000 --days 60
+    scripts/with-postgres.sh python3 bench/partitions.py --rows 10000000 --days 64 --width 4
 
-Fills an empty database through the migrations of this tree, one partition a day, and prints for each statement how
+Fills an empty database through the migrations of this tree, with partitions of some days each, and prints for each statement how
 many partitions are read, and the milliseconds of planning and of execution (the best of five).
 """
 
@@ -28,10 +28,10 @@ begin
     execute format('alter table runs attach partition runs_before for values from (minvalue) to (%L)',
         first_uuid(begin_of::timestamp at time zone 'UTC'));
     alter table runs attach partition runs_rest default;
-    for day in 0..{days} + 2 loop
-        execute format('create table runs_day_%s partition of runs for values from (%L) to (%L)', day,
-            first_uuid((begin_of + day)::timestamp at time zone 'UTC'),
-            first_uuid((begin_of + day + 1)::timestamp at time zone 'UTC'));
+    for number in 0..({days} + 2) / {width} loop
+        execute format('create table runs_day_%s partition of runs for values from (%L) to (%L)', number,
+            first_uuid((begin_of + number * {width})::timestamp at time zone 'UTC'),
+            first_uuid((begin_of + (number + 1) * {width})::timestamp at time zone 'UTC'));
     end loop;
 end
 $$;
@@ -82,11 +82,12 @@ def partitions(node):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--days", type=int, default=60)
+    parser.add_argument("--days", type=int, default=64)
+    parser.add_argument("--width", type=int, default=4, help="days of a partition")
     given = parser.parse_args()
     for step in sorted((ROOT / "migrations").glob("0*.sql")):
         psql(step.read_text(encoding="utf-8"), "-1")
-    psql(FILL.format(rows=given.rows, days=given.days, workspace=WORKSPACE))
+    psql(FILL.format(rows=given.rows, days=given.days, width=given.width, workspace=WORKSPACE))
     psql("vacuum (analyze) runs")
     middle = f"now() - interval '{given.days // 2} days'"
     one = psql(f"select id from runs where id >= first_uuid({middle}) order by id limit 1", "-At").strip()
@@ -108,7 +109,7 @@ def main():
         "64 runs end": "update runs set status = 'succeeded', finished_at = now() from unnest(array["
                        f"{some}]::uuid[]) as ended (id) where runs.id = ended.id and runs.id = any (array[{some}]::uuid[])",
     }
-    print(f"{given.rows:,} runs, {given.days} days, one partition a day")
+    print(f"{given.rows:,} runs of {given.days} days, {given.width} days a partition")
     print("| runs | partitions read | planning, ms | execution, ms |\n|---|---|---|---|")
     for name, statement in statements.items():
         found = plan(statement)

@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_secs(3600);
 const NARROWEST: i64 = 1;
 const WIDEST: i64 = 28;
 
-/// An age of retention is divided into as many partitions at least.
-const PARTITIONS_OF_AGE: i64 = 32;
+/// An age of retention has at most so many partitions: each costs every list something.
+const PARTITIONS_OF_AGE: i64 = 16;
 
 /// Rows stay at most this part of the age longer. Those of wider partitions are removed one by one.
 const GRACE: i32 = 8;
@@ -74,7 +74,8 @@ fn width(table: PartitionedTable, retention: RetentionConfig) -> TimeDelta {
     };
     let Some(age) = age else { return TimeDelta::days(WIDEST) };
     let days = i64::try_from(age.as_secs() / 86_400).unwrap_or(i64::MAX);
-    TimeDelta::days((days / PARTITIONS_OF_AGE).clamp(NARROWEST, WIDEST))
+    let width = days.saturating_add(PARTITIONS_OF_AGE - 1) / PARTITIONS_OF_AGE;
+    TimeDelta::days(width.clamp(NARROWEST, WIDEST))
 }
 
 /// Checkpoints and events are removed when their run has ended. What has no such run stays empty, and is removed.
@@ -143,13 +144,18 @@ mod tests {
     }
 
     #[test]
-    fn an_age_has_some_thirty_partitions_of_whole_days() {
-        for (days, expected) in [(1, 1), (30, 1), (90, 2), (365, 11), (3650, 28)] {
+    fn an_age_has_at_most_sixteen_partitions_of_whole_days() {
+        for (days, expected) in [(1, 1), (16, 1), (30, 2), (90, 6), (365, 23), (3650, 28)] {
             let width = width(PartitionedTable::Runs, retention(days));
             assert_eq!(width, TimeDelta::days(expected), "{days} days");
         }
         let other = width(PartitionedTable::EvaluationResults, retention(30));
         assert_eq!(other, TimeDelta::days(28), "evaluations have no age");
+        for days in 8..1000 {
+            let age = TimeDelta::days(i64::try_from(days).unwrap());
+            let width = width(PartitionedTable::Runs, retention(days));
+            assert!(width <= age / GRACE, "rows of {days} days are removed with their partition");
+        }
     }
 
     #[test]
