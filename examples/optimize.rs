@@ -167,6 +167,7 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),
         store: Arc::new(NoStore),
+        offers: None,
         listener: Arc::new(NoopListener),
         concurrency: order.concurrency,
         seed: order.seed,

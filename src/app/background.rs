@@ -17,7 +17,7 @@ use crate::config::RetentionConfig;
 use crate::store::group_writer::WriterTask;
 use crate::store::run_recorder::RunRecorder;
 use crate::store::{
-    Scope, StoreError, background_run, idempotency, key_count, key_spending, optimization_work,
+    Scope, StoreError, background_run, idempotency, key_count, key_spending, optimization_record,
     run_event, workspace,
 };
 
@@ -167,7 +167,7 @@ async fn purge_checkpoints(app: &App) {
 /// Removes the recorded replies of optimizations whose worker was killed before it could.
 async fn purge_replies(app: &App) {
     loop {
-        match optimization_work::purge(&app.db, None).await {
+        match optimization_record::purge(&app.db, None).await {
             Ok(0) => return,
             Ok(count) => tracing::debug!(count, "removed recorded replies of ended optimizations"),
             Err(error) => return tracing::warn!(%error, "could not remove recorded replies"),

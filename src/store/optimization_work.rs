@@ -1,24 +1,19 @@
-//! The work on an optimization: recorded replies and rollouts, candidates, and the result. They are
-//! written only by the holder of the lease.
+//! The work on an optimization: what an attempt records, candidates, and the result. They are written only
+//! by the holder of the lease.
 //!
 //! May not know optimizers: documents are JSON text.
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, PgConnection};
-use uuid::Uuid;
+use sqlx::PgConnection;
 
 use super::batch::UsageTotals;
 use super::job::{self, JobEnd, Lease};
 use super::optimization;
 use super::optimization_candidate::{self, CandidateRow};
+use super::optimization_offer;
+use super::optimization_record::{self, RecordKey};
 use super::run::RunStatus;
 use super::{Db, Scope, StoreError};
-
-/// Rows that are removed at a time.
-const STEP: i64 = 500;
-
-/// The key of a recorded reply or rollout.
-pub type RecordKey = [u8; 32];
 
 /// The records of an attempt that are written together.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +24,8 @@ pub struct OptimizationRecords {
     pub rollouts: Vec<(RecordKey, String)>,
     /// Candidates that are new or have changed.
     pub candidates: Vec<CandidateRow>,
+    /// Rollouts of other workers whose spending is in `spent`.
+    pub counted: Vec<RecordKey>,
     /// The usage of this and all earlier attempts.
     pub spent: UsageTotals,
     /// The time that these attempts took.
@@ -69,114 +66,6 @@ impl<'e> OptimizationEnd<'e> {
     }
 }
 
-/// A table of what an optimization has recorded by key: replies, or rollouts.
-#[derive(Clone, Copy)]
-struct RecordTable {
-    table: &'static str,
-    /// The column of the document.
-    document: &'static str,
-}
-
-/// Replies.
-const REPLIES: RecordTable = RecordTable { table: "optimization_purchases", document: "reply" };
-
-/// Rollouts.
-const ROLLOUTS: RecordTable = RecordTable { table: "optimization_rollouts", document: "rollout" };
-
-impl RecordTable {
-    async fn keys(self, scope: &Scope, db: &Db, owner: Uuid) -> Result<Vec<Vec<u8>>, StoreError> {
-        let table = self.table;
-        let sql =
-            format!("select key from {table} where optimization_id = $1 and workspace_id = $2");
-        let keys = sqlx::query_scalar(AssertSqlSafe(sql)).bind(owner).bind(scope.workspace);
-        Ok(keys.fetch_all(&mut *db.scoped(scope).await?).await?)
-    }
-
-    async fn find(
-        self,
-        scope: &Scope,
-        db: &Db,
-        owner: Uuid,
-        key: &RecordKey,
-    ) -> Result<Option<String>, StoreError> {
-        let Self { table, document } = self;
-        let sql = format!(
-            "select {document}::text from {table}
-             where optimization_id = $1 and key = $2 and workspace_id = $3"
-        );
-        let found = sqlx::query_scalar(AssertSqlSafe(sql)).bind(owner).bind(key.as_slice());
-        Ok(found.bind(scope.workspace).fetch_optional(&mut *db.scoped(scope).await?).await?)
-    }
-
-    async fn add(
-        self,
-        scope: &Scope,
-        connection: &mut PgConnection,
-        owner: Uuid,
-        rows: &[(RecordKey, String)],
-    ) -> Result<(), StoreError> {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let (keys, documents): (Vec<&[u8]>, Vec<&str>) =
-            rows.iter().map(|(key, text)| (key.as_slice(), text.as_str())).unzip();
-        let Self { table, document } = self;
-        let sql = format!(
-            "insert into {table} (optimization_id, key, workspace_id, {document})
-             select $1, key, $2, document::json
-             from unnest($3::bytea[], $4::text[]) as new (key, document)
-             on conflict do nothing"
-        );
-        let added = sqlx::query(AssertSqlSafe(sql)).bind(owner).bind(scope.workspace);
-        added.bind(keys).bind(documents).execute(connection).await?;
-        Ok(())
-    }
-
-    /// Removes some rows whose optimization has ended; returns how many.
-    async fn purge(self, db: &Db, owner: Option<Uuid>) -> Result<u64, StoreError> {
-        let table = self.table;
-        let sql = format!(
-            "delete from {table} where (optimization_id, key) in (
-                 select old.optimization_id, old.key from {table} old
-                 where ($2::uuid is null or old.optimization_id = $2)
-                   and not exists (select from jobs where id = old.optimization_id)
-                 limit $1 for update skip locked)"
-        );
-        let purged = sqlx::query(AssertSqlSafe(sql)).bind(STEP).bind(owner);
-        Ok(purged.execute(&mut *db.all_workspaces().await?).await?.rows_affected())
-    }
-}
-
-/// The keys of recorded replies and of recorded rollouts.
-pub async fn keys(
-    scope: &Scope,
-    db: &Db,
-    optimization: Uuid,
-) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>), StoreError> {
-    let replies = REPLIES.keys(scope, db, optimization).await?;
-    Ok((replies, ROLLOUTS.keys(scope, db, optimization).await?))
-}
-
-/// A recorded reply.
-pub async fn purchase(
-    scope: &Scope,
-    db: &Db,
-    optimization: Uuid,
-    key: &RecordKey,
-) -> Result<Option<String>, StoreError> {
-    REPLIES.find(scope, db, optimization, key).await
-}
-
-/// A recorded rollout.
-pub async fn rollout(
-    scope: &Scope,
-    db: &Db,
-    optimization: Uuid,
-    key: &RecordKey,
-) -> Result<Option<String>, StoreError> {
-    ROLLOUTS.find(scope, db, optimization, key).await
-}
-
 /// Writes records. False, writing nothing, if the lease is lost. Safe to repeat.
 pub async fn record(
     scope: &Scope,
@@ -186,7 +75,9 @@ pub async fn record(
 ) -> Result<bool, StoreError> {
     let mut tx = db.begin(scope).await?;
     // An attempt that only finds records of earlier ones makes no progress.
-    let has_progress = !records.purchases.is_empty() || !records.rollouts.is_empty();
+    let has_progress = !records.purchases.is_empty()
+        || !records.rollouts.is_empty()
+        || !records.counted.is_empty();
     let held = match has_progress {
         true => job::progress(&mut tx, lease).await?,
         false => job::lock(&mut tx, lease).await?,
@@ -194,8 +85,9 @@ pub async fn record(
     if !held {
         return Ok(false);
     }
-    REPLIES.add(scope, &mut tx, lease.job, &records.purchases).await?;
-    ROLLOUTS.add(scope, &mut tx, lease.job, &records.rollouts).await?;
+    optimization_record::add(scope, &mut tx, lease.job, &records.purchases, &records.rollouts)
+        .await?;
+    optimization_offer::remove_counted(&mut tx, lease, &records.counted).await?;
     optimization_candidate::write(scope, &mut tx, lease, &records.candidates).await?;
     count_spending(scope, &mut tx, lease, records.spent).await?;
     set_spent(&mut tx, lease, records.spent, records.seconds).await?;
@@ -246,10 +138,15 @@ async fn set_spent(
     Ok(())
 }
 
-/// Ends an optimization: removes its job and writes its result. False, writing nothing, if the lease is
-/// lost.
-pub async fn finish(db: &Db, lease: Lease, end: &OptimizationEnd<'_>) -> Result<bool, StoreError> {
-    let mut tx = db.begin(&lease).await?;
+/// Ends an optimization: removes its job with its parts and offers, and writes its result. False, writing
+/// nothing, if the lease is lost.
+pub async fn finish(
+    scope: &Scope,
+    db: &Db,
+    lease: Lease,
+    end: &OptimizationEnd<'_>,
+) -> Result<bool, StoreError> {
+    let mut tx = db.begin(scope).await?;
     let status = JobEnd { status: end.status, error: end.error, at: end.at };
     if !job::finish_within(&mut tx, optimization::JOB, lease, status).await? {
         return Ok(false);
@@ -266,12 +163,8 @@ pub async fn finish(db: &Db, lease: Lease, end: &OptimizationEnd<'_>) -> Result<
     )
     .execute(&mut *tx)
     .await?;
+    let parts = optimization_offer::clear_within(scope, &mut tx, lease).await?;
     tx.commit().await?;
+    optimization_offer::announce(db, lease, parts);
     Ok(true)
-}
-
-/// Removes some replies and rollouts that no attempt needs any more: of one optimization, or of all
-/// that have ended. Returns the number of rows, which is 0 once none is left.
-pub async fn purge(db: &Db, of: Option<Uuid>) -> Result<u64, StoreError> {
-    Ok(REPLIES.purge(db, of).await? + ROLLOUTS.purge(db, of).await?)
 }

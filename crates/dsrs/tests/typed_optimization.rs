@@ -190,6 +190,7 @@ async fn posted(optimizer: &str, lm: Arc<dyn Lm>, seed: u64) -> (Vec<String>, Ve
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(StoredEnv), program)),
         store: Arc::new(NoStore),
+        offers: None,
         listener: Arc::new(NoopListener),
         concurrency: 8,
         seed,

@@ -58,7 +58,7 @@ impl App {
         let most = self.limits.batch_items as usize;
         let checked = check_batch(self.check_room(scope), program, items, most).await;
         let (total, rows) = merge_faults(faults, checked)?;
-        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
+        let asked = JobRequest::new(request.timeout, request.request_id);
         let batch = BatchRow {
             concurrency: request.concurrency,
             dedupe: request.dedupe,

@@ -73,7 +73,7 @@ impl App {
         let examples = merge_faults(faults, examples)?;
         // A missing metric is one of the faults above.
         let Some(metric) = metric else { return Err(AppError::Internal("no metric".to_owned())) };
-        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id };
+        let asked = JobRequest::new(request.timeout, request.request_id);
         let millis = request.timeout.and_then(|timeout| i64::try_from(timeout.as_millis()).ok());
         let row = EvaluationRow {
             concurrency: request.concurrency,

@@ -13,13 +13,20 @@ pub(crate) struct JobRequest {
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
     pub(crate) request_id: Arc<str>,
+    /// Whether workers of other servers may help with an optimization.
+    pub(crate) is_divided: bool,
 }
 
 impl JobRequest {
+    /// The options of a job that one worker at a time works on, or that decides elsewhere whether it has parts.
+    pub(crate) const fn new(timeout: Option<Duration>, request_id: Arc<str>) -> Self {
+        Self { timeout, request_id, is_divided: false }
+    }
+
     pub(crate) fn to_json(&self) -> String {
         let mut object = JsonObject::new();
         object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
-        object.text("request_id", &self.request_id);
+        object.text("request_id", &self.request_id).shown("divided", self.is_divided);
         object.finish()
     }
 
@@ -33,7 +40,11 @@ impl JobRequest {
             _ => None,
         };
         let request_id = member("request_id").and_then(Payload::as_str).unwrap_or_default();
-        Self { timeout: millis.map(Duration::from_millis), request_id: Arc::from(request_id) }
+        Self {
+            timeout: millis.map(Duration::from_millis),
+            request_id: Arc::from(request_id),
+            is_divided: member("divided") == Some(&Payload::Bool(true)),
+        }
     }
 }
 
@@ -44,10 +55,12 @@ mod tests {
     #[test]
     fn a_request_reads_back_as_written() {
         for timeout in [None, Some(Duration::from_millis(1500))] {
-            let written = JobRequest { timeout, request_id: "r-1".into() };
+            let written = JobRequest { timeout, request_id: "r-1".into(), is_divided: true };
             let read = JobRequest::read(&written.to_json());
             assert_eq!((read.timeout, &*read.request_id), (timeout, "r-1"));
+            assert!(read.is_divided);
         }
-        assert_eq!(&*JobRequest::read("{}").request_id, "");
+        let empty = JobRequest::read("{}");
+        assert_eq!((&*empty.request_id, empty.is_divided), ("", false));
     }
 }

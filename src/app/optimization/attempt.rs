@@ -1,13 +1,13 @@
 //! Optimizations as a kind of job. Each attempt starts from the beginning, and finds the replies that
-//! earlier attempts paid for.
+//! earlier attempts paid for. Workers of other servers help with a part of the job (`part`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{BudgetAccount, BudgetedReplies, Usage};
+use dsrs::lm::{BudgetAccount, BudgetedReplies};
 use dsrs::optimize::{
     Candidate, CandidateSearch, EarlyStop as Halt, Evaluator, Example, ExampleSets,
-    OptimizationReport, Task, Workbench, create_optimizer, optimize,
+    OptimizationReport, RolloutOffers, Task, Workbench, create_optimizer, optimize,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
@@ -26,16 +26,21 @@ use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
 use crate::app::json::JsonObject;
 use crate::app::optimization::example_sets::ExampleSources;
+use crate::app::optimization::offers::SharedRollouts;
+use crate::app::optimization::part::OptimizationPart;
 use crate::app::optimization::plan::OptimizationPlan;
 use crate::app::optimization::program_builder::CandidateBuilder;
 use crate::app::optimization::progress::OptimizationListener;
 use crate::app::optimization::recorded_replies::{OptimizationStore, PendingRecord};
 use crate::app::optimization::result::OptimizationOutcome;
+use crate::app::optimization::usage::usage;
 use crate::app::optimization::writer::RecordWriter;
 use crate::app::persist::persist;
-use crate::store::batch::UsageTotals;
 use crate::store::job;
 use crate::store::optimization::OptimizationRow;
+use crate::store::optimization_offer;
+use crate::store::optimization_part;
+use crate::store::optimization_record;
 use crate::store::optimization_work::{self, OptimizationEnd};
 use crate::store::run::RunStatus;
 use crate::store::run_event;
@@ -50,12 +55,21 @@ struct WorkbenchSetup {
     held_out: Vec<Example>,
     budgeted: Arc<BudgetedReplies>,
     listener: Arc<OptimizationListener>,
+    offers: Option<Arc<SharedRollouts>>,
     items: mpsc::Receiver<PendingRecord>,
     begun: Instant,
 }
 
 /// The kind of job that works on an optimization.
 pub(crate) struct Optimizations;
+
+/// What an attempt works on.
+pub(crate) enum OptimizationTask {
+    /// The optimization.
+    Whole(Box<LoadedOptimization>),
+    /// Rollouts that its holder offers.
+    Part(Box<OptimizationPart>),
+}
 
 /// A loaded optimization.
 pub(crate) struct LoadedOptimization {
@@ -67,26 +81,41 @@ pub(crate) struct LoadedOptimization {
 
 impl JobKind for Optimizations {
     type Row = OptimizationRow;
-    type Work = LoadedOptimization;
+    type Work = OptimizationTask;
     type Output = OptimizationOutcome;
 
-    async fn load(
-        attempt: &JobAttempt,
-        guard: &ActiveGuard,
-    ) -> Result<LoadedOptimization, AppError> {
+    const IS_DIVIDED: bool = true;
+
+    async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
+        if !attempt.is_part() {
+            let (scope, db, lease) = (&attempt.job.scope, &attempt.app.db, attempt.job.lease);
+            persist(|| optimization_offer::clear(scope, db, lease)).await?;
+        }
         let row = attempt.optimization_row().await?;
         let plan = stored(OptimizationPlan::read(&row.request), "request")?;
+        if attempt.is_part() {
+            let part = OptimizationPart::load(attempt, row, &plan, guard).await?;
+            return Ok(OptimizationTask::Part(Box::new(part)));
+        }
         let log = attempt.optimization_log(&row).await?;
         let setup = attempt.set_up(&row, &plan, log.clone(), guard).await?;
-        Ok(LoadedOptimization { row, plan, log, setup })
+        let whole = LoadedOptimization { row, plan, log, setup };
+        Ok(OptimizationTask::Whole(Box::new(whole)))
     }
 
     async fn run(
         attempt: &JobAttempt,
-        work: LoadedOptimization,
+        work: OptimizationTask,
         guard: &Arc<ActiveGuard>,
     ) -> Result<AttemptEnd<OptimizationOutcome>, AppError> {
-        let LoadedOptimization { row, plan, log, setup } = work;
+        let LoadedOptimization { row, plan, log, setup } = match work {
+            OptimizationTask::Whole(whole) => *whole,
+            OptimizationTask::Part(part) => {
+                let limit = TimeLimit::new(Instant::now() + LONGEST, &guard.cancellation());
+                limit.within(Box::pin(part.run(attempt, guard))).await?;
+                return Ok(AttemptEnd::Released);
+            }
+        };
         let optimizing = attempt.optimize(setup, &row, guard);
         let (bench, report) = match &log {
             Some(log) => log.write_during(&attempt.app.db, attempt.job.lease, optimizing).await?,
@@ -99,6 +128,10 @@ impl JobKind for Optimizations {
         attempt: &JobAttempt,
         conclusion: Conclusion<OptimizationOutcome>,
     ) -> Result<bool, AppError> {
+        if attempt.is_part() {
+            let (db, lease) = (&attempt.app.db, attempt.job.lease);
+            return Ok(persist(|| optimization_part::end(db, lease)).await?);
+        }
         match conclusion {
             Conclusion::Finished(outcome) => attempt.finish_optimization(outcome.end()).await,
             Conclusion::Failed { code, detail } => {
@@ -121,8 +154,12 @@ impl JobKind for Optimizations {
 }
 
 impl JobAttempt {
+    const fn is_part(&self) -> bool {
+        self.job.parent.is_some()
+    }
+
     async fn optimization_row(&self) -> Result<OptimizationRow, AppError> {
-        let (scope, db, id) = (&self.job.scope, &self.app.db, self.job.lease.job);
+        let (scope, db, id) = (&self.job.scope, &self.app.db, self.job.divided());
         Ok(persist(|| job::get(scope, db, id)).await?)
     }
 
@@ -194,6 +231,11 @@ impl JobAttempt {
         let (store, begun) = (Arc::new(store), Instant::now());
         let account = BudgetAccount::open(plan.budget, usage(&row.spent), row.seconds);
         let budgeted = Arc::new(BudgetedReplies::new(account, store.clone()));
+        let concurrency = plan.concurrency as usize;
+        let offers = self.request.is_divided.then(|| {
+            let (app, job, budgeted) = (app.clone(), self.job.clone(), budgeted.clone());
+            Arc::new(SharedRollouts::new(app, job, budgeted, store.clone(), concurrency))
+        });
         let listener = Arc::new(OptimizationListener::new(log, budgeted.clone()));
         let limit = app.limits.run_timeout;
         let bench = Workbench::new(Task {
@@ -209,12 +251,13 @@ impl JobAttempt {
             },
             builder: Arc::new(builder),
             store,
+            offers: offers.clone().map(|offers| offers as Arc<dyn RolloutOffers>),
             listener: listener.clone(),
-            concurrency: plan.concurrency as usize,
+            concurrency,
             seed: plan.seed,
             proposer: LmOverrides { model: plan.prompt_model.clone(), ..LmOverrides::default() },
         });
-        Ok(WorkbenchSetup { bench, optimizer, held_out, budgeted, listener, items, begun })
+        Ok(WorkbenchSetup { bench, optimizer, held_out, budgeted, listener, offers, items, begun })
     }
 
     /// Runs the optimizer while the writer stores replies. All of them are stored when this returns.
@@ -224,7 +267,8 @@ impl JobAttempt {
         row: &OptimizationRow,
         guard: &ActiveGuard,
     ) -> Result<(Workbench, Result<OptimizationReport, Halt>), AppError> {
-        let WorkbenchSetup { bench, optimizer, held_out, budgeted, listener, items, begun } = setup;
+        let WorkbenchSetup { bench, optimizer, held_out, budgeted, listener, offers, items, begun } =
+            setup;
         let writer = RecordWriter {
             app: &self.app,
             job: &self.job,
@@ -245,7 +289,12 @@ impl JobAttempt {
             done.cancel();
             report
         };
-        let (report, written) = tokio::join!(working, writer.write_all(items, &done));
+        let exchange = async {
+            if let Some(offers) = &offers {
+                offers.exchange(&done).await;
+            }
+        };
+        let (report, written, ()) = tokio::join!(working, writer.write_all(items, &done), exchange);
         written?;
         Ok((bench, report))
     }
@@ -269,27 +318,14 @@ impl JobAttempt {
     }
 
     async fn finish_optimization(&self, end: OptimizationEnd<'_>) -> Result<bool, AppError> {
-        let (db, lease) = (&self.app.db, self.job.lease);
-        if !persist(|| optimization_work::finish(db, lease, &end)).await? {
+        let (scope, db, lease) = (&self.job.scope, &self.app.db, self.job.lease);
+        if !persist(|| optimization_work::finish(scope, db, lease, &end)).await? {
             return Ok(false);
         }
         // No other attempt needs the recorded replies.
-        while persist(|| optimization_work::purge(db, Some(lease.job))).await? > 0 {}
+        while persist(|| optimization_record::purge(db, Some(lease.job))).await? > 0 {}
         run_event::announce(db, lease.job);
         Ok(true)
-    }
-}
-
-fn usage(spent: &UsageTotals) -> Usage {
-    let count = |count: i64| u64::try_from(count).unwrap_or(0);
-    Usage {
-        lm_calls: count(spent.lm_calls),
-        input_tokens: count(spent.input_tokens),
-        output_tokens: count(spent.output_tokens),
-        reasoning_tokens: count(spent.reasoning_tokens),
-        cached_tokens: count(spent.cached_tokens),
-        cache_write_tokens: count(spent.cache_write_tokens),
-        cost: spent.cost,
     }
 }
 

@@ -4,12 +4,16 @@
 pub(crate) mod attempt;
 pub(crate) mod example_sets;
 mod follow;
+pub(crate) mod offers;
+pub(crate) mod part;
+pub(crate) mod part_records;
 pub(crate) mod plan;
 pub(crate) mod program_builder;
 pub(crate) mod progress;
 pub(crate) mod promotion;
 pub(crate) mod recorded_replies;
 pub(crate) mod result;
+pub(crate) mod usage;
 pub(crate) mod writer;
 
 use std::sync::Arc;
@@ -82,7 +86,12 @@ impl App {
         answer: AnswerBuilder<OptimizationRow>,
     ) -> Result<OptimizationRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
-        let asked = JobRequest { timeout: request.timeout, request_id: request.request_id.clone() };
+        let asked = JobRequest {
+            timeout: request.timeout,
+            request_id: request.request_id.clone(),
+            // A requested concurrency is that of the optimization as a whole.
+            is_divided: request.concurrency.is_none(),
+        };
         let (optimizer, plan) = self.optimization_plan(scope, &program, request).await?;
         let row = OptimizationRow { optimizer, request: plan.to_json(), ..queued(scope, &pin) };
         let (asked, answer) = (asked.to_json(), answer.build(&row));

@@ -115,7 +115,8 @@ impl OptimizationPlan {
     }
 }
 
-fn budget_json(budget: &Budget) -> String {
+/// A budget as JSON text.
+pub(crate) fn budget_json(budget: &Budget) -> String {
     let mut object = JsonObject::new();
     let float = |number: Option<f64>| number.map(|number| Payload::Float(number).to_json());
     object.shown_or_null("lm_calls", budget.lm_calls).shown_or_null("tokens", budget.tokens);
@@ -124,7 +125,8 @@ fn budget_json(budget: &Budget) -> String {
     object.finish()
 }
 
-fn read_budget(members: &Map) -> Budget {
+/// Reads the members of [`budget_json`].
+pub(crate) fn read_budget(members: &Map) -> Budget {
     let float = |name: &str| match members.get(name) {
         Some(Payload::Float(found)) => Some(*found),
         Some(Payload::Int(found)) => Some(*found as f64),

@@ -15,9 +15,9 @@ use crate::app::App;
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::optimization::progress::{OptimizationListener, scored_json};
 use crate::app::optimization::recorded_replies::PendingRecord;
+use crate::app::optimization::usage::totals;
 use crate::app::persist::persist;
 use crate::store::StoreError;
-use crate::store::batch::UsageTotals;
 use crate::store::job::Job;
 use crate::store::optimization_candidate::CandidateRow;
 use crate::store::optimization_work::{self, OptimizationRecords};
@@ -71,7 +71,6 @@ impl RecordWriter<'_> {
     async fn write(&self, items: impl Iterator<Item = PendingRecord>) -> Result<bool, StoreError> {
         let mut records = OptimizationRecords {
             candidates: self.candidates(),
-            spent: spent(self.account),
             seconds: self.earlier + self.begun.elapsed().as_secs_f64(),
             ..OptimizationRecords::default()
         };
@@ -85,8 +84,14 @@ impl RecordWriter<'_> {
                 PendingRecord::Rollout(key, rollout) => {
                     records.rollouts.push((key, rollout.to_payload().to_json()));
                 }
+                PendingRecord::Offer { key, grant, spent } => {
+                    // Counted here, so that it is stored in the transaction that removes the offer.
+                    self.account.settle_grant(grant, spent);
+                    records.counted.push(key);
+                }
             }
         }
+        records.spent = totals(&self.account.spent());
         let (scope, db, lease) = (&self.job.scope, &self.app.db, self.job.lease);
         let held = persist(|| optimization_work::record(scope, db, lease, &records)).await?;
         if held {
@@ -107,21 +112,6 @@ impl RecordWriter<'_> {
         let trials = self.bench.trials();
         let changed = changed.into_iter().filter_map(|id| trials.get(id));
         changed.map(|trial| candidate_row(self.bench, trial)).collect()
-    }
-}
-
-/// The usage so far, as it is stored.
-pub(crate) fn spent(account: &BudgetAccount) -> UsageTotals {
-    let spent = account.spent();
-    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    UsageTotals {
-        lm_calls: count(spent.lm_calls),
-        input_tokens: count(spent.input_tokens),
-        output_tokens: count(spent.output_tokens),
-        reasoning_tokens: count(spent.reasoning_tokens),
-        cached_tokens: count(spent.cached_tokens),
-        cache_write_tokens: count(spent.cache_write_tokens),
-        cost: spent.cost,
     }
 }
 

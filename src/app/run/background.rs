@@ -33,7 +33,7 @@ impl App {
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         self.check_queue(scope).await?;
         self.check_waiting(scope, &program).await?;
-        let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
+        let job = JobRequest::new(request.timeout, request.request_id);
         let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
         let (job, answer) = (job.to_json(), answer.build(&run));
         background_run::accept(scope, &self.db, &run, &job, answer.as_ref()).await?;

@@ -64,7 +64,7 @@ impl App {
         let nodes = verdicts(&run, (&old, &admit(&old, &recorded)?), (&new, &inputs));
         self.check_queue(scope).await?;
         self.check_waiting(scope, &new).await?;
-        let job = JobRequest { timeout: request.timeout, request_id: request.request_id };
+        let job = JobRequest::new(request.timeout, request.request_id);
         let (completed, ended_at) = (completed_nodes(&run, &nodes), run.finished_at);
         let next = RunRow {
             graph_version: pick.0,

@@ -82,7 +82,7 @@ impl App {
         run: &RunRow,
         request_id: &Arc<str>,
     ) -> Result<(), AppError> {
-        let job = JobRequest { timeout: None, request_id: request_id.clone() };
+        let job = JobRequest::new(None, request_id.clone());
         let ended: Vec<NodeRow> = members(&run.nodes)
             .iter()
             .filter(|(_, node)| has_ended(node))

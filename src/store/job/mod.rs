@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::Scope;
 
 pub use lease::{Lease, RenewedLease, renew, requeue};
-pub(super) use lease::{begin_results, lock, progress, release};
+pub(super) use lease::{begin_results, lock, progress, release, remove};
 pub use part::{ItemRange, OtherParts, divide, offer, reclaim, take_back, take_front};
 pub(super) use queue::{add, add_parked, set_parked};
 pub use queue::{are_too_many_parked, claim, claim_by_id, count_queued, requeue_expired};

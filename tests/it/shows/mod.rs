@@ -9,6 +9,7 @@ mod concurrency;
 mod constrained;
 mod datasets;
 mod divided_batches;
+mod divided_optimizations;
 mod dspy;
 mod evaluations;
 mod example_prompts;

@@ -3,6 +3,7 @@
 //! content of requests.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -61,14 +62,18 @@ pub struct BudgetAccount {
     ends: Option<Instant>,
     ledger: Mutex<Ledger>,
     settled: Notify,
+    /// The requests that wait for others to be settled.
+    waiting: AtomicUsize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Ledger {
     /// The usage so far.
     spent: Usage,
-    /// The highest possible cost of the requests in flight.
+    /// The highest possible cost of the requests in flight, and the grants.
     in_flight: Usage,
+    /// The highest possible cost of one request so far.
+    largest: Usage,
     /// The part that is reserved for later.
     reserve: BudgetReserve,
     /// The first limit reached since the last change of the reserve.
@@ -94,6 +99,7 @@ impl BudgetAccount {
             ends: left.map(|left| Instant::now() + std::time::Duration::from_secs_f64(left)),
             ledger: Mutex::new(Ledger { spent, ..Ledger::default() }),
             settled: Notify::new(),
+            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -143,20 +149,8 @@ impl BudgetAccount {
     pub fn raise_reserve(&self, reserve: BudgetReserve) {
         let mut ledger = self.ledger();
         let BudgetReserve { usage, seconds } = ledger.reserve;
-        let more = reserve.usage;
         ledger.reserve = BudgetReserve {
-            usage: Usage {
-                lm_calls: usage.lm_calls.max(more.lm_calls),
-                input_tokens: usage.input_tokens.max(more.input_tokens),
-                output_tokens: usage.output_tokens.max(more.output_tokens),
-                reasoning_tokens: usage.reasoning_tokens.max(more.reasoning_tokens),
-                cached_tokens: usage.cached_tokens.max(more.cached_tokens),
-                cache_write_tokens: usage.cache_write_tokens.max(more.cache_write_tokens),
-                cost: match (usage.cost, more.cost) {
-                    (Some(one), Some(other)) => Some(one.max(other)),
-                    (one, other) => one.or(other),
-                },
-            },
+            usage: usage.max(reserve.usage),
             seconds: seconds.max(reserve.seconds),
         };
     }
@@ -175,16 +169,55 @@ impl BudgetAccount {
             settled.as_mut().enable();
             match self.try_acquire(worst) {
                 Ok(true) => return Ok(SpendingPermit { account: self, worst }),
-                Ok(false) => settled.await,
+                Ok(false) => {
+                    let _waiting = WaitingRequest::enter(&self.waiting);
+                    settled.await;
+                }
                 Err(limit) => return Err(limit),
             }
         }
+    }
+
+    /// Reserves a part of the budget for work that is paid elsewhere, up to this much. False if that is not
+    /// possible now. Requests wait for grants as they wait for each other. `most` has a cost if the budget
+    /// limits money.
+    #[must_use]
+    pub fn grant(&self, most: Usage) -> bool {
+        let is_over = self.is_over();
+        let mut ledger = self.ledger();
+        let mut all = ledger.spent;
+        all += ledger.reserve.usage;
+        all += ledger.in_flight;
+        all += most;
+        let fits = ledger.reached.is_none() && !is_over && self.budget.exceeded(&all).is_none();
+        if fits {
+            ledger.in_flight += most;
+        }
+        fits
+    }
+
+    /// Ends a grant of this much, and counts what was spent of it.
+    pub fn settle_grant(&self, most: Usage, spent: Usage) {
+        self.settle(most, spent);
+    }
+
+    /// Whether a request waits for others, or for a grant, to be settled.
+    #[must_use]
+    pub fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// The highest possible cost of one request, of those so far.
+    #[must_use]
+    pub fn largest_request(&self) -> Usage {
+        self.ledger().largest
     }
 
     /// Whether the cost was reserved; false if it has to wait for requests in flight.
     fn try_acquire(&self, worst: Usage) -> Result<bool, BudgetLimit> {
         let over = self.is_over();
         let mut ledger = self.ledger();
+        ledger.largest = ledger.largest.max(worst);
         if let Some(limit) = ledger.reached.or(over.then_some(BudgetLimit::Seconds)) {
             return Err(limit);
         }
@@ -216,8 +249,9 @@ impl BudgetAccount {
         ledger.in_flight.lm_calls -= worst.lm_calls;
         ledger.in_flight.input_tokens -= worst.input_tokens;
         ledger.in_flight.output_tokens -= worst.output_tokens;
-        ledger.in_flight.cost =
-            ledger.in_flight.cost.zip(worst.cost).map(|(all, worst)| all - worst);
+        if let (Some(all), Some(worst)) = (&mut ledger.in_flight.cost, worst.cost) {
+            *all -= worst;
+        }
         ledger.spent += spent;
         drop(ledger);
         self.settled.notify_waiters();
@@ -250,6 +284,22 @@ impl Budget {
         } else {
             None
         }
+    }
+}
+
+/// A request among those that wait, until dropped.
+struct WaitingRequest<'a>(&'a AtomicUsize);
+
+impl<'a> WaitingRequest<'a> {
+    fn enter(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -332,6 +382,24 @@ mod tests {
         assert!(account.acquire(calls(1)).await.is_err());
         account.set_reserve(BudgetReserve::default());
         assert!(account.acquire(calls(1)).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_grant_is_reserved_until_it_is_settled() {
+        let account = account(Budget { tokens: Some(100), ..Budget::default() });
+        assert!(account.grant(tokens(40, 40)) && !account.grant(tokens(20, 10)));
+        assert_eq!((account.reached(), account.is_waited_for()), (None, false));
+        let mut request = Box::pin(account.acquire(tokens(10, 50)));
+        assert!(request.as_mut().now_or_never().is_none() && account.is_waited_for());
+        account.settle_grant(tokens(40, 40), tokens(10, 5));
+        assert!(request.await.is_ok() && !account.is_waited_for());
+        assert_eq!(account.largest_request(), tokens(10, 50));
+        // What was granted without a limit of its own changes nothing of what others may cost.
+        let account = self::account(Budget { cost: Some(1.0), ..Budget::default() });
+        let half = Usage { cost: Some(0.6), ..calls(1) };
+        assert!(account.grant(half));
+        account.settle_grant(Usage::default(), Usage::default());
+        assert!(!account.grant(half));
     }
 
     #[tokio::test(start_paused = true)]

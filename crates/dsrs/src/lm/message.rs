@@ -221,6 +221,25 @@ pub struct Usage {
     pub cost: Option<f64>,
 }
 
+impl Usage {
+    /// The greater of each of two usages' figures.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            lm_calls: self.lm_calls.max(other.lm_calls),
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.max(other.reasoning_tokens),
+            cached_tokens: self.cached_tokens.max(other.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.max(other.cache_write_tokens),
+            cost: match (self.cost, other.cost) {
+                (Some(one), Some(other)) => Some(one.max(other)),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.lm_calls += other.lm_calls;

@@ -4,6 +4,7 @@
 
 mod proposer;
 mod rollouts;
+mod turn;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -16,7 +17,7 @@ use super::reserve::LastMeasurement;
 use super::rollout_store::{RolloutKey, RolloutStore};
 use super::{
     Candidate, CostWeight, EarlyStop, Evaluator, Example, ProgramBuilder, ProgressEvent,
-    ProgressListener, Rollout, Trial, TrialId,
+    ProgressListener, Rollout, RolloutOffers, Trial, TrialId,
 };
 use crate::graph::Program;
 use crate::lm::BudgetAccount;
@@ -45,6 +46,8 @@ pub struct Task {
     pub builder: Arc<dyn ProgramBuilder>,
     /// Stores rollouts.
     pub store: Arc<dyn RolloutStore>,
+    /// Offers rollouts that wait for their turn to other processes; `None` if there are none.
+    pub offers: Option<Arc<dyn RolloutOffers>>,
     /// Receives progress events.
     pub listener: Arc<dyn ProgressListener>,
     /// The maximum number of concurrent rollouts.

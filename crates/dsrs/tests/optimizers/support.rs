@@ -82,6 +82,7 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),
         store: Arc::new(NoStore),
+        offers: None,
         listener: Arc::new(NoopListener),
         concurrency: 8,
         seed: 7,

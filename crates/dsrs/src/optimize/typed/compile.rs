@@ -178,6 +178,7 @@ where
         },
         builder: Arc::new(builder),
         store: Arc::new(NoStore),
+        offers: None,
         listener: optimizer.listener,
         concurrency: optimizer.concurrency,
         seed: optimizer.seed,

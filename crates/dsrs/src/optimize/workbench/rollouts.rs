@@ -1,15 +1,16 @@
 //! Evaluations on a workbench: rollouts are cached, stored, limited in number and scored on the board.
 //! Knows no optimizer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::Workbench;
+use super::turn::{Turn, not_recorded};
 use crate::graph::Program;
-use crate::lm::RecordingError;
 use crate::optimize::board::TrialId;
 use crate::optimize::reserve::LastMeasurement;
+use crate::optimize::rollout_offers::OfferedRollout;
 use crate::optimize::rollout_store::RolloutKey;
 use crate::optimize::{Candidate, EarlyStop, Evaluation, Example, ProgressEvent, Rollout};
 use crate::predict::Variation;
@@ -73,13 +74,19 @@ impl Workbench {
                 return Ok((vec![Some(Arc::new(Rollout::unfit(&problems))); of], None));
             }
         };
-        let hash = candidate.hash();
+        let (hash, shared) = (candidate.hash(), OnceLock::new());
+        let shared = || shared.get_or_init(|| Arc::new(candidate.clone())).clone();
         let mut running: FuturesUnordered<_> = examples
             .iter()
             .enumerate()
             .map(|(at, example)| {
                 let key = RolloutKey::of(&hash, example, &self.shared.metric, variation);
-                let one = self.one(&program, example, key, variation);
+                let (id, shared) = (example.id.clone(), &shared);
+                let offered = move || {
+                    let candidate = shared();
+                    OfferedRollout { key, candidate, hash, example: id, variation }
+                };
+                let one = self.one(&program, example, key, variation, offered);
                 async move { (at, one.await) }
             })
             .collect();
@@ -105,11 +112,18 @@ impl Workbench {
         example: &Example,
         key: RolloutKey,
         variation: Option<Variation>,
+        offered: impl FnOnce() -> OfferedRollout,
     ) -> Result<Arc<Rollout>, EarlyStop> {
         if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
         }
-        let _turn = self.shared.limit.acquire().await.map_err(|_| EarlyStop::Cancelled)?;
+        let _permit = match self.turn(offered).await? {
+            Turn::Own(permit) => permit,
+            Turn::Made(rollout) => {
+                self.shared.rollouts.insert(key, rollout.clone());
+                return Ok(rollout);
+            }
+        };
         // Another task may have completed the same rollout meanwhile.
         if let Some(rollout) = self.shared.rollouts.get(&key) {
             return Ok(rollout);
@@ -155,8 +169,4 @@ impl Workbench {
             account.raise_reserve(last.of(best, self.task().concurrency));
         }
     }
-}
-
-fn not_recorded(error: RecordingError) -> EarlyStop {
-    EarlyStop::NotRecorded(error.0.into())
 }
