@@ -15,6 +15,8 @@ mod message_lines;
 mod models;
 mod optimize;
 mod progress;
+#[cfg(feature = "archive")]
+mod run_export;
 mod run_graph;
 mod run_inputs;
 mod run_text;
@@ -63,6 +65,11 @@ pub fn run() -> ExitCode {
         Some(("completions", args)) => shell_files::print_completions(args, command()),
         Some(("man", _)) => shell_files::print_manual(command()),
         Some(("serve", args)) => with_config(args, serve::serve),
+        #[cfg(feature = "archive")]
+        Some(("runs", args)) if args.subcommand_name() == Some("export") => {
+            let args = args.subcommand_matches("export").unwrap_or(args);
+            administer(args, |db| run_export::run(db, args.clone()))
+        }
         Some((name, args)) => client_commands::run(name, args),
         None => Ok(()),
     };
@@ -112,6 +119,7 @@ fn command() -> Command {
         .subcommand(config_command())
         .subcommand(models_command())
         .subcommands(client_commands::all())
+        .mut_subcommand("runs", with_export)
         .subcommands(shell_files::commands())
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
 }
@@ -149,6 +157,17 @@ fn test_models(args: &ArgMatches) -> Result<(), CommandFailure> {
     let given = given.map_err(|error| CommandFailure::usage(error.to_string()))?;
     let args = args.subcommand().map_or(args, |(_, args)| args);
     block_on_config(args, |config| models::run(given, config))
+}
+
+/// The commands of runs, with the one that works on the database.
+#[cfg(feature = "archive")]
+fn with_export(runs: Command) -> Command {
+    runs.subcommand(on_database(run_export::command()))
+}
+
+#[cfg(not(feature = "archive"))]
+const fn with_export(runs: Command) -> Command {
+    runs
 }
 
 /// A command with the flags of the database.

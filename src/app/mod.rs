@@ -3,6 +3,7 @@
 
 mod access;
 mod answer_builder;
+pub mod archive;
 mod audit;
 mod background;
 mod batch;
@@ -51,6 +52,7 @@ use dsrs::sandbox::Sandbox;
 use dsrs_sandbox::ChildSandbox;
 use tokio::sync::Semaphore;
 
+use crate::app::archive::RunArchive;
 use crate::app::job::queue_places::QueuePlaces;
 use crate::config::{Config, Limits, ModelTable, WorkerConfig};
 use crate::shutdown::Shutdown;
@@ -136,6 +138,8 @@ pub struct App {
     /// Runs Python that models write; `None` if it is disabled.
     sandbox: Option<Arc<ChildSandbox>>,
     pub(crate) idempotency_window: Duration,
+    /// Where runs are written before they are removed.
+    pub(crate) archive: Option<RunArchive>,
     /// The space for uploads that are too large for memory.
     pub(crate) spool: SpoolSpace,
     /// The memory for the bodies of all other requests.
@@ -162,7 +166,7 @@ impl App {
     /// besides requests; the caller stops it.
     ///
     /// # Errors
-    /// If the system starts no threads.
+    /// If the system starts no threads, or there is no such archive.
     pub fn start(
         config: &Config,
         db: Db,
@@ -196,6 +200,7 @@ impl App {
             active_work: Arc::default(),
             sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,
+            archive: archive::open(config.archive.as_ref(), &db)?,
             spool: SpoolSpace::new(&config.uploads),
             body_memory: Capacity::new(
                 config.limits.body_memory as u64,

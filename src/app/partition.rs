@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::config::RetentionConfig;
 use crate::store::id_time::time_of;
 use crate::store::partition::{
-    Partition, PartitionedTable, Removal, extend, partitions, remove_oldest,
+    Partition, PartitionArchive, PartitionedTable, Removal, extend, partitions, remove_oldest,
 };
 use crate::store::{Db, StoreError};
 
@@ -45,7 +45,7 @@ pub(crate) async fn maintain(app: Weak<App>, retention: RetentionConfig) {
                 "could not add partitions; new rows go to the partitions for the rest"
             );
         }
-        remove_passing(&found.db).await;
+        remove_passing(&found).await;
         drop(found);
         sleep(LOOK).await;
     }
@@ -79,18 +79,19 @@ fn width(table: PartitionedTable, retention: RetentionConfig) -> TimeDelta {
 }
 
 /// Checkpoints and events are removed when their run has ended. What has no such run stays empty, and is removed.
-async fn remove_passing(db: &Db) {
-    let Ok(now) = db.now().await else { return };
+async fn remove_passing(app: &App) {
+    let Ok(now) = app.db.now().await else { return };
     for table in [PartitionedTable::RunNodes, PartitionedTable::RunEvents] {
-        remove_old(db, table, now - PASSING_AGE).await;
+        remove_old(app, table, now - PASSING_AGE).await;
     }
 }
 
-/// Removes the partitions of a table whose rows are all old.
-pub(crate) async fn remove_old(db: &Db, table: PartitionedTable, before: DateTime<Utc>) {
+/// Removes the partitions of a table whose rows are all old. Runs go to the archive first.
+pub(crate) async fn remove_old(app: &App, table: PartitionedTable, before: DateTime<Utc>) {
+    let archive = app.archive.as_ref().map(|archive| archive as &dyn PartitionArchive);
     loop {
         let table_name = table.name();
-        match remove_oldest(db, table, before).await {
+        match remove_oldest(&app.db, table, before, archive).await {
             Ok(Removal::Young | Removal::Busy) => return,
             Ok(Removal::Removed { partition, survivors }) => {
                 tracing::info!(table = table_name, partition, survivors, "removed a partition");

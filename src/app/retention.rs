@@ -74,7 +74,7 @@ impl Sweep {
             count += self.run_in(&Scope::upkeep(workspace), app, expiry).await?;
         }
         for table in self.tables {
-            partition::remove_old(&app.db, *table, expiry.before).await;
+            partition::remove_old(app, *table, expiry.before).await;
         }
         Ok(count)
     }
@@ -84,9 +84,18 @@ impl Sweep {
         for old in self.kinds {
             loop {
                 let begun = Instant::now();
-                let removed = remove(scope, &app.db, *old, expiry, STEP).await?;
+                let (removed, is_last) = match (&app.archive, old) {
+                    (Some(archive), ExpiredRows::Runs) => {
+                        let moved = archive.move_oldest(scope, expiry).await?;
+                        (moved, moved == 0)
+                    }
+                    _ => {
+                        let removed = remove(scope, &app.db, *old, expiry, STEP).await?;
+                        (removed, removed < STEP.unsigned_abs())
+                    }
+                };
                 count += removed;
-                if removed < STEP.unsigned_abs() {
+                if is_last {
                     break;
                 }
                 sleep(begun.elapsed().max(PAUSE)).await;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::allow::read_destinations;
+use super::archive::read_archive;
 use super::environment::Environment;
 use super::file::read_file;
 use super::http::read_http;
@@ -87,6 +88,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let worker = WorkerConfig::read(read, "");
     let sandbox = read_sandbox(read);
     let retention = RetentionConfig::read(read, "");
+    let archive = read_archive(read);
     let process = ProcessSettings::read(read, "");
     let (host, runs, process, uploads) = (host?, runs?, process?, uploads?);
     let paths = read.env.host();
@@ -115,6 +117,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         sandbox: sandbox?,
         idempotency_window: process.idempotency_window,
         retention: retention?,
+        archive: archive?,
         shutdown_timeout: process.shutdown_timeout,
         log: process.log,
         host: paths,

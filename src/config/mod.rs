@@ -3,6 +3,7 @@
 //! engine only plain data.
 
 mod allow;
+mod archive;
 mod endpoint;
 mod environment;
 mod fallback;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 pub use allow::Destination;
+pub use archive::{ArchiveConfig, storage_options};
 pub use endpoint::{CacheMarks, Capability, Constrain, Provider, TokenLimitField};
 pub use environment::{Environment, HostPaths};
 pub use http::HttpConfig;
@@ -87,6 +89,8 @@ pub struct Config {
     pub idempotency_window: Duration,
     /// When old data is removed.
     pub retention: RetentionConfig,
+    /// Where runs are written before they are removed.
+    pub archive: Option<ArchiveConfig>,
     /// Time for running work to finish when the server stops.
     pub shutdown_timeout: Duration,
     /// The log filter, in the syntax of `RUST_LOG`.

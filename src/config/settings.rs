@@ -16,10 +16,10 @@ use super::reader::SettingReader;
 use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
-    ADDRESS, BYTES, CACHE_MARKS, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENUM_VALUES, EXTRA_BODY,
-    EXTRA_HEADERS, HTTP_URL, LEASE, LIST, MILLIS, NODES, OUTPUT_KIB, PATH, POSITIVE, PRICE,
-    PROVIDER, REASONING_EFFORT, RECORD, SECRET, SECRET_LIST, SEED, STALENESS, SWITCH, TEMPERATURE,
-    TEXT, TOKEN_LIMIT_FIELD, TOP_P, TYPES,
+    ADDRESS, ARCHIVE_URL, BYTES, CACHE_MARKS, CONSTRAIN, DATABASE_URL, DURATION, EDGES,
+    ENUM_VALUES, EXTRA_BODY, EXTRA_HEADERS, HTTP_URL, LEASE, LIST, MILLIS, NODES, OUTPUT_KIB, PATH,
+    POSITIVE, PRICE, PROVIDER, REASONING_EFFORT, RECORD, SECRET, SECRET_LIST, SEED, STALENESS,
+    SWITCH, TEMPERATURE, TEXT, TOKEN_LIMIT_FIELD, TOP_P, TYPES,
 };
 
 settings! {
@@ -309,6 +309,12 @@ settings! {
         optimizations: Option<Duration> = optional(DURATION).flag(Work);
         /// age at which entries of the audit log are removed; never if not set
         audit: Option<Duration> = optional(DURATION).flag(Work);
+    }
+
+    /// Where old runs go.
+    pub(super) struct ArchiveSettings in "archive." {
+        /// directory or bucket to which runs are written before `retention.runs` removes them: `file:///…`, `s3://…`, `gs://…`, `az://…`
+        url: Option<Url> = optional(ARCHIVE_URL).flag(Work);
     }
 
     /// How the process behaves.

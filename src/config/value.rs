@@ -35,6 +35,7 @@ pub(super) const LIST: ValueType<String> = value(Kind::List, text);
 pub(super) const PATH: ValueType<PathBuf> = value(Kind::Path, path);
 pub(super) const ADDRESS: ValueType<SocketAddr> = value(Kind::Address, address);
 pub(super) const HTTP_URL: ValueType<Url> = value(Kind::Url, http_url);
+pub(super) const ARCHIVE_URL: ValueType<Url> = value(Kind::Url, archive_url);
 pub(super) const DATABASE_URL: ValueType<SecretString> = value(Kind::Url, database_url);
 pub(super) const SWITCH: ValueType<bool> = value(Kind::Switch, switch);
 pub(super) const POSITIVE: ValueType<u32> = value(Kind::Count, positive);
@@ -192,6 +193,18 @@ fn http_url(text: &str) -> Result<Url, Expected> {
     let fits = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     let found = Url::parse(text).ok().filter(fits);
     found.ok_or_else(|| "expected a URL that begins with http:// or https://".to_owned())
+}
+
+fn archive_url(text: &str) -> Result<Url, Expected> {
+    let fits = |url: &Url| {
+        let is_bucket =
+            matches!(url.scheme(), "s3" | "s3a" | "gs" | "az" | "adl" | "azure" | "abfs" | "abfss");
+        (is_bucket && url.has_host()) || (url.scheme() == "file" && !url.has_host())
+    };
+    let found = Url::parse(text).ok().filter(fits);
+    found.ok_or_else(|| {
+        "expected a URL such as s3://bucket/path or file:///directory/path".to_owned()
+    })
 }
 
 fn database_url(text: &str) -> Result<SecretString, Expected> {

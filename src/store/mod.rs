@@ -51,6 +51,7 @@ pub mod pool;
 mod replica;
 pub mod retention;
 pub mod run;
+pub mod run_archive;
 pub mod run_batch;
 pub mod run_event;
 pub mod run_progress;

@@ -162,21 +162,29 @@ pub async fn remove(
 /// The ids are parameters of the deletion, so that the planner leaves out partitions.
 async fn remove_runs(scope: &Scope, db: &Db, expiry: Expiry, most: i64) -> Result<u64, StoreError> {
     let mut tx = db.begin(scope).await?;
-    let found: Vec<Uuid> = sqlx::query_scalar(
-        "select id from runs
-         where workspace_id = $1 and created_at < $2 and finished_at < $2 and id < $3
-         order by created_at limit $4 for update skip locked",
-    )
-    .bind(scope.workspace)
-    .bind(expiry.before)
-    .bind(expiry.below)
-    .bind(most)
-    .fetch_all(&mut *tx)
-    .await?;
+    let found = lock_old(scope, &mut tx, expiry, most).await?;
     let removed = sqlx::query("delete from runs where id = any($1)").bind(found);
     let removed = removed.execute(&mut *tx).await?.rows_affected();
     tx.commit().await?;
     Ok(removed)
+}
+
+/// Locks old runs of a workspace and returns their ids, in order.
+pub(super) async fn lock_old(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    expiry: Expiry,
+    most: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let found = sqlx::query_scalar(
+        "select id from runs
+         where workspace_id = $1 and created_at < $2 and finished_at < $2 and id < $3
+         order by created_at limit $4 for update skip locked",
+    );
+    let found = found.bind(scope.workspace).bind(expiry.before).bind(expiry.below).bind(most);
+    let mut found: Vec<Uuid> = found.fetch_all(connection).await?;
+    found.sort_unstable();
+    Ok(found)
 }
 
 async fn remove_audit(

@@ -52,6 +52,7 @@ const APP: &[&str] = &[
     "workspace",
     "audit",
     "persist",
+    "archive",
     "sandbox",
     "metrics",
     "model",

@@ -71,7 +71,21 @@ impl App {
         )))
     }
 
-    /// One run. If it has not ended, with its progress so far.
+    /// One run, which may be in the archive. Says whether it is.
+    pub(crate) async fn run_find(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<(RunRow, bool), AppError> {
+        let (missing, archive) = match (self.run_get(scope, id).await, &self.archive) {
+            (Err(error @ AppError::NotFound(_)), Some(archive)) => (error, archive),
+            (found, _) => return Ok((found?, false)),
+        };
+        let archived = archive.find(scope, id).await?;
+        archived.map(|run| (run, true)).ok_or(missing)
+    }
+
+    /// One run in the database. If it has not ended, with its progress so far.
     pub(crate) async fn run_get(&self, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
         let run: RunRow = job::get(scope, &self.db, id).await?;
         if run.status.has_ended() {

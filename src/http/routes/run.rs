@@ -193,8 +193,9 @@ pub(crate) fn time(text: &str) -> Option<DateTime<Utc>> {
 /// Read a run
 ///
 /// Complete, with its trace; if the run has not ended, with its progress so far. Runs of deleted graphs
-/// stay readable. With `include=provenance` the answer names the nodes, parameters, inputs and LM calls
-/// from which each output comes, down to the field. Provenance is computed on demand.
+/// stay readable. A run that retention has moved to the archive has `archived: true`; lists do not have it.
+/// With `include=provenance` the answer names the nodes, parameters, inputs and LM calls from which each
+/// output comes, down to the field. Provenance is computed on demand.
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs",
     params(
@@ -213,13 +214,14 @@ pub(crate) async fn run_get(
     let includes = query.read("include", "`provenance`", included);
     query.close()?;
     let scope = caller.scope();
-    let run = Arc::new(app.run_get(&scope, path::id(&id)?).await?);
+    let (run, archived) = app.run_find(&scope, path::id(&id)?).await?;
+    let run = Arc::new(run);
     let provenance = match includes {
         Some(()) => Some(Box::pin(app.run_provenance(&scope, run.clone())).await?),
         None => None,
     };
     let provenance = provenance.map(RawJson::from);
-    Ok(answer::ok(&RunView { provenance, ..RunView::from(&*run) }))
+    Ok(answer::ok(&RunView { provenance, archived, ..RunView::from(&*run) }))
 }
 
 /// Reads the comma-separated names of optional members; `provenance` is the only one.

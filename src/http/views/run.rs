@@ -83,6 +83,10 @@ pub struct RunView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProvenanceView>)]
     pub provenance: Option<RawJson<'a>>,
+    /// True if the run is in the archive, and no more in the database. Missing otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(value_type = Option<bool>)]
+    pub archived: bool,
 }
 
 impl<'a> From<&'a RunRow> for RunView<'a> {
@@ -105,6 +109,7 @@ impl<'a> From<&'a RunRow> for RunView<'a> {
             nodes: (&run.nodes).into(),
             trace: Some((&run.trace).into()),
             provenance: None,
+            archived: false,
         }
     }
 }
@@ -140,6 +145,7 @@ impl RunView<'static> {
             })),
             trace: Some(example::raw(&TraceView::example())),
             provenance: None,
+            archived: false,
         }
     }
 }

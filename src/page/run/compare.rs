@@ -35,8 +35,8 @@ pub(in crate::page) async fn compare(
             "mark exactly two runs to compare them",
         ));
     };
-    let a = visitor.app.run_get(&visitor.scope, id_of(&a)?).await?;
-    let b = visitor.app.run_get(&visitor.scope, id_of(&b)?).await?;
+    let (a, _) = visitor.app.run_find(&visitor.scope, id_of(&a)?).await?;
+    let (b, _) = visitor.app.run_find(&visitor.scope, id_of(&b)?).await?;
     let view = View::new("Compare runs", PageSection::Runs).styles(&["run.css"]);
     Ok(visitor.show(&view, page(&a, &b)))
 }

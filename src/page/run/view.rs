@@ -61,7 +61,7 @@ pub(super) async fn show(
     focus: &RunFocus<'_>,
 ) -> Result<Response, ApiProblem> {
     let RunFocus { output, portion, refused } = focus;
-    let row = visitor.app.run_get(&visitor.scope, id).await?;
+    let (row, is_archived) = visitor.app.run_find(&visitor.scope, id).await?;
     let found = match output {
         Some(output) => lineage(visitor, &row, output).await?,
         None => None,
@@ -75,7 +75,8 @@ pub(super) async fn show(
         html! {}
     };
     let body = html! {
-        (title(visitor, &row))
+        (title(visitor, &row, is_archived))
+        @if is_archived { p.muted { "This run is in the archive: it is not in lists, and cannot be resumed." } }
         (facts(&row))
         (signals)
         div #problem data-live { @if let Some(error) = &row.error { (problem(&row, error)) } }
@@ -93,7 +94,7 @@ pub(super) async fn show(
             @if tree.spans.is_empty() { p.muted { "No spans are recorded yet." } }
             @else { (Waterfall::new(row.id, &tree, *portion, &sources).show()) }
         }
-        @if visitor.may(KeyScope::Write) && row.status.has_ended() { (example_form(&row)) }
+        @if visitor.may(KeyScope::Write) && row.status.has_ended() && !is_archived { (example_form(&row)) }
         (SameRequest::get(&format!("/v1/runs/{id}")).show())
     };
     let view = View::new(format!("Run of {}", row.graph_name), PageSection::Runs)
@@ -102,17 +103,18 @@ pub(super) async fn show(
     Ok(visitor.show(&view, body))
 }
 
-fn title(visitor: &Visitor, row: &RunRow) -> Markup {
+fn title(visitor: &Visitor, row: &RunRow, is_archived: bool) -> Markup {
     let graph = encoded(&row.graph_name);
     let may_execute = visitor.may(KeyScope::Execute);
-    let has_failed = matches!(row.status, RunStatus::Failed | RunStatus::Cancelled);
+    let is_resumable =
+        matches!(row.status, RunStatus::Failed | RunStatus::Cancelled) && !is_archived;
     let actions = html! {
         @if may_execute && !row.status.has_ended() {
             form action={ "/runs/" (row.id) "/cancel" } method="post" data-confirm="Cancel this run?" data-while-running {
                 button.danger type="submit" { "Cancel" }
             }
         }
-        @if may_execute && has_failed {
+        @if may_execute && is_resumable {
             form action={ "/runs/" (row.id) "/resume" } method="post" {
                 button type="submit" title="Completed nodes do not run again" { "Resume" }
             }

@@ -11,7 +11,7 @@ mod session;
 
 pub use catalog::{Partition, partitions};
 pub use extension::extend;
-pub use removal::{Removal, remove_oldest};
+pub use removal::{PartitionArchive, Removal, remove_oldest};
 pub(super) use session::begin_resumption;
 
 /// A table with partitions.

@@ -17,7 +17,7 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
         drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
     alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;
     drop table run_cancellations, keys, key_counts, audit;
-    drop table key_spending, optimization_programs, optimization_tasks;
+    drop table key_spending, optimization_programs, optimization_tasks, run_archives;
     drop function add_spending, tokens_of, cost_of;
     drop index workspaces_newest, jobs_of_actor, jobs_parked;
     alter table graph_versions drop column expose;

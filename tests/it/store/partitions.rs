@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use dsrs_server::store::id_time::{first_id, time_of};
 use dsrs_server::store::partition::{
-    Partition, PartitionedTable, Removal, extend, partitions, remove_oldest,
+    Partition, PartitionArchive, PartitionedTable, Removal, extend, partitions, remove_oldest,
 };
 use dsrs_server::store::run::{RunFilter, RunRow, RunStatus};
+use dsrs_server::store::run_archive::{ArchivedFile, EndedRuns, FileShare, files_with};
 use dsrs_server::store::{Db, ListQuery, PoolSettings, StoreError, background_run, job, run};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
@@ -169,7 +172,7 @@ async fn a_partition_goes_when_its_rows_are_old_and_what_has_not_ended_outlives_
     let before = noon(3);
     let mut removed = Vec::new();
     loop {
-        match remove_oldest(&db, PartitionedTable::Runs, before).await.unwrap() {
+        match remove_oldest(&db, PartitionedTable::Runs, before, None).await.unwrap() {
             Removal::Removed { survivors, .. } => removed.push(survivors),
             other => break assert_eq!(other, Removal::Young),
         }
@@ -206,11 +209,83 @@ async fn a_partition_stays_while_much_of_it_has_not_ended() {
         first.id
     );
     sqlx::raw_sql(AssertSqlSafe(copies)).execute(&mut owner).await.unwrap();
-    let removed = remove_oldest(&db, PartitionedTable::Runs, Utc::now()).await.unwrap();
+    let removed = remove_oldest(&db, PartitionedTable::Runs, Utc::now(), None).await.unwrap();
     assert!(matches!(removed, Removal::Removed { survivors: 0, .. }), "runs_before: {removed:?}");
-    let stays = remove_oldest(&db, PartitionedTable::Runs, Utc::now()).await.unwrap();
+    let stays = remove_oldest(&db, PartitionedTable::Runs, Utc::now(), None).await.unwrap();
     assert!(matches!(&stays, Removal::InUse { partition } if partition.starts_with("runs_2")));
     assert!(is_found(&db, first.id).await);
+}
+
+/// Stores the runs of a partition in one file, except some, and meanwhile executes a statement.
+struct Archive {
+    db: Db,
+    url: String,
+    missing: i64,
+    meanwhile: String,
+}
+
+impl PartitionArchive for Archive {
+    fn store<'a>(
+        &'a self,
+        _: &'a str,
+        runs: EndedRuns,
+    ) -> BoxFuture<'a, Result<Vec<ArchivedFile>, StoreError>> {
+        async move {
+            let found = runs.page(&self.db, None).await?;
+            let mut owner = PgConnection::connect(&self.url).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(&*self.meanwhile)).execute(&mut owner).await.unwrap();
+            let [first, .., last] = found.as_slice() else { return Ok(Vec::new()) };
+            let share = FileShare {
+                workspace: first.workspace_id,
+                first_id: first.run.id,
+                last_id: last.run.id,
+                rows: i64::try_from(found.len()).unwrap() - self.missing,
+            };
+            let (name, created_at) = (Uuid::now_v7().to_string(), Utc::now());
+            Ok(vec![ArchivedFile { name, shares: vec![share], bytes: 1, created_at }])
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_removed_once_the_archive_has_all_that_is_removed_with_it() {
+    let url = test_database().await;
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let mut owner = PgConnection::connect(&url).await.unwrap();
+    daily_runs(&db, &mut owner, 3).await;
+    let mut ended = Vec::new();
+    for hours in [1, 2, 3] {
+        let at = today() - DAY * 3 + TimeDelta::hours(hours);
+        ended.push(store_ended(&db, &mut owner, at).await);
+    }
+    remove_oldest(&db, PartitionedTable::Runs, Utc::now(), None).await.unwrap();
+    let archive = |missing, meanwhile: &str| {
+        let (db, url, meanwhile) = (db.clone(), url.clone(), meanwhile.to_owned());
+        Archive { db, url, missing, meanwhile }
+    };
+    let remove = async |archive: Archive| {
+        remove_oldest(&db, PartitionedTable::Runs, Utc::now(), Some(&archive)).await
+    };
+    let incomplete = remove(archive(1, "")).await.unwrap_err();
+    assert!(incomplete.cause().contains("while it was archived"), "{}", incomplete.cause());
+    // Another server may change partitions from now on.
+    let lost = "select pg_terminate_backend(pid) from pg_locks
+                where locktype = 'advisory' and pid <> pg_backend_pid()
+                  and database = (select oid from pg_database where datname = current_database())";
+    remove(archive(0, lost)).await.unwrap_err();
+    for run in &ended {
+        assert!(is_found(&db, *run).await);
+        assert!(files_with(&ann(), &db, *run).await.unwrap().is_empty());
+    }
+    let resumed =
+        format!("update runs set status = 'running', finished_at = null where id = '{}'", ended[1]);
+    let removed = remove(archive(0, &resumed)).await.unwrap();
+    assert!(matches!(removed, Removal::Removed { survivors: 1, .. }), "{removed:?}");
+    for (run, stays) in ended.iter().zip([false, true, false]) {
+        assert_eq!(is_found(&db, *run).await, stays);
+        assert_eq!(files_with(&ann(), &db, *run).await.unwrap().len(), 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,11 +294,11 @@ async fn a_table_that_a_reader_holds_is_not_waited_for_long() {
     daily_runs(&db, &mut owner, 3).await;
     sqlx::raw_sql("begin; lock table runs in access share mode").execute(&mut owner).await.unwrap();
     let begun = std::time::Instant::now();
-    let error = remove_oldest(&db, PartitionedTable::Runs, Utc::now()).await.unwrap_err();
+    let error = remove_oldest(&db, PartitionedTable::Runs, Utc::now(), None).await.unwrap_err();
     assert!(error.cause().contains("lock timeout"), "{error}");
     assert!(begun.elapsed().as_secs() < 8);
     sqlx::raw_sql("rollback").execute(&mut owner).await.unwrap();
-    let removed = remove_oldest(&db, PartitionedTable::Runs, Utc::now()).await.unwrap();
+    let removed = remove_oldest(&db, PartitionedTable::Runs, Utc::now(), None).await.unwrap();
     assert!(matches!(removed, Removal::Removed { .. }), "{removed:?}");
 }
 

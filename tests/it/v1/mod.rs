@@ -1,5 +1,6 @@
 //! The API over real HTTP, a real Postgres and a scripted LM: one file an area of the URL tree.
 
+mod archive;
 mod assignable;
 mod audit;
 mod background_runs;

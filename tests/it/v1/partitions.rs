@@ -43,7 +43,7 @@ async fn execute(database: &mut PgConnection, sql: String) {
 }
 
 /// Makes a run as old as if it had been requested so many days ago.
-async fn age(database: &mut PgConnection, run: &str, days: i64) -> Uuid {
+pub(super) async fn age(database: &mut PgConnection, run: &str, days: i64) -> Uuid {
     let at = Utc::now() - DAY * i32::try_from(days).unwrap();
     let old = Uuid::from_u128(first_id(at).as_u128() | u128::from(rand_bits(run)));
     let since = format!("interval '{days} days'");
@@ -62,7 +62,7 @@ fn rand_bits(run: &str) -> u64 {
 }
 
 /// Gives the runs of the last 60 days partitions of a day.
-async fn divide(url: &str, database: &mut PgConnection) {
+pub(super) async fn divide(url: &str, database: &mut PgConnection) {
     let db = Db::connect(url, &PoolSettings::default()).await.unwrap();
     let begin = Utc::now().duration_trunc(DAY).unwrap() - DAY * 60;
     for Partition { name, .. } in partitions(&db, PartitionedTable::Runs).await.unwrap() {
