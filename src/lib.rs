@@ -1,11 +1,12 @@
 //! The server around the `dsrs` engine: settings, database, HTTP. Rooms use only rooms before
-//! them: config, tool, pg, store, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
+//! them: config, tool, pg, store, restate, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
 //! below all of them.
 
 pub mod cli;
 mod client;
 pub mod config;
 pub mod pg;
+pub mod restate;
 pub mod serve;
 pub mod shutdown;
 pub mod store;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::allow::read_destinations;
 use super::archive::read_archive;
+use super::engine::read_engine;
 use super::environment::Environment;
 use super::file::read_file;
 use super::http::read_http;
@@ -89,6 +90,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let sandbox = read_sandbox(read);
     let retention = RetentionConfig::read(read, "");
     let archive = read_archive(read);
+    let engine = read_engine(read);
     let process = ProcessSettings::read(read, "");
     let (host, runs, process, uploads) = (host?, runs?, process?, uploads?);
     let paths = read.env.host();
@@ -118,6 +120,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         idempotency_window: process.idempotency_window,
         retention: retention?,
         archive: archive?,
+        engine: engine?,
         shutdown_timeout: process.shutdown_timeout,
         log: process.log,
         host: paths,

@@ -5,6 +5,8 @@
 mod allow;
 mod archive;
 mod endpoint;
+mod engine;
+mod engine_kind;
 mod environment;
 mod fallback;
 mod file;
@@ -38,6 +40,8 @@ use indexmap::IndexMap;
 pub use allow::Destination;
 pub use archive::{ArchiveConfig, storage_options};
 pub use endpoint::{CacheMarks, Capability, Constrain, Provider, TokenLimitField};
+pub use engine::{EngineConfig, RestateConfig};
+pub use engine_kind::{EngineKey, EngineKind};
 pub use environment::{Environment, HostPaths};
 pub use http::HttpConfig;
 pub use keys::ApiKeys;
@@ -91,6 +95,8 @@ pub struct Config {
     pub retention: RetentionConfig,
     /// Where runs are written before they are removed.
     pub archive: Option<ArchiveConfig>,
+    /// What hands background work to workers.
+    pub engine: EngineConfig,
     /// Time for running work to finish when the server stops.
     pub shutdown_timeout: Duration,
     /// The log filter, in the syntax of `RUST_LOG`.

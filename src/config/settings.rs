@@ -12,14 +12,15 @@ use url::Url;
 
 use super::Record;
 use super::endpoint::{CacheMarks, Constrain, Provider, TokenLimitField};
+use super::engine_kind::{EngineKey, EngineKind};
 use super::reader::SettingReader;
 use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
-    ADDRESS, ARCHIVE_URL, BYTES, CACHE_MARKS, CONSTRAIN, DATABASE_URL, DURATION, EDGES,
-    ENUM_VALUES, EXTRA_BODY, EXTRA_HEADERS, HTTP_URL, LEASE, LIST, MILLIS, NODES, OUTPUT_KIB, PATH,
-    POSITIVE, PRICE, PROVIDER, REASONING_EFFORT, RECORD, SECRET, SECRET_LIST, SEED, STALENESS,
-    SWITCH, TEMPERATURE, TEXT, TOKEN_LIMIT_FIELD, TOP_P, TYPES,
+    ADDRESS, ARCHIVE_URL, BYTES, CACHE_MARKS, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENGINE,
+    ENGINE_KEY, ENUM_VALUES, EXTRA_BODY, EXTRA_HEADERS, HTTP_URL, LEASE, LIST, MILLIS, NODES,
+    OUTPUT_KIB, PATH, POSITIVE, PRICE, PROVIDER, REASONING_EFFORT, RECORD, SECRET, SECRET_LIST,
+    SEED, SERVICE_PREFIX, STALENESS, SWITCH, TEMPERATURE, TEXT, TOKEN_LIMIT_FIELD, TOP_P, TYPES,
 };
 
 settings! {
@@ -315,6 +316,28 @@ settings! {
     pub(super) struct ArchiveSettings in "archive." {
         /// directory or bucket to which runs are written before `retention.runs` removes them: `file:///…`, `s3://…`, `gs://…`, `az://…`
         url: Option<Url> = optional(ARCHIVE_URL).flag(Work);
+    }
+
+    /// What hands background work to workers.
+    pub(super) struct EngineSettings in "" {
+        /// engine of background work: the database alone, or Restate beside it (`docs/operations/engine.md`)
+        engine: EngineKind = required(ENGINE).default("postgres").flag(Work);
+    }
+
+    /// How Restate is reached, and how it reaches this server.
+    pub(super) struct RestateSettings in "restate." {
+        /// addresses of Restate's ingress, separated by commas; work goes to them in turn
+        ingress: Vec<String> = listed(LIST).flag(Work);
+        /// address of Restate's admin API, for `engine check`
+        admin: Option<Url> = optional(HTTP_URL).flag(Work);
+        /// address on which Restate reaches this worker; workers of one machine may share it
+        bind: SocketAddr = required(ADDRESS).default("127.0.0.1:9080").flag(Work);
+        /// URL under which Restate finds the workers, for `engine check --apply`
+        url: Option<Url> = optional(HTTP_URL).flag(Work);
+        /// start of the names of the services in Restate, for more than one installation beside one Restate
+        prefix: String = required(SERVICE_PREFIX).default("dsrs").flag(Work);
+        /// public key with which Restate's requests are signed, such as `publickeyv1_…`
+        identity_key: Option<EngineKey> = optional(ENGINE_KEY).flag(Work);
     }
 
     /// How the process behaves.

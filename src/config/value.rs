@@ -13,6 +13,7 @@ use url::Url;
 
 use super::Record;
 use super::endpoint::{CacheMarks, Constrain, Provider, TokenLimitField};
+use super::engine_kind::{EngineKey, EngineKind};
 use super::setting::SettingKind as Kind;
 
 /// What was expected instead.
@@ -59,6 +60,9 @@ pub(super) const CONSTRAIN: ValueType<Constrain> =
     value(Kind::OneOf(&["auto", "none", "gbnf", "json_schema"]), constrain);
 pub(super) const TOKEN_LIMIT_FIELD: ValueType<TokenLimitField> =
     value(Kind::OneOf(TokenLimitField::WORDS), token_limit_field);
+pub(super) const ENGINE: ValueType<EngineKind> = value(Kind::OneOf(EngineKind::WORDS), engine);
+pub(super) const ENGINE_KEY: ValueType<EngineKey> = value(Kind::Text, identity_key);
+pub(super) const SERVICE_PREFIX: ValueType<String> = value(Kind::Text, service_prefix);
 pub(super) const CACHE_MARKS: ValueType<CacheMarks> =
     value(Kind::OneOf(CacheMarks::WORDS), cache_marks);
 pub(super) const REASONING_EFFORT: ValueType<ReasoningEffort> = value(Kind::Text, reasoning_effort);
@@ -236,6 +240,24 @@ fn output_kib(text: &str) -> Result<usize, Expected> {
     let kib = positive(text).ok().filter(|kib| *kib <= 1 << 20);
     kib.and_then(|kib| usize::try_from(kib).ok())
         .ok_or_else(|| "expected a whole number from 1 to 1048576".to_owned())
+}
+
+fn engine(word: &str) -> Result<EngineKind, Expected> {
+    EngineKind::find(word).ok_or_else(|| format!("expected {}", EngineKind::WORDS.join(" or ")))
+}
+
+/// Restate accepts more; this much needs no escaping anywhere.
+fn service_prefix(text: &str) -> Result<String, Expected> {
+    let fits = text.len() <= 40
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let refusal = "expected a letter, then letters, digits, `-` and `_`, up to 40";
+    fits.then(|| text.to_owned()).ok_or_else(|| refusal.to_owned())
+}
+
+fn identity_key(text: &str) -> Result<EngineKey, Expected> {
+    let refusal = "expected a key such as publickeyv1_2G8dCQhArfvGpzPw5Vx2ALciR4xCLHfS5YaT93XjNxX9";
+    EngineKey::parse(text.trim()).ok_or_else(|| refusal.to_owned())
 }
 
 fn record(word: &str) -> Result<Record, Expected> {
