@@ -6,6 +6,7 @@ mod administration;
 mod client_commands;
 mod datasets;
 mod documents;
+mod engine;
 mod eval;
 mod failure;
 mod graph_push;
@@ -62,6 +63,7 @@ pub fn run() -> ExitCode {
         Some(("openapi", _)) => print_openapi(),
         Some(("config", args)) => check_settings(args),
         Some(("models", args)) => test_models(args),
+        Some(("engine", args)) => check_engine(args),
         Some(("completions", args)) => shell_files::print_completions(args, command()),
         Some(("man", _)) => shell_files::print_manual(command()),
         Some(("serve", args)) => with_config(args, serve::serve),
@@ -118,6 +120,7 @@ fn command() -> Command {
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(config_command())
         .subcommand(models_command())
+        .subcommand(engine_command())
         .subcommands(client_commands::all())
         .mut_subcommand("runs", with_export)
         .subcommands(shell_files::commands())
@@ -168,6 +171,22 @@ fn with_export(runs: Command) -> Command {
 #[cfg(not(feature = "archive"))]
 const fn with_export(runs: Command) -> Command {
     runs
+}
+
+/// The command about the engine of background work, with the flags of `worker`.
+fn engine_command() -> Command {
+    let flags = flags(&[FlagCommands::Work, FlagCommands::All]);
+    engine::EngineArgs::augment_args(Command::new("engine"))
+        .about("Check the engine of background work")
+        .long_about(None::<&str>)
+        .mut_subcommand("check", |check| check.arg(config_arg()).args(flags))
+}
+
+fn check_engine(args: &ArgMatches) -> Result<(), CommandFailure> {
+    let given = engine::EngineArgs::from_arg_matches(args);
+    let given = given.map_err(|error| CommandFailure::usage(error.to_string()))?;
+    let args = args.subcommand().map_or(args, |(_, args)| args);
+    block_on_config(args, |config| engine::run(given, config))
 }
 
 /// A command with the flags of the database.

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::app::engine_worker::EngineListener;
 use crate::app::model::shared_limit;
 use crate::app::partition;
 use crate::app::retention;
@@ -38,7 +39,12 @@ pub struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    pub(crate) fn start(app: &Arc<App>, writer: WriterTask, retention: RetentionConfig) -> Self {
+    pub(crate) fn start(
+        app: &Arc<App>,
+        writer: WriterTask,
+        retention: RetentionConfig,
+        engine: Option<EngineListener>,
+    ) -> Self {
         let stop = CancellationToken::new();
         let db = app.db.clone();
         until(&stop, "listening", async move { db.watch().await });
@@ -53,8 +59,11 @@ impl BackgroundTasks {
         until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
         until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
         if app.worker.enabled {
-            until(&stop, "worker", worker::claim_jobs(app.clone()));
+            until(&stop, "worker", worker::empty_queue(app.clone()));
             until(&stop, "leases", worker::renew_leases(app.clone()));
+        }
+        if let Some(listener) = engine {
+            until(&stop, "engine", listener.serve(app.clone()));
         }
         let weak = Arc::downgrade(app);
         until(&stop, "upkeep", async move {

@@ -12,6 +12,8 @@ mod chat_model;
 mod clock;
 mod compute;
 mod dataset;
+pub(crate) mod engine;
+mod engine_worker;
 mod error;
 mod evaluation;
 mod event;
@@ -53,6 +55,8 @@ use dsrs_sandbox::ChildSandbox;
 use tokio::sync::Semaphore;
 
 use crate::app::archive::RunArchive;
+use crate::app::engine::Engine;
+use crate::app::engine_worker::EngineListener;
 use crate::app::job::queue_places::QueuePlaces;
 use crate::config::{Config, Limits, ModelTable, WorkerConfig};
 use crate::shutdown::Shutdown;
@@ -81,6 +85,7 @@ pub(crate) use dataset::from_runs::FromRuns;
 pub(crate) use dataset::reference::{DatasetPart, DatasetRef};
 pub(crate) use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick};
 pub(crate) use dataset::{DatasetPut, DatasetRequest};
+pub(crate) use engine::{EngineFinding, check_engine};
 pub use error::{AppError, Invalid};
 pub(crate) use evaluation::EvaluationRequest;
 pub(crate) use evaluation::attempt::Evaluations;
@@ -140,6 +145,8 @@ pub struct App {
     pub(crate) idempotency_window: Duration,
     /// Where runs are written before they are removed.
     pub(crate) archive: Option<RunArchive>,
+    /// What hands background work to workers.
+    pub(crate) engine: Arc<dyn Engine>,
     /// The space for uploads that are too large for memory.
     pub(crate) spool: SpoolSpace,
     /// The memory for the bodies of all other requests.
@@ -166,7 +173,7 @@ impl App {
     /// besides requests; the caller stops it.
     ///
     /// # Errors
-    /// If the system starts no threads, or there is no such archive.
+    /// If the system starts no threads, there is no such archive, or the address for the engine is in use.
     pub fn start(
         config: &Config,
         db: Db,
@@ -174,6 +181,7 @@ impl App {
         metrics: Arc<Metrics>,
         shutdown: Shutdown,
     ) -> io::Result<(Arc<Self>, BackgroundTasks)> {
+        let engine_listener = EngineListener::open(config)?;
         let (recorder, writer) = recorder(db.clone(), config.record);
         let app = Arc::new(Self {
             programs: Programs::new(),
@@ -201,6 +209,7 @@ impl App {
             sandbox: sandbox::open(config),
             idempotency_window: config.idempotency_window,
             archive: archive::open(config.archive.as_ref(), &db)?,
+            engine: engine::open(&config.engine)?,
             spool: SpoolSpace::new(&config.uploads),
             body_memory: Capacity::new(
                 config.limits.body_memory as u64,
@@ -212,7 +221,7 @@ impl App {
             shutdown,
             db,
         });
-        let background = BackgroundTasks::start(&app, writer, config.retention);
+        let background = BackgroundTasks::start(&app, writer, config.retention, engine_listener);
         Ok((app, background))
     }
 

@@ -1,16 +1,21 @@
 //! The worker: claims jobs while it has free slots, renews their leases, and requeues jobs whose
-//! lease expired. May not know what a job does: `job_registry` does.
+//! lease expired. With an engine beside the database it passes the queue on instead, and `engine_worker` makes
+//! the attempts. May not know what a job does: `job_registry` does.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::pending;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use uuid::Uuid;
 
+use crate::app::engine::JobLease;
 use crate::app::job::active::StopReason;
+use crate::app::job::driver::ClaimedJob;
 use crate::app::{App, job_registry};
 use crate::shutdown::WorkGuard;
 use crate::store::StoreError;
@@ -35,8 +40,30 @@ const CLAIMED_AT_ONCE: usize = 64;
 /// A free slot, and the guard that lets the shutdown wait for the work in it.
 type FreeSlot = (OwnedSemaphorePermit, WorkGuard);
 
+/// Empties the queue until the server stops: claims jobs, or passes them to the engine.
+pub(crate) async fn empty_queue(app: Arc<App>) {
+    match app.engine.is_claimed() {
+        true => claim_jobs(app).await,
+        false => dispatch_jobs(&app).await,
+    }
+}
+
+async fn dispatch_jobs(app: &App) {
+    let types = job_registry::job_types();
+    while !app.shutdown.is_draining() {
+        match app.engine.dispatch(&app.db, &types).await {
+            Ok(true) => {}
+            Ok(false) => wait_for_jobs(app).await,
+            Err(error) => {
+                log_error(&error, "could not dispatch jobs");
+                sleep(RETRY).await;
+            }
+        }
+    }
+}
+
 /// Claims jobs until the server stops. A queued job has no task, only its rows.
-pub(crate) async fn claim_jobs(app: Arc<App>) {
+async fn claim_jobs(app: Arc<App>) {
     let slots = Arc::new(Semaphore::new(app.worker.concurrency as usize));
     let types = job_registry::job_types();
     // Definitions may name tools that are unknown before.
@@ -108,10 +135,12 @@ fn start(app: Arc<App>, job: Job, slot: OwnedSemaphorePermit, work: WorkGuard) {
     // Only known kinds are claimed.
     let Some(kind) = job_registry::find(&job.kind) else { return };
     let compute = app.compute.clone();
-    let attempt = kind.drive(app, job, work);
+    let lease = Arc::new(JobLease::new(app.db.clone(), job.scope.clone(), job.lease));
+    let attempt = kind.drive(app, ClaimedJob { job, lease, work, stop: pending().boxed() });
     let attempt = async move {
         let _slot = slot;
-        attempt.await;
+        // A failed attempt holds its job until the lease expires.
+        let _ = attempt.await;
     };
     drop(compute.spawn("an attempt at a job", attempt));
 }
@@ -131,7 +160,7 @@ pub(crate) async fn renew_leases(app: Arc<App>) {
     let mut reached = Instant::now();
     loop {
         heartbeat.tick().await;
-        match beat(&app, reached.elapsed() >= app.worker.lease).await {
+        match beat_in_time(&app, reached.elapsed() >= app.worker.lease).await {
             Ok(()) => {}
             Err(error) => {
                 log_error(&error, "could not renew leases");
@@ -142,10 +171,16 @@ pub(crate) async fn renew_leases(app: Arc<App>) {
     }
 }
 
+/// The connection for leases may be silent: another one is opened while they still count.
+async fn beat_in_time(app: &App, requeues: bool) -> Result<(), StoreError> {
+    let late = |_| Err(StoreError::unavailable("leases were not renewed in time"));
+    timeout(app.worker.lease / 2, beat(app, requeues)).await.unwrap_or_else(late)
+}
+
 async fn beat(app: &App, requeues: bool) -> Result<(), StoreError> {
     let holders = app.active_work.holders();
     if !holders.is_empty() {
-        let renewed = job::renew(&app.db, &holders, app.worker.lease).await?;
+        let renewed = app.engine.confirm(&app.db, &holders, app.worker.lease).await?;
         stop_attempts(app, &holders, &renewed);
     }
     if requeues {

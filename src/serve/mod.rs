@@ -74,6 +74,11 @@ pub enum ServeError {
     /// A command on the database failed.
     #[error("{0}")]
     Command(String),
+    /// Others could start work at the operator's expense.
+    #[error(
+        "restate.bind {0} can be reached by others and their requests are not signed; set restate.identity_key, or pass --insecure to allow it"
+    )]
+    OpenEngine(SocketAddr),
     /// Signals cannot be received, or the listener failed.
     #[error("the server stopped: {0}")]
     Broken(#[from] std::io::Error),
@@ -179,6 +184,9 @@ fn start(
     database: &Database,
     shutdown: &Shutdown,
 ) -> Result<(Arc<App>, BackgroundTasks), ServeError> {
+    if let Some(address) = config.engine.open_address(&config.worker).filter(|_| !config.insecure) {
+        return Err(ServeError::OpenEngine(address));
+    }
     let models = engine_models(&config.models, &config.limits)?;
     let metrics = Arc::new(Metrics::new()?);
     Ok(App::start(config, database.db.clone(), models, metrics, shutdown.clone())?)

@@ -31,7 +31,8 @@ impl Cancellation {
     }
 }
 
-/// Stores a cancellation for a minute, by the clock of the database; every server looks more often. The
+/// Stores a cancellation for a minute, by the clock of the database, and longer while the run has not ended; every
+/// server looks more often. The
 /// client may have named anything, so the rows are removed by the cancellations that follow.
 pub(super) async fn add(
     scope: &Scope,
@@ -42,6 +43,7 @@ pub(super) async fn add(
         "delete from run_cancellations where (workspace_id, run_id) in (
              select workspace_id, run_id from run_cancellations
              where created_at < clock_timestamp() - interval '1 minute'
+               and not exists (select from runs where runs.id = run_id and status in ('queued', 'running'))
              limit $1 for update skip locked)",
         OLD_ROWS
     )

@@ -83,7 +83,11 @@ pub async fn exchange(
                     where updated_at > clock_timestamp() - $9 * interval '1 second'), 0)::int8 as running,
                 (select count(*) from jobs
                  where jobs.workspace_id = $3 and jobs.created_by = $8 and not jobs.waiting
-                   and jobs.parent is null) as jobs,
+                   and jobs.parent is null)
+                + (select count(*) from runs
+                   where runs.workspace_id = $3 and runs.created_by = $8
+                     and runs.status in ('queued', 'running')
+                     and not exists (select from jobs where jobs.id = runs.id)) as jobs,
                 coalesce((select tokens from spent), 0) as tokens,
                 coalesce((select cost from spent), 0) as cost
          from key_counts where key_id = $1 and replica <> $2",

@@ -17,6 +17,7 @@ pub mod changes;
 pub mod dataset;
 pub mod dataset_edit;
 pub mod dataset_example;
+pub mod engine_run;
 pub mod error;
 pub mod evaluation;
 pub mod evaluation_work;

@@ -104,7 +104,7 @@ pub async fn ask_for_worker(
         "insert into jobs (id, workspace_id, kind, request, created_at, created_by, parent)
          select $3, workspace_id, kind, request, $4, created_by, id from jobs
          where id = $1 and holder = $2
-           and not exists (select from jobs where parent = $1 and holder is null)",
+           and not exists (select from jobs where parent = $1 and (holder is null or dispatched))",
     );
     let asked = asked.bind(lease.job).bind(lease.holder).bind(id).bind(at);
     if asked.execute(&mut *db.scoped(&lease).await?).await?.rows_affected() == 1 {
@@ -161,7 +161,7 @@ pub async fn overview(db: &Db, lease: Lease) -> Result<OfferOverview, StoreError
     let mut connection = db.scoped(&lease).await?;
     return_lost(&mut connection, lease).await?;
     let (workers, unclaimed) = sqlx::query_as::<_, (i64, i64)>(
-        "select (select count(*) from jobs where parent = $1 and holder is not null),
+        "select (select count(*) from jobs where parent = $1 and holder is not null and not dispatched),
                 (select count(*) from optimization_tasks
                  where optimization_id = $1 and part is null and outcome is null)",
     )
@@ -181,7 +181,7 @@ async fn return_lost(connection: &mut PgConnection, lease: Lease) -> Result<(), 
     let removed = sqlx::query(
         "delete from jobs where id in (
              select part.id from jobs part join jobs own on own.id = part.parent
-             where own.id = $1 and own.holder = $2 and part.holder is null
+             where own.id = $1 and own.holder = $2 and (part.holder is null or part.dispatched)
                and part.id in (select part from optimization_tasks
                                where optimization_id = $1 and outcome is null)
              for update of part skip locked)",

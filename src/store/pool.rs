@@ -124,12 +124,15 @@ impl Db {
         let mut first = connect_within(&options, acquire_timeout).await?;
         let change_of_role = isolation::change_of_role(&mut first).await?;
         first.close().await?;
-        let open = |connections, visible: Visible| {
+        let prepare = |connections, visible: Visible| {
             let role = change_of_role.as_deref().unwrap_or_default();
             let session = format!("{SESSION}; {}; {role}", visible.set_session());
-            let pool = pool_options(acquire_timeout, changes.clone(), session);
-            pool.max_connections(connections).connect_lazy_with(options.clone())
+            pool_options(acquire_timeout, changes.clone(), session).max_connections(connections)
         };
+        let open =
+            |connections, visible| prepare(connections, visible).connect_lazy_with(options.clone());
+        let open_sole =
+            || close_if_silent(prepare(1, Visible::Everything)).connect_lazy_with(options.clone());
         let places = |count: u32| Arc::new(Semaphore::new(count as usize));
         let role = change_of_role.as_deref().unwrap_or_default();
         let replica =
@@ -137,8 +140,8 @@ impl Db {
         Ok(Self {
             replica: replica.transpose()?,
             pool: open(settings.max_connections, Visible::Nothing),
-            leases: open(1, Visible::Everything),
-            recorder: open(1, Visible::Everything),
+            leases: open_sole(),
+            recorder: open_sole(),
             uploads: open(settings.uploads(), Visible::Nothing),
             options,
             changes_role: change_of_role.is_some(),
@@ -323,6 +326,17 @@ fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) ->
             let session = AssertSqlSafe(session.clone());
             Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
         })
+}
+
+/// A connection that is returned is tested by its pool without a time limit. If it is silent without being closed, the only
+/// connection of a pool would never be replaced, so it is tested with a limit before that.
+fn close_if_silent(pool: PgPoolOptions) -> PgPoolOptions {
+    pool.after_release(|connection, _| {
+        Box::pin(async move {
+            let tested = tokio::time::timeout(PING_TIMEOUT, connection.ping()).await;
+            tested.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
+        })
+    })
 }
 
 /// Opens no connection yet: the replica may be away.

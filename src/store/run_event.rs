@@ -104,7 +104,9 @@ pub async fn purge(db: &Db, now: DateTime<Utc>) -> Result<u64, StoreError> {
         "delete from run_events where (run_id, last_id) in
          (select run_id, last_id from run_events old
           where created_at < $1
-            and (not exists (select 1 from jobs where id = old.run_id)
+            and ((not exists (select 1 from jobs where id = old.run_id)
+                  and not exists (select 1 from runs where id = old.run_id
+                                  and status in ('queued', 'running')))
                  or exists (select 1 from run_events newer
                             where newer.run_id = old.run_id and newer.last_id > old.last_id))
           order by created_at limit $2 for update skip locked)",

@@ -7,8 +7,10 @@ use std::fs;
 use std::path::Path;
 
 /// The rooms of the service, lowest first. A room may use the rooms before it.
-const SERVER: &[&str] =
-    &["shutdown", "config", "client", "tool", "pg", "store", "app", "http", "page", "serve", "cli"];
+const SERVER: &[&str] = &[
+    "shutdown", "config", "client", "tool", "pg", "store", "restate", "app", "http", "page",
+    "serve", "cli",
+];
 
 /// The rooms of the engine, lowest first.
 const ENGINE: &[&str] = &[
@@ -64,6 +66,7 @@ const APP: &[&str] = &[
     "item_upload",
     "event",
     "program",
+    "engine",
     "job",
     "state",
     "predictor",
@@ -77,6 +80,7 @@ const APP: &[&str] = &[
     "partition",
     "retention",
     "worker",
+    "engine_worker",
     "background",
 ];
 

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::clock::now;
+use crate::app::engine::AttemptLease;
 use crate::app::job::conclusion::Conclusion;
 use crate::app::job::request::JobRequest;
 use crate::app::json::JsonObject;
@@ -19,6 +20,8 @@ use crate::store::run::RunStatus;
 pub(crate) struct JobAttempt {
     pub(crate) app: Arc<App>,
     pub(crate) job: Job,
+    /// The right to work on it, and where progress is stored.
+    pub(crate) lease: Arc<dyn AttemptLease>,
     pub(crate) request: JobRequest,
     pub(crate) start: DateTime<Utc>,
     /// Cancelled when the server stops and the work may take no longer.
@@ -26,9 +29,14 @@ pub(crate) struct JobAttempt {
 }
 
 impl JobAttempt {
-    pub(crate) fn new(app: Arc<App>, job: Job, shutdown: CancellationToken) -> Self {
+    pub(crate) fn new(
+        app: Arc<App>,
+        job: Job,
+        lease: Arc<dyn AttemptLease>,
+        shutdown: CancellationToken,
+    ) -> Self {
         let request = JobRequest::read(&job.request);
-        Self { app, job, request, start: now(), shutdown }
+        Self { app, job, lease, request, start: now(), shutdown }
     }
 
     /// The time limit of one run.

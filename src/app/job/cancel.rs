@@ -9,12 +9,14 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::app::clock::now;
+use crate::app::engine::JobLease;
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::Conclusion;
 use crate::app::job::kind::JobKind;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::job::{self, ClaimState, JobRow, Lease};
+use crate::store::run::RunStatus;
 
 /// How long a cancellation waits for a job to end.
 const JOB_PATIENCE: Duration = Duration::from_secs(5);
@@ -41,30 +43,53 @@ impl App {
         scope: &Scope,
         id: Uuid,
     ) -> Result<K::Row, AppError> {
-        match K::row(self, scope, id).await {
+        let has_row = match K::row(self, scope, id).await {
             Ok(row) if row.status().has_ended() => {
                 let (kind, status) = (K::TYPE.as_str(), row.status());
                 let detail = format!("the {kind} has already ended ({status})");
                 return Err(AppError::RunFinished(detail));
             }
-            Err(AppError::NotFound(_)) if K::RUNS_WITHOUT_JOB => {}
-            row => drop(row?),
+            Err(AppError::NotFound(_)) if K::RUNS_WITHOUT_JOB => false,
+            row => row.map(|_| true)?,
+        };
+        let has_job = self.cancel_job::<K>(scope, id).await?;
+        if !has_job {
+            K::cancel_in_engine(self, scope, id, false).await?;
         }
+        let is_here = self.active_work.cancel(scope.workspace, id);
+        let patience = if has_row || has_job || is_here { JOB_PATIENCE } else { UNKNOWN_PATIENCE };
+        let deadline = Instant::now() + patience;
+        loop {
+            match job::status_of::<K::Row>(scope, &self.db, id).await? {
+                Some(status) if status.has_ended() => break,
+                _ if Instant::now() >= deadline => {
+                    if !has_job {
+                        K::cancel_in_engine(self, scope, id, true).await?;
+                    }
+                    break;
+                }
+                // The engine has given it back meanwhile, and it has a job now.
+                Some(RunStatus::Waiting | RunStatus::Queued) if !has_job => {
+                    self.cancel_job::<K>(scope, id).await?;
+                    tokio::time::sleep(POLL).await;
+                }
+                _ => tokio::time::sleep(POLL).await,
+            }
+        }
+        K::row(self, scope, id).await
+    }
+
+    /// Marks the job as cancelled, and ends it if no worker has claimed it. False if there is none.
+    async fn cancel_job<K: JobKind>(
+        self: &Arc<Self>,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<bool, AppError> {
         let state = job::cancel(scope, &self.db, K::TYPE, id, now()).await?;
         if state == Some(ClaimState::Unclaimed) {
             self.conclude_unclaimed::<K>(scope, id).await?;
         }
-        let is_here = self.active_work.cancel(scope.workspace, id);
-        let patience = if state.is_some() || is_here { JOB_PATIENCE } else { UNKNOWN_PATIENCE };
-        let deadline = Instant::now() + patience;
-        loop {
-            match K::row(self, scope, id).await {
-                Ok(row) if row.status().has_ended() => return Ok(row),
-                row if Instant::now() >= deadline => return row,
-                Ok(_) | Err(AppError::NotFound(_)) => tokio::time::sleep(POLL).await,
-                Err(error) => return Err(error),
-            }
-        }
+        Ok(state.is_some())
     }
 
     /// Ends a job that no worker has claimed. A worker that claims it first sees that it is cancelled.
@@ -77,7 +102,8 @@ impl App {
         let Some(job) = job::claim_by_id(&self.db, lease, self.worker.lease).await? else {
             return Ok(());
         };
-        let attempt = JobAttempt::new(self.clone(), job, CancellationToken::new());
-        attempt.conclude::<K>(Conclusion::Cancelled).await
+        let lease = Arc::new(JobLease::new(self.db.clone(), job.scope.clone(), job.lease));
+        let attempt = JobAttempt::new(self.clone(), job, lease, CancellationToken::new());
+        attempt.conclude::<K>(Conclusion::Cancelled).await.map(drop)
     }
 }

@@ -42,6 +42,17 @@ pub(crate) trait JobKind: Send + Sync + 'static {
         async move { Ok(job::get(scope, &app.db, id).await?) }
     }
 
+    /// Ends work that has no job, as cancelled: if no attempt has begun, or in any case with `force`, because its
+    /// attempt does not answer.
+    fn cancel_in_engine(
+        _: &Arc<App>,
+        _: &Scope,
+        _: Uuid,
+        _force: bool,
+    ) -> impl Future<Output = Result<(), AppError>> + Send {
+        async { Ok(()) }
+    }
+
     /// Loads what an attempt needs. If the database is unavailable, the job is requeued; any other
     /// error fails it.
     fn load(

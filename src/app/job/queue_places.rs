@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::app::engine::Engine;
 use crate::store::job::{self, JobType};
 use crate::store::{Db, Scope, StoreError};
 
@@ -40,12 +41,14 @@ impl QueuePlaces {
         &self,
         scope: &Scope,
         db: &Db,
+        engine: &dyn Engine,
         limit: u32,
     ) -> Result<bool, StoreError> {
         if self.take_counted(scope.workspace) {
             return Ok(true);
         }
         let queued = job::count_queued(scope, db, self.kind, limit).await?;
+        let queued = queued.saturating_add(engine.count_queued(scope, db, limit).await?);
         let left = limit.saturating_sub(queued);
         if left == 0 {
             return Ok(false);

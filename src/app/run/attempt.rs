@@ -18,7 +18,7 @@ use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
-use crate::app::persist::{persist, persist_operation};
+use crate::app::persist::persist;
 use crate::app::run::documents::{fields_json, trace_json};
 use crate::app::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::app::run::execute::admit;
@@ -28,11 +28,10 @@ use crate::app::run::merged_record::{
 use crate::app::run::record::{recorded_inputs, status};
 use crate::app::{App, AppError, RunFailure};
 use crate::store::Scope;
-use crate::store::background_run;
 use crate::store::group_writer::CommitOutcome;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::run_progress::NodeRow;
-use crate::store::waiting_run::{self, ParkOutcome};
+use crate::store::waiting_run::ParkOutcome;
 
 /// The kind of job that runs a program in the background.
 pub(crate) struct BackgroundRuns;
@@ -65,6 +64,15 @@ impl JobKind for BackgroundRuns {
 
     async fn row(app: &Arc<App>, scope: &Scope, id: Uuid) -> Result<RunRow, AppError> {
         app.run_get(scope, id).await
+    }
+
+    async fn cancel_in_engine(
+        app: &Arc<App>,
+        scope: &Scope,
+        id: Uuid,
+        force: bool,
+    ) -> Result<(), AppError> {
+        app.cancel_engine_run(scope, id, force).await
     }
 
     async fn load(attempt: &JobAttempt, _: &ActiveGuard) -> Result<LoadedRun, AppError> {
@@ -233,20 +241,17 @@ impl JobAttempt {
         let waiting = waiting_nodes(&outcome.nodes);
         let nodes = with_waiting(&run.nodes, &waiting, &outcome.spans, self.start);
         let names = names(outcome);
-        let db = &self.app.db;
-        let parked = persist(|| waiting_run::park(db, self.job.lease, &nodes, &names)).await?;
+        let parked = persist(|| self.lease.park(&nodes, &names)).await?;
         Ok(parked != ParkOutcome::Cancelled)
     }
 
     async fn unfinished_run(&self) -> Result<UnfinishedRun, AppError> {
-        let read = || UnfinishedRun::read(&self.job.scope, &self.app.db, self.job.lease.job);
-        persist_operation(&self.app.db, read).await
+        Ok(persist(|| self.lease.stored_run()).await?.into())
     }
 
     /// Writes the record, and returns its status and whether the lease was held. A signal that arrives
     /// meanwhile is in the record, too.
     async fn record_run(&self, mut result: RunResult) -> Result<(RunStatus, bool), AppError> {
-        let (db, lease) = (&self.app.db, self.job.lease);
         loop {
             // Read again only if there are values of signals by now.
             let earlier = match result.known.take() {
@@ -256,9 +261,7 @@ impl JobAttempt {
             let count = earlier.count();
             let (added, ended) = (result.added.clone(), result.ended.clone());
             let run = Arc::new(earlier.without_cost_of(&added).finished(added, ended, now()));
-            match persist(|| background_run::finish(&self.job.scope, db, lease, &run, count))
-                .await?
-            {
+            match persist(|| self.lease.end_run(run.clone(), count)).await? {
                 CommitOutcome::Stored => return Ok((run.status, true)),
                 CommitOutcome::Behind => {}
                 CommitOutcome::LeaseLost => return Ok((run.status, false)),
@@ -297,10 +300,9 @@ impl CheckpointJournal<'_> {
 impl Journal for CheckpointJournal<'_> {
     fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>> {
         async move {
-            let JobAttempt { app, job, start, .. } = self.attempt;
+            let JobAttempt { job, lease, start, .. } = self.attempt;
             let row = Arc::new(node_row(&node, *start));
-            let (db, scope, lease) = (&app.db, &job.scope, job.lease);
-            match persist(|| background_run::record_node(scope, db, lease, &row, now())).await {
+            match persist(|| lease.store_node(row.clone(), now())).await {
                 Ok(true) => {
                     self.lock().push(row);
                     Ok(())

@@ -9,16 +9,17 @@ use dsrs::value::Fields;
 use uuid::Uuid;
 
 use crate::app::clock::now;
+use crate::app::engine::AcceptedRun;
 use crate::app::error::merge_faults;
 use crate::app::job::await_check::await_nodes;
 use crate::app::job::request::JobRequest;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
-use crate::app::run::merged_record::{NO_TRACE, UnfinishedRun, pending_nodes};
-use crate::app::{AnswerBuilder, App, AppError, ExecuteRequest};
+use crate::app::run::merged_record::{AttemptOutput, NO_TRACE, UnfinishedRun, pending_nodes};
+use crate::app::{AnswerBuilder, App, AppError, ExecuteRequest, RunFailure};
 use crate::store::graph::{GraphRef, ResolvedGraph};
 use crate::store::run::{RunRow, RunStatus};
-use crate::store::{Scope, background_run, job};
+use crate::store::{Scope, StoreError, engine_run, job};
 
 impl App {
     /// Accepts a run. When this returns, the run is stored and queued, with the answer to the request.
@@ -36,14 +37,42 @@ impl App {
         let job = JobRequest::new(request.timeout, request.request_id);
         let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
         let (job, answer) = (job.to_json(), answer.build(&run));
-        background_run::accept(scope, &self.db, &run, &job, answer.as_ref()).await?;
-        Ok(run)
+        let (run, answer) = (&run, answer.as_ref());
+        let accepted = AcceptedRun { scope, run, request: &job, answer };
+        self.engine.accept_run(&self.db, accepted).await?;
+        Ok(run.clone())
+    }
+
+    /// Ends a run that has no job: if no attempt has begun, or in any case with `force`. An attempt that begins
+    /// meanwhile, or that does not answer, stops when it writes.
+    pub(crate) async fn cancel_engine_run(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        force: bool,
+    ) -> Result<(), AppError> {
+        let run: RunRow = match job::get(scope, &self.db, id).await {
+            Ok(run) => run,
+            Err(StoreError::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let is_open = run.status == RunStatus::Running && force;
+        if run.status != RunStatus::Queued && !is_open {
+            return Ok(());
+        }
+        let ended = if is_open { self.engine.progress(id).await } else { Vec::new() };
+        let failure = RunFailure::of_run(id, &"".into(), "run_cancelled", "the run was cancelled");
+        let earlier = UnfinishedRun { run, ended, newest_event: 0 };
+        let cancelled = Err((RunStatus::Cancelled, failure));
+        let run = Arc::new(earlier.finished(AttemptOutput::none(), cancelled, now()));
+        engine_run::end(scope, &self.db, &run).await?;
+        Ok(())
     }
 
     /// Checks that the queue of a workspace has space ([`QueuePlaces`](crate::app::job::queue_places::QueuePlaces) says how exactly).
     pub(crate) async fn check_queue(&self, scope: &Scope) -> Result<(), AppError> {
         let limit = self.limits.max_queued_runs;
-        if self.run_queue.take_place(scope, &self.db, limit).await? {
+        if self.run_queue.take_place(scope, &self.db, &*self.engine, limit).await? {
             return Ok(());
         }
         Err(AppError::TooBusy(format!(
@@ -91,7 +120,10 @@ impl App {
         if run.status.has_ended() {
             return Ok(run);
         }
-        let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
+        let mut earlier = UnfinishedRun::read(scope, &self.db, id).await?;
+        if earlier.run.status == RunStatus::Running && earlier.ended.is_empty() {
+            earlier.ended = self.engine.progress(id).await;
+        }
         Ok(if earlier.run.status.has_ended() { earlier.run } else { earlier.current() })
     }
 }

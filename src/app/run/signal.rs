@@ -2,11 +2,13 @@
 //! runs are parked by `attempt`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dsrs::lm::Usage;
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::Payload;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::app::clock::now;
@@ -20,6 +22,10 @@ use crate::store::Scope;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::run_progress::NodeRow;
 use crate::store::waiting_run::{self, SignalOutcome};
+
+/// How long a signal waits for its run to be parked, and how often it looks.
+const PARK_PATIENCE: Duration = Duration::from_secs(1);
+const PARK_POLL: Duration = Duration::from_millis(50);
 
 /// A value for a node that waits.
 pub(crate) struct SignalRequest {
@@ -40,7 +46,7 @@ impl App {
         request: SignalRequest,
         answer: AnswerBuilder<RunRow>,
     ) -> Result<RunRow, AppError> {
-        let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
+        let earlier = self.run_before_signal(scope, id, &request.node).await?;
         let run = &earlier.run;
         if run.status.has_ended() {
             let detail = format!("the run has ended already: it {}", run.status);
@@ -73,6 +79,26 @@ impl App {
         let answer = answer.build(&run);
         let sent = waiting_run::signal(scope, &self.db, id, &row, now(), answer.as_ref()).await?;
         accepted(sent, &request.node).map(|()| run)
+    }
+
+    /// Reads a run. A client that has just read the event of a node that waits may be faster than the attempt,
+    /// which parks the run after it, so a run in progress is read again for a moment.
+    async fn run_before_signal(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        node: &str,
+    ) -> Result<UnfinishedRun, AppError> {
+        let deadline = Instant::now() + PARK_PATIENCE;
+        loop {
+            let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
+            let waits = members(&earlier.run.nodes).get(node).is_some_and(is_waiting);
+            let is_running = earlier.run.status == RunStatus::Running;
+            if waits || !is_running || earlier.has(node) || Instant::now() >= deadline {
+                return Ok(earlier);
+            }
+            sleep(PARK_POLL).await;
+        }
     }
 
     /// Stores an execution that waits for a signal as a background run.

@@ -18,6 +18,18 @@ pub(super) struct Checkpoint<'w> {
     pub(super) at: DateTime<Utc>,
 }
 
+/// Stores the checkpoints of one run, and returns what they have spent.
+pub(in crate::store) async fn write_checkpoints(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    run: Uuid,
+    nodes: &[NodeRow],
+    at: DateTime<Utc>,
+) -> Result<Vec<SpendingSum>, StoreError> {
+    let checkpoints = nodes.iter().map(|node| Checkpoint { scope, run, node, at });
+    write(connection, &checkpoints.collect::<Vec<_>>()).await
+}
+
 /// Stores the checkpoints, and returns what they have spent. One that is stored already is left alone: a
 /// commit whose answer was lost is sent again.
 pub(super) async fn write(

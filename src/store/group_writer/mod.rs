@@ -27,6 +27,7 @@ use super::run_progress::EventsRow;
 use super::run_progress::NodeRow;
 use super::{Db, Scope, StoreError};
 
+pub(super) use checkpoint::write_checkpoints;
 pub use start::begin;
 pub use task::WriterTask;
 
@@ -59,6 +60,22 @@ pub(super) enum Write {
         kind: JobType,
         /// The options of the request, as JSON text for the worker.
         request: Arc<str>,
+    },
+    /// A queued run that the engine has.
+    Add {
+        /// The caller.
+        scope: Scope,
+        /// The run.
+        run: Arc<RunRow>,
+    },
+    /// The start of an attempt at a run that the engine has.
+    Begin {
+        /// The caller who requested the run.
+        scope: Scope,
+        /// The run as it was accepted.
+        run: Arc<RunRow>,
+        /// When the attempt started.
+        at: DateTime<Utc>,
     },
     /// The start of an attempt.
     Start {
@@ -106,7 +123,9 @@ impl Write {
     /// The attempt that must hold its job; `None` if no job is involved.
     fn lease(&self) -> Option<Lease> {
         match self {
-            Self::Record { .. } | Self::Queue { .. } => None,
+            Self::Record { .. } | Self::Queue { .. } | Self::Add { .. } | Self::Begin { .. } => {
+                None
+            }
             Self::Start { lease, .. }
             | Self::Checkpoint { lease, .. }
             | Self::Events { lease, .. }
@@ -117,7 +136,10 @@ impl Write {
     /// About how many bytes it has.
     fn size(&self) -> usize {
         let documents = match self {
-            Self::Record { run, .. } | Self::End { run, .. } => run.size(),
+            Self::Record { run, .. }
+            | Self::Add { run, .. }
+            | Self::Begin { run, .. }
+            | Self::End { run, .. } => run.size(),
             Self::Queue { run, request, .. } => run.size() + request.len(),
             Self::Start { .. } => 0,
             Self::Checkpoint { node, .. } => {

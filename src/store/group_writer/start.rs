@@ -26,6 +26,26 @@ pub async fn begin(
     Ok(db.write(Write::Start { lease, kind, at }).await?.is_stored())
 }
 
+/// The same for runs that the engine has, if they have not ended and have no jobs. Returns those.
+pub(super) async fn write_runs(
+    connection: &mut PgConnection,
+    starts: &[(Uuid, DateTime<Utc>)],
+) -> Result<Vec<Uuid>, StoreError> {
+    if starts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (runs, times): (Vec<Uuid>, Vec<DateTime<Utc>>) = starts.iter().copied().unzip();
+    // The ids are also a parameter, so that the planner leaves out partitions.
+    let begun = sqlx::query_scalar(
+        "update runs set status = 'running', started_at = coalesce(started_at, begun.at)
+         from unnest($1::uuid[], $2::timestamptz[]) as begun (id, at)
+         where runs.id = begun.id and runs.id = any($1) and runs.status in ('queued', 'running')
+           and not exists (select from jobs where jobs.id = begun.id)
+         returning runs.id",
+    );
+    Ok(begun.bind(runs).bind(times).fetch_all(connection).await?)
+}
+
 /// Sets the status, and the start of the first attempt.
 pub(super) async fn write(
     connection: &mut PgConnection,

@@ -1,6 +1,7 @@
 //! The transaction of a group: the leases are checked and locked first, then each kind of write is one
 //! statement, and what was spent is added last. May not know the callers.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -20,6 +21,7 @@ struct Group<'w> {
     runs: Vec<(&'w Scope, &'w RunRow)>,
     jobs: Vec<QueuedJob<'w>>,
     starts: Vec<AttemptStart>,
+    begun: Vec<(Uuid, DateTime<Utc>)>,
     checkpoints: Vec<Checkpoint<'w>>,
     events: Vec<AddedEvents<'w>>,
     ends: Vec<RunEnd<'w>>,
@@ -28,7 +30,13 @@ struct Group<'w> {
 impl<'w> Group<'w> {
     fn add(&mut self, write: &'w Write) {
         match write {
-            Write::Record { scope, run } => self.runs.push((scope, run)),
+            Write::Record { scope, run } | Write::Add { scope, run } => {
+                self.runs.push((scope, run));
+            }
+            Write::Begin { scope, run, at } => {
+                self.runs.push((scope, run));
+                self.begun.push((run.id, *at));
+            }
             Write::Queue { scope, run, kind, request } => {
                 self.runs.push((scope, run));
                 self.jobs.push(QueuedJob { id: run.id, kind: kind.as_str(), request });
@@ -49,17 +57,26 @@ impl<'w> Group<'w> {
         }
     }
 
-    /// Writes everything. Returns the ends that are behind their checkpoints.
-    async fn write(&self, connection: &mut PgConnection) -> Result<Vec<Uuid>, StoreError> {
+    /// Writes everything.
+    async fn write(&self, connection: &mut PgConnection) -> Result<WrittenGroup, StoreError> {
         let mut spent = run_batch::add(connection, &self.runs, &self.jobs).await?;
+        let begun = start::write_runs(connection, &self.begun).await?;
         start::write(connection, &self.starts).await?;
         spent.extend(checkpoint::write(connection, &self.checkpoints).await?);
         event::write(connection, &self.events).await?;
         let (behind, rest) = end::write(connection, &self.ends).await?;
         spent.extend(rest);
         key_spending::add_all(connection, spent).await?;
-        Ok(behind)
+        Ok(WrittenGroup { behind, begun })
     }
+}
+
+/// What only the statements found out.
+struct WrittenGroup {
+    /// The ends that are behind their checkpoints.
+    behind: Vec<Uuid>,
+    /// The runs of the engine that have begun.
+    begun: Vec<Uuid>,
 }
 
 /// Commits a group: all of it or nothing. A write without an outcome was left out, since another transaction
@@ -78,13 +95,18 @@ pub(super) async fn commit(
             group.add(write);
         }
     }
-    let behind = group.write(&mut tx).await?;
+    // Another server may insert the same runs: in the same order, neither waits for the other.
+    group.runs.sort_unstable_by_key(|(_, run)| run.id);
+    let written = group.write(&mut tx).await?;
     tx.commit().await?;
     let outcomes = writes.iter().zip(states).map(|(write, state)| match state {
         Some(LeaseState::Lost) => Some(CommitOutcome::LeaseLost),
         Some(LeaseState::Locked) => None,
         None | Some(LeaseState::Held) => Some(match write {
-            Write::End { run, .. } if behind.contains(&run.id) => CommitOutcome::Behind,
+            Write::End { run, .. } if written.behind.contains(&run.id) => CommitOutcome::Behind,
+            Write::Begin { run, .. } if !written.begun.contains(&run.id) => {
+                CommitOutcome::LeaseLost
+            }
             _ => CommitOutcome::Stored,
         }),
     });
@@ -103,7 +125,11 @@ fn announce(db: &Db, writes: &[&Write], outcomes: &[Option<CommitOutcome>]) {
             Write::Events { lease, .. } | Write::End { lease, .. } => {
                 db.notifications.announce_events(lease.job);
             }
-            Write::Record { .. } | Write::Start { .. } | Write::Checkpoint { .. } => {}
+            Write::Record { .. }
+            | Write::Add { .. }
+            | Write::Begin { .. }
+            | Write::Start { .. }
+            | Write::Checkpoint { .. } => {}
         }
     }
 }

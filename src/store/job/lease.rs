@@ -27,6 +27,21 @@ impl InWorkspace for Lease {
     }
 }
 
+impl Lease {
+    /// The lease of a run whose progress is in the engine. It has no row in `jobs` that could have a holder, so
+    /// the run itself stands for it.
+    #[must_use]
+    pub const fn of_engine(run: Uuid, workspace: Uuid) -> Self {
+        Self { job: run, holder: run, workspace }
+    }
+
+    /// Whether it is one of those.
+    #[must_use]
+    pub fn is_of_engine(self) -> bool {
+        self.holder == self.job
+    }
+}
+
 /// A lease that was renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenewedLease {

@@ -1,4 +1,5 @@
-//! Jobs: background work that any server may do. `queue` adds and claims them, `lease` is the right to
+//! Jobs: background work that any server may do. `queue` adds and claims them, `dispatch` passes them to an
+//! engine beside the database, `lease` is the right to
 //! work on one, `part` divides one among workers, `row` is what clients see of one, `status` writes it.
 //!
 //! A worker claims a job with a lease, renews the lease while it works, and may write only while it
@@ -7,6 +8,7 @@
 //!
 //! May not know what a job does. Workers see the jobs of all workspaces; each job names its own.
 
+mod dispatch;
 mod lease;
 mod part;
 mod queue;
@@ -18,6 +20,10 @@ use uuid::Uuid;
 
 use super::Scope;
 
+pub use dispatch::{
+    TakenOver, decline_part, observe, return_to_queue, return_unsent, set_dispatched, take_over,
+    take_queued,
+};
 pub use lease::{Lease, RenewedLease, renew, requeue};
 pub(super) use lease::{begin_results, lock, progress, release, remove};
 pub use part::{ItemRange, OtherParts, divide, offer, reclaim, take_back, take_front};

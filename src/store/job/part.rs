@@ -101,7 +101,7 @@ pub async fn offer(
          select $4, workspace_id, kind, request, $5, created_by, id from jobs
          where id = $3 and items_to - items_from > $6
            and exists (select from jobs where id = $1 and holder = $2)
-           and not exists (select from jobs where parent = $3 and holder is null)",
+           and not exists (select from jobs where parent = $3 and (holder is null or dispatched))",
         lease.job,
         lease.holder,
         divided,
@@ -130,7 +130,7 @@ pub async fn reclaim(db: &Db, lease: Lease) -> Result<OtherParts, StoreError> {
     let reclaimed = sqlx::query!(
         "delete from jobs where id in (
              select part.id from jobs part join jobs divided on divided.id = part.parent
-             where divided.id = $1 and divided.holder = $2 and part.holder is null
+             where divided.id = $1 and divided.holder = $2 and (part.holder is null or part.dispatched)
              for update of part skip locked)
          returning items_from, items_to",
         lease.job,

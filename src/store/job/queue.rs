@@ -10,6 +10,9 @@ use super::lease::Lease;
 use super::{ItemRange, Job, JobType, NewJob};
 use crate::store::{Db, Scope, StoreError};
 
+/// The format of jobs that this release writes and reads. A worker claims none that is newer.
+pub(super) const FORMAT: i16 = 1;
+
 /// Adds a claimable job, within the transaction that stores its status row. End that transaction with
 /// [`Db::commit_job`].
 pub(in crate::store) async fn add(
@@ -61,7 +64,7 @@ pub async fn count_queued(
     let count = sqlx::query_scalar!(
         r#"select count(*) as "count!"
            from (select from jobs where workspace_id = $1 and kind = $2
-                 and holder is null and not waiting limit $3) queued"#,
+                 and (holder is null or dispatched) and not waiting limit $3) queued"#,
         scope.workspace,
         kind.as_str(),
         i64::from(most)
@@ -108,7 +111,7 @@ pub async fn claim(
         r#"with oldest as (
                select id, created_at
                from jobs, (select set_config('synchronous_commit', 'off', true)) setting
-               where holder is null and not waiting and kind = any($1)
+               where holder is null and not waiting and kind = any($1) and format <= $5
                  and id <> all($4) and (parent is null or parent <> all($4))
                order by created_at, id limit cardinality($2::uuid[]) for update of jobs skip locked
            ), numbered as (
@@ -122,7 +125,8 @@ pub async fn claim(
         &kinds as &[&str],
         holders,
         length.as_secs_f64(),
-        divided
+        divided,
+        FORMAT
     )
     .fetch_all(&mut *db.all_workspaces().await?)
     .await?;
@@ -139,20 +143,20 @@ pub async fn claim(
     Ok(jobs.collect())
 }
 
-fn range(from: Option<i32>, to: Option<i32>) -> Option<ItemRange> {
+pub(super) fn range(from: Option<i32>, to: Option<i32>) -> Option<ItemRange> {
     Some(ItemRange { from: from?, to: to? })
 }
 
-/// Claims one job that has no holder, parked or not.
+/// Claims one job that no attempt has, parked or not.
 pub async fn claim_by_id(
     db: &Db,
     lease: Lease,
     length: Duration,
 ) -> Result<Option<Job>, StoreError> {
     let claimed = sqlx::query!(
-        r#"update jobs set holder = $2, attempts = attempts + 1, waiting = false,
+        r#"update jobs set holder = $2, attempts = attempts + 1, waiting = false, dispatched = false,
                            lease_until = clock_timestamp() + $3::float8 * interval '1 second'
-           where id = $1 and holder is null
+           where id = $1 and (holder is null or dispatched)
            returning workspace_id, kind, request::text as "request!", attempts, cancelled,
                      created_by, parent, items_from, items_to"#,
         lease.job,
@@ -176,7 +180,7 @@ pub async fn claim_by_id(
 /// Returns jobs with an expired lease to the queue; returns how many.
 pub async fn requeue_expired(db: &Db) -> Result<u64, StoreError> {
     let expired = sqlx::query!(
-        "update jobs set holder = null, lease_until = null, waiting = false
+        "update jobs set holder = null, lease_until = null, waiting = false, dispatched = false
          where id in (select id from jobs
                       where holder is not null and lease_until < clock_timestamp()
                       limit 500 for update skip locked)"

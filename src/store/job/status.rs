@@ -25,7 +25,7 @@ pub async fn cancel(
     let mut tx = db.begin(scope).await?;
     let job = sqlx::query!(
         r#"update jobs set cancelled = cancelled or kind = $3 where id = $1 and workspace_id = $2
-           returning holder is not null as "held!", kind = $3 as "fits!""#,
+           returning (holder is not null and not dispatched) as "held!", kind = $3 as "fits!""#,
         id,
         scope.workspace,
         kind.as_str()

@@ -74,8 +74,11 @@ impl PartitionedTable {
                  and (finished_at is null or finished_at >= $1)"
             }
             Self::RunNodes | Self::RunEvents => {
+                // A run whose progress is in the engine has no job.
                 "select id from jobs where $1::timestamptz is not null
-                 and ($2::uuid is null or id >= $2) and id < $3"
+                 and ($2::uuid is null or id >= $2) and id < $3
+                 union select id from runs where ($2::uuid is null or id >= $2) and id < $3
+                 and status in ('queued', 'running')"
             }
             Self::BatchItems | Self::BatchResults => {
                 "select id from batches where $1::timestamptz is not null

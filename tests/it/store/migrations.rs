@@ -21,7 +21,8 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop function add_spending, tokens_of, cost_of;
     drop index workspaces_newest, jobs_of_actor, jobs_parked;
     alter table graph_versions drop column expose;
-    alter table jobs drop column parent, drop column items_from, drop column items_to;
+    alter table jobs drop column parent, drop column items_from, drop column items_to, drop column dispatched,
+        drop column format;
     create index jobs_lapsed on jobs (lease_until) where lease_until is not null";
 
 const HOLD: &str = "set application_name = 'a forgotten session';

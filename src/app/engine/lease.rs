@@ -1,0 +1,85 @@
+//! One attempt's right to its work, and where it stores what it has done. Each write says whether the right still
+//! counts: an attempt that another one has replaced stores nothing. May not know what the work is.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use crate::store::background_run::{self, StoredRun};
+use crate::store::group_writer::{self, CommitOutcome};
+use crate::store::job::{self, JobType, Lease};
+use crate::store::run::RunRow;
+use crate::store::run_progress::NodeRow;
+use crate::store::waiting_run::{self, ParkOutcome};
+use crate::store::{Db, Scope, StoreError};
+
+/// The result of a write.
+pub(crate) type LeaseWrite<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// One attempt's right to its work. All writes are safe to repeat.
+pub(crate) trait AttemptLease: Send + Sync {
+    /// Says that the attempt has begun. False if the lease is lost.
+    fn begin(&self, kind: JobType, at: DateTime<Utc>) -> LeaseWrite<'_, bool>;
+
+    /// The run that the work is, with what earlier attempts have stored.
+    fn stored_run(&self) -> LeaseWrite<'_, StoredRun>;
+
+    /// Stores a completed node. False if the lease is lost.
+    fn store_node(&self, node: Arc<NodeRow>, at: DateTime<Utc>) -> LeaseWrite<'_, bool>;
+
+    /// Ends a run. `checkpoints` is the number of completed nodes in its record.
+    fn end_run(&self, run: Arc<RunRow>, checkpoints: i64) -> LeaseWrite<'_, CommitOutcome>;
+
+    /// Parks a run that waits for values for these nodes.
+    fn park<'a>(&'a self, nodes: &'a str, waiting: &'a [String]) -> LeaseWrite<'a, ParkOutcome>;
+
+    /// Gives the work back; the attempt does not count.
+    fn requeue(&self) -> LeaseWrite<'_, ()>;
+}
+
+/// A lease on a row of `jobs`: what the attempt has done is in the database.
+pub(crate) struct JobLease {
+    db: Db,
+    scope: Scope,
+    lease: Lease,
+}
+
+impl JobLease {
+    pub(crate) fn new(db: Db, scope: Scope, lease: Lease) -> Self {
+        Self { db, scope, lease }
+    }
+}
+
+impl AttemptLease for JobLease {
+    fn begin(&self, kind: JobType, at: DateTime<Utc>) -> LeaseWrite<'_, bool> {
+        group_writer::begin(&self.db, kind, self.lease, at).boxed()
+    }
+
+    fn stored_run(&self) -> LeaseWrite<'_, StoredRun> {
+        background_run::get(&self.scope, &self.db, self.lease.job).boxed()
+    }
+
+    fn store_node(&self, node: Arc<NodeRow>, at: DateTime<Utc>) -> LeaseWrite<'_, bool> {
+        async move {
+            background_run::record_node(&self.scope, &self.db, self.lease, &node, at).await
+        }
+        .boxed()
+    }
+
+    fn end_run(&self, run: Arc<RunRow>, checkpoints: i64) -> LeaseWrite<'_, CommitOutcome> {
+        async move {
+            background_run::finish(&self.scope, &self.db, self.lease, &run, checkpoints).await
+        }
+        .boxed()
+    }
+
+    fn park<'a>(&'a self, nodes: &'a str, waiting: &'a [String]) -> LeaseWrite<'a, ParkOutcome> {
+        waiting_run::park(&self.db, self.lease, nodes, waiting).boxed()
+    }
+
+    fn requeue(&self) -> LeaseWrite<'_, ()> {
+        async move { job::requeue(&self.db, self.lease).await.map(drop) }.boxed()
+    }
+}

@@ -1,0 +1,123 @@
+//! Runs whose progress is in the engine: they have a row in `runs` and none in `jobs`. What has the right to write
+//! such a run is not a holder: it is that the run has not ended, and has no job. A run gets a job when the engine
+//! gives it back, parked or queued; from then on the engine's attempts write nothing.
+//!
+//! May not know graphs or the engine: documents are JSON text.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::background_run::{self, JOB};
+use super::group_writer::{Write, write_checkpoints};
+use super::job::{self, Lease, NewJob};
+use super::run::{RunRow, RunStatus};
+use super::run_progress::NodeRow;
+use super::{Db, Scope, StoreError, key_spending, run_batch};
+
+/// Stores a queued run that the engine has.
+pub async fn accept(scope: &Scope, db: &Db, run: &RunRow) -> Result<(), StoreError> {
+    let (scope, run) = (scope.clone(), Arc::new(run.clone()));
+    db.write(Write::Add { scope, run }).await.map(drop)
+}
+
+/// Marks a run as running, and sets the start of the first attempt; stores it first if the server that accepted
+/// it has not. False if the run has ended, or has a job.
+pub async fn begin(
+    scope: &Scope,
+    db: &Db,
+    run: &Arc<RunRow>,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let (scope, run) = (scope.clone(), run.clone());
+    Ok(db.write(Write::Begin { scope, run, at }).await?.is_stored())
+}
+
+/// Gives a run back to the database: adds its job and the checkpoints of its nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct ReturnedRun<'a> {
+    /// The run as it was accepted.
+    pub run: &'a RunRow,
+    /// The options of the request, as JSON text for the worker.
+    pub request: &'a str,
+    /// The checkpoints of its nodes.
+    pub checkpoints: &'a [NodeRow],
+    /// If it waits for values, the new text of its nodes; otherwise it is queued.
+    pub parked: Option<&'a str>,
+    /// The time.
+    pub at: DateTime<Utc>,
+}
+
+/// Gives a run back. False, writing nothing, if it has ended or has a job.
+pub async fn give_back(
+    scope: &Scope,
+    db: &Db,
+    returned: ReturnedRun<'_>,
+) -> Result<bool, StoreError> {
+    let ReturnedRun { run, request, checkpoints, parked, at } = returned;
+    let mut tx = db.begin(scope).await?;
+    run_batch::insert(&mut tx, &[(scope, run)]).await?;
+    if !lock(&mut tx, run.id).await? {
+        return Ok(false);
+    }
+    let new = NewJob { id: run.id, kind: JOB, request, at: run.created_at };
+    match parked {
+        Some(_) => job::add_parked(scope, &mut tx, new).await?,
+        None => job::add(scope, &mut tx, new).await?,
+    }
+    // A client that has cancelled the run meanwhile found no job.
+    let cancelled = sqlx::query(
+        "update jobs set cancelled = exists (
+             select from run_cancellations where workspace_id = $2 and run_id = $1) where id = $1",
+    );
+    cancelled.bind(run.id).bind(scope.workspace).execute(&mut *tx).await?;
+    let spent = write_checkpoints(scope, &mut tx, run.id, checkpoints, at).await?;
+    key_spending::add_all(&mut tx, spent).await?;
+    let status = if parked.is_some() { RunStatus::Waiting } else { RunStatus::Queued };
+    let updated = sqlx::query(
+        "update runs set status = $2, nodes = coalesce($3::text::json, nodes) where id = $1",
+    );
+    updated.bind(run.id).bind(status.as_str()).bind(parked).execute(&mut *tx).await?;
+    db.commit_job(tx).await?;
+    Ok(true)
+}
+
+/// Locks a run that has not ended and has no job, until the transaction ends.
+async fn lock(connection: &mut PgConnection, run: Uuid) -> Result<bool, StoreError> {
+    let found: Option<Uuid> = sqlx::query_scalar(
+        "select id from runs where id = $1 and status in ('queued', 'running')
+             and not exists (select from jobs where jobs.id = runs.id) for update",
+    )
+    .bind(run)
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.is_some())
+}
+
+/// A lease for what an attempt of the engine writes about a run.
+#[must_use]
+pub fn lease(scope: &Scope, run: Uuid) -> Lease {
+    Lease::of_engine(run, scope.workspace)
+}
+
+/// Ends a run. False if it has ended, or has a job.
+pub async fn end(scope: &Scope, db: &Db, run: &Arc<RunRow>) -> Result<bool, StoreError> {
+    let lease = lease(scope, run.id);
+    Ok(background_run::finish(scope, db, lease, run, 0).await?.is_stored())
+}
+
+/// The number of runs of a workspace that wait in the engine, counted up to `most`.
+pub async fn count_queued(scope: &Scope, db: &Db, most: u32) -> Result<u32, StoreError> {
+    let count: i64 = sqlx::query_scalar(
+        "select count(*) from (
+             select from runs where workspace_id = $1 and status = 'queued'
+                 and not exists (select from jobs where jobs.id = runs.id) limit $2) queued",
+    )
+    .bind(scope.workspace)
+    .bind(i64::from(most))
+    .fetch_one(&mut *db.scoped(scope).await?)
+    .await?;
+    Ok(u32::try_from(count).unwrap_or(u32::MAX))
+}
