@@ -7,6 +7,9 @@ cd "$(dirname "$0")"
 
 PG_BIN=$(scripts/ensure-postgres.sh)
 export PG_BIN
+# The tests that need it fail without it.
+RESTATE_SERVER=$(scripts/ensure-restate.sh) || true
+export RESTATE_SERVER
 # The queries are checked against the committed .sqlx/, so that no database is needed to build.
 export SQLX_OFFLINE=true
 exec cargo test --workspace --locked "$@"

@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{on, text};
 use crate::support::{
-    Asked, Does, FakeLm, Server, ServerSetup, http_client, sections, test_database,
+    Asked, Dice, Does, FakeLm, Server, ServerSetup, http_client, sections, test_database,
 };
 
 const RUNS: usize = 500;
@@ -63,17 +63,6 @@ fn marks(asked: &Asked) -> (String, &'static str) {
     let run = all.split("run-").nth(1).unwrap().chars().take_while(char::is_ascii_digit);
     let (node, _) = NODES.iter().find(|(node, _)| all.contains(&format!("Node {node}."))).unwrap();
     (run.collect(), node)
-}
-
-/// Reproducible pseudo-random numbers.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
 }
 
 /// A provider that fails one request in eight.

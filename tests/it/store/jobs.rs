@@ -6,7 +6,7 @@ use std::time::Duration;
 use dsrs_server::store::background_run;
 use dsrs_server::store::cancellation::Cancellation;
 use dsrs_server::store::group_writer::{self, CommitOutcome};
-use dsrs_server::store::job::{self, ClaimState, Job, Lease};
+use dsrs_server::store::job::{self, ClaimState, Job, Lease, TakenOver};
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_progress::NodeRow;
 use dsrs_server::store::waiting_run::{self, ParkOutcome, SignalOutcome};
@@ -315,4 +315,58 @@ async fn the_upgrade_parks_the_jobs_of_waiting_runs_only() {
     let claimed = claim_many(&db, 9).await;
     assert_eq!(claimed.len(), 1);
     assert_ne!(claimed[0].lease.job, waiting.id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_a_newer_release_is_left_alone() {
+    let url = test_database().await;
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let (run, kinds) = (queued(&db).await, [background_run::JOB]);
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    let format = |format: i16| format!("update jobs set format = {format}");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format(i16::MAX))).execute(&mut connection).await.unwrap();
+    assert!(claim(&db).await.is_none(), "no worker of this release claims it");
+    let holders = [Uuid::now_v7()];
+    assert!(job::take_queued(&db, &kinds, &holders, MINUTE).await.unwrap().is_empty());
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format(1))).execute(&mut connection).await.unwrap();
+    let sent = job::take_queued(&db, &kinds, &holders, MINUTE).await.unwrap();
+    assert_eq!(sent[0].job, run.id);
+    job::set_dispatched(&db, &holders).await.unwrap();
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format(i16::MAX))).execute(&mut connection).await.unwrap();
+    let attempt = Uuid::now_v7();
+    let taken = job::take_over(&db, run.id, attempt, &kinds, &[]).await.unwrap();
+    assert!(matches!(taken, TakenOver::Newer), "nor does one that the engine asks");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format(1))).execute(&mut connection).await.unwrap();
+    let taken = job::take_over(&db, run.id, attempt, &kinds, &[]).await.unwrap();
+    let TakenOver::Job(taken) = taken else { panic!("{taken:?}") };
+    assert_eq!((taken.lease.holder, taken.attempt), (attempt, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_of_the_engine_replaces_the_one_before_and_its_lease_does_not_expire() {
+    let db = database().await;
+    let (run, kinds) = (queued(&db).await, [background_run::JOB]);
+    let holders = [Uuid::now_v7()];
+    let sent = job::take_queued(&db, &kinds, &holders, Duration::from_millis(1)).await.unwrap();
+    job::set_dispatched(&db, &holders).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(job::requeue_expired(&db).await.unwrap(), 0, "the engine has it");
+    assert_eq!(job::count_queued(&ann(), &db, background_run::JOB, 9).await.unwrap(), 1);
+    let mut before = sent[0];
+    for number in 1..=3 {
+        let holder = Uuid::now_v7();
+        let taken = job::take_over(&db, run.id, holder, &kinds, &[]).await.unwrap();
+        let TakenOver::Job(taken) = taken else { panic!("{taken:?}") };
+        assert_eq!(taken.attempt, number);
+        assert!(!group_writer::begin(&db, background_run::JOB, before, tick()).await.unwrap());
+        assert!(group_writer::begin(&db, background_run::JOB, taken.lease, tick()).await.unwrap());
+        before = taken.lease;
+    }
+    let held = job::observe(&db, &[before.holder, holders[0]]).await.unwrap();
+    assert_eq!(held.len(), 1);
+    assert!(job::return_to_queue(&db, run.id).await.unwrap());
+    assert!(!job::return_to_queue(&db, run.id).await.unwrap(), "it is in the queue already");
+    assert!(claim(&db).await.is_some());
+    let taken = job::take_over(&db, run.id, Uuid::now_v7(), &kinds, &[]).await.unwrap();
+    assert!(matches!(taken, TakenOver::Job(_)), "a duplicate of the engine replaces the claim");
 }

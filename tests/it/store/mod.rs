@@ -1,6 +1,7 @@
 //! The store against a real Postgres, without HTTP above it.
 
 mod earlier_schemas;
+mod engine_runs;
 mod graphs;
 mod group_writer;
 mod idempotency;
@@ -13,6 +14,7 @@ mod replica;
 mod retention;
 mod run_events;
 mod runs;
+mod silent_connections;
 mod spending;
 mod states;
 mod upkeep;

@@ -14,6 +14,7 @@ use dsrs_server::store::{Db, PoolSettings};
 use reqwest::header;
 use serde_json::Value;
 
+use super::engine::engine_settings;
 use super::{Remote, test_database};
 
 /// A service with a database of its own, and a caller of it.
@@ -95,7 +96,9 @@ impl Api {
 
     /// On this database.
     pub async fn start(database: &str, lm: Option<Arc<dyn Lm>>, settings: &[(&str, &str)]) -> Self {
-        let env: Environment = settings.iter().copied().collect();
+        let engine = engine_settings(database);
+        let engine = engine.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let env: Environment = engine.chain(settings.iter().copied()).collect();
         let mut config = Config::load(&Flags::default(), &env).unwrap();
         // This process is the tests, not the server.
         config.sandbox.program = env!("CARGO_BIN_EXE_dsrs-server").into();

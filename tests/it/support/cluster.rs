@@ -1,4 +1,5 @@
-//! One throwaway Postgres for a whole run of this binary, started by the first test that needs it.
+//! One throwaway Postgres for a whole run of this binary, started by the first test that needs it, and others for
+//! tests that stop theirs.
 //!
 //! It is the product's own private Postgres. Since a static is never dropped, a shell watches it:
 //! it reads from a pipe that only this process has open. When this process ends, for whatever
@@ -15,7 +16,24 @@ use dsrs_server::pg::{PgOptions, PrivatePostgres};
 /// The running cluster and its guard, whose input is the pipe.
 pub struct TestCluster {
     pub postgres: PrivatePostgres,
-    _guard: Child,
+    guard: Child,
+}
+
+impl TestCluster {
+    /// Starts one in a directory, which it is started in again after it was stopped.
+    pub fn start(data_dir: &Path, connections: u32) -> Self {
+        let options = PgOptions { connections, ..pg_options(data_dir) };
+        let postgres = PrivatePostgres::start(&options).unwrap_or_else(|error| panic!("{error}"));
+        let guard = guard(&postgres, data_dir);
+        Self { postgres, guard }
+    }
+
+    /// Stops it, and leaves its files.
+    pub fn stop(mut self) {
+        self.guard.kill().unwrap();
+        self.guard.wait().unwrap();
+        self.postgres.stop().unwrap();
+    }
 }
 
 /// The cluster of this run.
@@ -23,10 +41,7 @@ pub fn cluster() -> &'static TestCluster {
     static CLUSTER: OnceLock<TestCluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
         let data_dir = scratch_dir().join(format!("cluster-{}", std::process::id()));
-        let options = PgOptions { connections: 300, ..pg_options(&data_dir) };
-        let postgres = PrivatePostgres::start(&options).unwrap_or_else(|error| panic!("{error}"));
-        let guard = guard(&postgres, &data_dir);
-        TestCluster { postgres, _guard: guard }
+        TestCluster::start(&data_dir, 300)
     })
 }
 

@@ -59,6 +59,7 @@ impl Gate {
 #[derive(Clone)]
 pub struct Asked {
     pub at: Instant,
+    pub path: String,
     pub body: Value,
 }
 
@@ -141,8 +142,8 @@ impl FakeLm {
     }
 
     async fn talk(self: Arc<Self>, mut connection: TcpStream, script: Arc<Script>) {
-        while let Some(body) = read_request(&mut connection).await {
-            let asked = Asked { at: Instant::now(), body };
+        while let Some((path, body)) = read_request(&mut connection).await {
+            let asked = Asked { at: Instant::now(), path, body };
             let mut number = 0;
             self.seen.send_modify(|seen| {
                 number = seen.asked.len();
@@ -258,15 +259,15 @@ fn head(status: u16, headers: &[(&'static str, String)], length: usize) -> Strin
     )
 }
 
-/// The JSON body of the next request; `None` when the caller has closed the connection.
-async fn read_request(connection: &mut TcpStream) -> Option<Value> {
+/// The path and the JSON body of the next request; `None` when the caller has closed the connection.
+async fn read_request(connection: &mut TcpStream) -> Option<(String, Value)> {
     let mut bytes = Vec::new();
-    let (body, length) = loop {
+    let (path, body, length) = loop {
         if connection.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            break (end + 4, content_length(&bytes[..end]));
+            break (path(&bytes[..end]), end + 4, content_length(&bytes[..end]));
         }
     };
     while bytes.len() < body + length {
@@ -274,7 +275,12 @@ async fn read_request(connection: &mut TcpStream) -> Option<Value> {
             return None;
         }
     }
-    Some(serde_json::from_slice(&bytes[body..body + length]).unwrap())
+    Some((path, serde_json::from_slice(&bytes[body..body + length]).unwrap()))
+}
+
+fn path(head: &[u8]) -> String {
+    let head = std::str::from_utf8(head).unwrap();
+    head.split(' ').nth(1).unwrap().to_owned()
 }
 
 fn content_length(head: &[u8]) -> usize {

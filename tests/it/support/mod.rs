@@ -5,7 +5,9 @@ mod cluster;
 mod cut_wire;
 mod database;
 mod database_proxy;
+mod dice;
 mod documented;
+mod engine;
 mod fake_lm;
 pub mod hostile;
 mod hostile_values;
@@ -14,20 +16,24 @@ mod raw;
 mod remote;
 mod server;
 pub mod source;
+mod wire;
 
 use std::path::PathBuf;
 
 pub use api::{Answer, Api, friendly_lm, one_node, support_reply};
-pub use cluster::{cluster, pg_options, scratch_dir};
+pub use cluster::{TestCluster, cluster, pg_options, scratch_dir};
 pub use cut_wire::{Cut, CutWire};
 pub use database::{drop_database, empty_database, test_database};
 pub use database_proxy::DatabaseProxy;
+pub use dice::Dice;
 pub use documented::check as check_documented;
+pub use engine::{restate_node, restate_settings};
 pub use fake_lm::{Asked, Does, FakeLm, Gate, sections};
 pub use query_wire::QueryWire;
 pub use raw::raw_request;
 pub use remote::{Event, Remote};
 pub use server::{Refused, Server, ServerSetup};
+pub use wire::{After, End, Wire};
 
 /// A directory of a test's own, under the build's.
 pub fn scratch() -> tempfile::TempDir {

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::cluster::scratch_dir;
+use super::engine::engine_settings;
 
 /// A timeout that is long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -67,7 +68,10 @@ impl ServerSetup {
     }
 
     /// Works on this database instead of a private Postgres.
-    pub fn database(self, url: &str) -> Self {
+    pub fn database(mut self, url: &str) -> Self {
+        for (name, text) in engine_settings(url) {
+            self = self.env(&name, &text);
+        }
         self.env("DATABASE_URL", url)
     }
 
