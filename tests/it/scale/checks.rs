@@ -1,0 +1,145 @@
+//! The promises, checked when everything has ended.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::Row;
+
+use super::cancellations::Cancelled;
+use super::runs::Accepted;
+use super::world::{Done, World};
+use super::{audit, clock};
+
+/// A cancellation arrives within this time.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
+
+impl World {
+    pub async fn check(&self, done: &Done) {
+        self.clocks_differ().await;
+        self.everything_has_ended_once().await;
+        self.nothing_is_left_of_work_in_progress().await;
+        self.every_accepted_run_has_one_record(done).await;
+        self.runs_have_their_outputs(done).await;
+        self.signals_have_arrived(done).await;
+        cancellations_are_fast(&done.cancelled);
+        self.batches_have_one_result_for_each_item(&done.batches).await;
+        self.sums_of_evaluations_equal_their_rows(&done.evaluations).await;
+        self.the_optimization_has_ended_within_what_was_asked(&done.optimization).await;
+        self.no_node_asks_again_after_a_successor();
+        self.repeated_requests_are_those_in_flight_at_a_fault();
+        self.work_was_continued_by_other_servers();
+    }
+
+    /// The clocks of the servers are as far apart as they are set.
+    async fn clocks_differ(&self) {
+        for (server, shift) in clock::SHIFTS.into_iter().enumerate().filter(|_| clock::CAN_SHIFT) {
+            let date = self.caller.date(server).await;
+            let ahead = date - chrono::Utc::now().timestamp();
+            assert!((ahead - shift).abs() < 30, "the clock of server {server} is {ahead} s ahead");
+        }
+    }
+
+    async fn everything_has_ended_once(&self) {
+        let wrong = self.postgres.rows(&audit::wrong_ends()).await;
+        let show = |row: &sqlx::postgres::PgRow| {
+            let ends: Vec<Option<String>> = row.get("ends");
+            format!("{} {} {ends:?}", row.get::<String, _>(0), row.get::<String, _>("status"))
+        };
+        let wrong: Vec<_> = wrong.iter().map(show).collect();
+        assert!(wrong.is_empty(), "work has not ended once: {wrong:#?}");
+        // No end is of work that has no row.
+        let lost = "select count(*) from ends where id not in (select id from runs)
+            and id not in (select id from batches) and id not in (select id from evaluations)
+            and id not in (select id from optimizations)";
+        assert_eq!(self.postgres.count(lost).await, 0, "work that has ended has no record");
+    }
+
+    async fn nothing_is_left_of_work_in_progress(&self) {
+        for table in audit::IN_PROGRESS {
+            let left = self.postgres.count(&format!("select count(*) from {table}")).await;
+            assert_eq!(left, 0, "{table} has rows of work that has ended");
+        }
+        for (table, left) in self.engine.rows_in_progress().await {
+            assert_eq!(left, 0, "the engine has rows in {table}");
+        }
+    }
+
+    /// Accepted runs have the records that their answers named. A request whose answer was lost has one record or none.
+    async fn every_accepted_run_has_one_record(&self, done: &Done) {
+        let mut records: HashMap<String, Vec<String>> = HashMap::new();
+        for row in self.postgres.rows("select inputs->>'run' as mark, id::text from runs").await {
+            let mark: String = row.get("mark");
+            let mark = mark.trim_start_matches("mark-").to_owned();
+            records.entry(mark).or_default().push(row.get("id"));
+        }
+        let twice: Vec<_> = records.iter().filter(|(_, ids)| ids.len() > 1).collect();
+        assert!(twice.is_empty(), "requests have several records: {twice:?}");
+        let accepted: Vec<&Accepted> = done.accepted().collect();
+        for run in &accepted {
+            assert_eq!(records.get(&run.mark), Some(&vec![run.id.clone()]), "{}", run.mark);
+        }
+        let ids: HashSet<&String> = accepted.iter().map(|run| &run.id).collect();
+        assert_eq!(ids.len(), accepted.len(), "two requests were answered with one run");
+        let unknown = records.keys().filter(|mark| !mark.starts_with("b-")).count() - ids.len();
+        println!("{} runs were accepted, and {unknown} whose answer was lost", ids.len());
+    }
+
+    async fn runs_have_their_outputs(&self, done: &Done) {
+        for run in done.diamonds.iter().chain(&done.keyed) {
+            let record = self.caller.read(0, &format!("/v1/runs/{}", run.id)).await;
+            assert_eq!(record["status"], "succeeded", "{record}");
+            assert_eq!(record["outputs"], json!({"done": 4}), "{record}");
+            let nodes = record["nodes"].as_object().unwrap();
+            assert_eq!(nodes.len(), 5, "{record}");
+            assert!(nodes.values().all(|node| node["status"] == "succeeded"), "{record}");
+            assert!(record["usage"]["lm_calls"].as_u64().unwrap() >= 4, "{record}");
+        }
+    }
+
+    async fn signals_have_arrived(&self, done: &Done) {
+        for one in &done.signalled {
+            let record = self.caller.read(1, &format!("/v1/runs/{}", one.run.id)).await;
+            let outputs = json!({"approved": one.value, "sent": "ok"});
+            assert_eq!((&record["status"], &record["outputs"]), (&json!("succeeded"), &outputs));
+        }
+    }
+
+    /// The usage is what the model was asked, but for requests that were in flight when something failed: one whose
+    /// server was killed is not counted, and one that was given up is, although the model may not have read it.
+    async fn the_optimization_has_ended_within_what_was_asked(&self, id: &str) {
+        let ended: Value = self.caller.read(2, &format!("/v1/optimizations/{id}")).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let spent = ended["usage"]["lm_calls"].as_u64().unwrap() as usize;
+        let asked = self.lm.requests().iter().filter(|one| one.node == "optimized").count();
+        println!("the optimization counts {spent} of {asked} requests");
+        assert!(
+            asked.abs_diff(spent) <= self.may_be_lost(),
+            "{asked} requests were sent, {spent} are counted"
+        );
+        let right = ended["result"]["best"]["mean_score"]
+            .as_f64()
+            .or_else(|| ended["result"]["best"]["score"].as_f64());
+        assert!(right.is_none_or(|score| score > 0.9), "{ended}");
+    }
+}
+
+/// Those that no fault concerned.
+fn cancellations_are_fast(cancelled: &[Cancelled]) {
+    let mut times: Vec<_> =
+        cancelled.iter().filter(|one| !one.is_excused).map(|one| one.took).collect();
+    times.sort_unstable();
+    println!("{} cancellations, {} beside faults: {times:?}", cancelled.len(), times.len());
+    let slow: Vec<_> =
+        cancelled.iter().filter(|one| !one.is_excused && one.took > CANCELLED_WITHIN).collect();
+    assert!(slow.is_empty(), "cancellations are slow: {slow:?}");
+}
+
+impl Done {
+    /// Every run that a server has accepted.
+    fn accepted(&self) -> impl Iterator<Item = &Accepted> {
+        let runs = self.diamonds.iter().chain(&self.keyed);
+        let waited = self.signalled.iter().map(|one| &one.run);
+        runs.chain(waited).chain(self.cancelled.iter().map(|one| &one.run))
+    }
+}

@@ -1,0 +1,52 @@
+//! Every kind of work at once on three servers, while servers, nodes of the engine, Postgres and networks fail at
+//! random: nothing accepted is lost, nothing ends twice, no completed node asks the model again, sums equal rows.
+//!
+//! `DSRS_SCALE=full` makes it larger (`size.rs`), `DSRS_SCALE_SEED` selects another order of faults.
+
+mod audit;
+mod caller;
+mod cancellations;
+mod checks;
+mod clock;
+mod engine;
+mod faults;
+mod graphs;
+mod item_checks;
+mod items;
+mod lm;
+mod optimization;
+mod pace;
+mod postgres;
+mod request_checks;
+mod restate;
+mod runs;
+mod servers;
+mod signals;
+mod size;
+mod world;
+
+use engine::EngineKind;
+use world::World;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_accepted_is_lost_and_nothing_ends_twice_whatever_fails() {
+    survives(EngineKind::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_accepted_is_lost_and_nothing_ends_twice_with_restate() {
+    survives(EngineKind::Restate).await;
+}
+
+async fn survives(kind: EngineKind) {
+    // One at a time: each has three servers, and takes their speed for granted.
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _turn = TURN.lock().await;
+    let world = World::start(kind).await;
+    let injecting = world.inject_faults();
+    let done = world.accept_work().await;
+    injecting.await.unwrap();
+    world.end_unknown_work(&done).await;
+    world.ended().await;
+    world.check(&done).await;
+}
