@@ -35,17 +35,20 @@ def costs(kind, engine, nodes, text_kb, known):
     }
     if kind == "execute":
         return dict(recorded, server_ms=server["execute_base_ms"] + nodes * server["execute_node_ms"])
-    if engine == "restate":
-        # An insert and an update of the record are left in Postgres.
-        return dict(recorded, postgres_ms=2 * recorded["postgres_ms"], wal_kb=2 * recorded["wal_kb"],
-                    server_ms=restate["server_base_ms"] + nodes * restate["server_node_ms"],
-                    engine_ms=restate["base_ms"] + nodes * restate["node_ms"])
+    # With Restate, the progress of batches stays in Postgres, too.
     if kind == "batch":
         return dict(recorded, postgres_ms=recorded["postgres_ms"] + postgres["item_ms"], wal_kb=2 * recorded["wal_kb"],
                     server_ms=server["item_ms"] + nodes * server["execute_node_ms"])
+    server_ms = server["background_base_ms"] + nodes * server["background_node_ms"]
+    if engine == "restate":
+        # Checkpoints are in Restate; the row of the run, its start, its events and its end are in Postgres.
+        return dict(recorded, server_ms=server_ms, flushes=postgres["flushes_background"],
+                    postgres_ms=restate["postgres_base_ms"] + text_ms,
+                    wal_kb=restate["wal_base_kb"] + text_kb * size["wal_per_text_byte"],
+                    engine_ms=restate["base_ms"] + nodes * restate["node_ms"])
     return dict(
         recorded,
-        server_ms=server["background_base_ms"] + nodes * server["background_node_ms"],
+        server_ms=server_ms,
         postgres_ms=postgres["background_base_ms"] + nodes * postgres["background_node_ms"] + text_ms,
         flushes=postgres["flushes_background"],
         wal_kb=size["wal_background_base_kb"] + nodes * size["wal_background_node_kb"] + text_kb * size["wal_per_text_byte"],

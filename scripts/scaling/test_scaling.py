@@ -33,6 +33,15 @@ class PlanTest(unittest.TestCase):
         self.assertLess(engine["postgres_cores"], alone["postgres_cores"])
         self.assertGreater(engine["engine_cores"], alone["postgres_cores"])
         self.assertGreaterEqual(engine["engine_nodes"], 3)
+        # 24 cores for 4,500 diamonds a second: the prototype.
+        self.assertAlmostEqual(plan.plan(4500, 100, 1, engine="restate")["engine_cores"], 24, delta=0.5)
+
+    def test_batches_stay_in_postgres_with_the_engine(self):
+        batches = [plan.plan(100, 100, 1, kind="batch", engine=engine) for engine in plan.ENGINES]
+        self.assertEqual(batches[0]["postgres_cores"], batches[1]["postgres_cores"])
+        self.assertEqual(batches[1]["engine_cores"], 0)
+
+    def test_loads_that_do_not_fit(self):
         self.assertFalse(plan.plan(100_000, 100, 1)["fits_one_postgres"])
 
     def test_a_load_without_runs_is_refused(self):
