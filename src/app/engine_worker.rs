@@ -49,10 +49,9 @@ impl EngineListener {
         // Definitions may name tools that are unknown before.
         app.tools_tried().await;
         let shutdown = app.shutdown.clone();
-        let most_attempts = app.worker.concurrency as usize;
         let worker = Arc::new(EngineWorker::new(app));
         let Self { listener, names, key } = self;
-        let endpoint = EngineEndpoint { worker, names, key, most_attempts, shutdown };
+        let endpoint = EngineEndpoint { worker, names, key, shutdown };
         endpoint.serve(listener).await;
     }
 }

@@ -49,8 +49,9 @@ const PONG: Duration = Duration::from_secs(3);
 /// The time in which a new connection must have a request.
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
 
-/// Connections besides those of attempts: the progress of runs is read over them.
-const MORE_CONNECTIONS: usize = 64;
+/// Connections of all nodes of the engine. Far above its limits of attempts: an attempt whose connection is not
+/// accepted waits for it, while the engine leaves others open that it does not use.
+const CONNECTIONS: usize = 8192;
 
 /// The pause after a connection could not be accepted.
 const RETRY: Duration = Duration::from_millis(50);
@@ -76,8 +77,6 @@ pub struct EngineEndpoint {
     pub names: ServiceNames,
     /// The key that signs the requests; all are answered if there is none.
     pub key: Option<EngineKey>,
-    /// Attempts at a time; further connections wait to be accepted.
-    pub most_attempts: usize,
     /// Once the server stops, no attempt begins.
     pub shutdown: Shutdown,
 }
@@ -89,7 +88,7 @@ impl EngineEndpoint {
         let mut connections = JoinSet::new();
         let endpoint = Arc::new(self);
         loop {
-            let has_room = connections.len() < 2 * endpoint.most_attempts + MORE_CONNECTIONS;
+            let has_room = connections.len() < CONNECTIONS;
             let accepted = tokio::select! {
                 accepted = listener.accept(), if has_room => accepted,
                 Some(_) = connections.join_next() => continue,

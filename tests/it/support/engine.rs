@@ -59,7 +59,6 @@ fn register_workers(node: &Node, name: &str, port: u16) {
                 worker: Arc::new(NoWorker),
                 names: ServiceNames::new(&name),
                 key: None,
-                most_attempts: 1,
                 shutdown: Shutdown::new(),
             };
             let body = format!(r#"{{"uri":"http://127.0.0.1:{port}","force":true}}"#);
