@@ -1,14 +1,20 @@
 //! Reads and writes that are repeated while the database is not available, because nothing else has their
-//! data. A statement that fails again and again although the database answers is given up.
+//! data. A statement that fails again and again although the database answers is given up. One that has no answer for
+//! long is repeated: its connection has turned silent, and what it did is unknown, as after any lost connection.
 
 use std::future::Future;
 use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::app::AppError;
 use crate::store::{Db, StoreError};
 
 /// The pause before the next attempt after one that failed.
 const RETRY: Duration = Duration::from_millis(500);
+
+/// How long a query may take. Postgres itself ends each of its statements after 30 s.
+const ANSWER_TIME: Duration = Duration::from_secs(120);
 
 /// How many times a statement may fail although the database answers: it took too long, a lock was not
 /// granted, or another transaction was in conflict with it.
@@ -21,7 +27,8 @@ where
 {
     let mut failures = 0;
     loop {
-        match query().await {
+        let answer = timeout(ANSWER_TIME, query()).await;
+        match answer.unwrap_or_else(|_| Err(StoreError::unavailable(SILENT))) {
             Err(error @ StoreError::Unavailable { .. }) => {
                 failures += u32::from(!error.is_outage());
                 if failures >= FAILURES {
@@ -44,7 +51,8 @@ where
 {
     let mut failures = 0;
     loop {
-        match operation().await {
+        let answer = timeout(ANSWER_TIME, operation()).await;
+        match answer.unwrap_or_else(|_| Err(AppError::Unavailable(SILENT.to_owned()))) {
             Err(AppError::Unavailable(reason)) => {
                 failures += u32::from(db.ping().await.is_ok());
                 if failures >= FAILURES {
@@ -56,6 +64,8 @@ where
         }
     }
 }
+
+const SILENT: &str = "the database does not answer";
 
 fn given_up(cause: &str) -> String {
     format!("given up after {FAILURES} attempts: {cause}")
@@ -84,6 +94,16 @@ mod tests {
             assert_eq!(attempts_at(error, 1000).await, (FAILURES, false), "{state}");
             assert_eq!(attempts_at(error, FAILURES).await, (FAILURES, true), "{state}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_query_without_an_answer_is_repeated() {
+        let attempts = AtomicU32::new(0);
+        let query = async || match attempts.fetch_add(1, Ordering::Relaxed) {
+            0 => std::future::pending().await,
+            number => Ok(number),
+        };
+        assert_eq!(persist(query).await.unwrap(), 1);
     }
 
     #[tokio::test(start_paused = true)]

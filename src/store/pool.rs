@@ -131,8 +131,6 @@ impl Db {
         };
         let open =
             |connections, visible| prepare(connections, visible).connect_lazy_with(options.clone());
-        let open_sole =
-            || close_if_silent(prepare(1, Visible::Everything)).connect_lazy_with(options.clone());
         let places = |count: u32| Arc::new(Semaphore::new(count as usize));
         let role = change_of_role.as_deref().unwrap_or_default();
         let replica =
@@ -140,8 +138,8 @@ impl Db {
         Ok(Self {
             replica: replica.transpose()?,
             pool: open(settings.max_connections, Visible::Nothing),
-            leases: open_sole(),
-            recorder: open_sole(),
+            leases: open(1, Visible::Everything),
+            recorder: open(1, Visible::Everything),
             uploads: open(settings.uploads(), Visible::Nothing),
             options,
             changes_role: change_of_role.is_some(),
@@ -168,7 +166,7 @@ impl Db {
     /// be wrong.
     pub async fn now(&self) -> Result<DateTime<Utc>, StoreError> {
         let now = sqlx::query_scalar!(r#"select clock_timestamp() as "now!""#);
-        Ok(now.fetch_one(&self.pool).await?)
+        Ok(now.fetch_one(&mut *self.unscoped().await?).await?)
     }
 
     /// Closes every connection; later callers receive [`StoreError::Unavailable`].
@@ -212,7 +210,7 @@ impl Db {
         scope: &impl InWorkspace,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let begin = Visible::Workspace(scope.workspace()).begin();
-        Ok(self.pool.begin_with(AssertSqlSafe(begin)).await?)
+        self.first_answer(self.pool.begin_with(AssertSqlSafe(begin))).await
     }
 
     /// The transaction of an upload, over the connections for uploads: they delay each other and nothing
@@ -236,9 +234,24 @@ impl Db {
     }
 
     async fn connection(&self, visible: Visible) -> Result<PoolConnection<Postgres>, StoreError> {
-        let mut connection = self.pool.acquire().await?;
-        sqlx::raw_sql(AssertSqlSafe(visible.set_session())).execute(&mut *connection).await?;
-        Ok(connection)
+        let prepared = async {
+            let mut connection = self.pool.acquire().await?;
+            sqlx::raw_sql(AssertSqlSafe(visible.set_session())).execute(&mut *connection).await?;
+            Ok(connection)
+        };
+        self.first_answer(prepared).await
+    }
+
+    /// A connection with its first statement, which waits for nothing in the database: if no answer comes, the
+    /// connection has turned silent while it was idle.
+    async fn first_answer<T>(
+        &self,
+        answer: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, StoreError> {
+        match tokio::time::timeout(self.acquire_timeout + PING_TIMEOUT, answer).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(StoreError::unavailable("a connection is silent")),
+        }
     }
 
     /// Whether Postgres applies row-level security to the sessions of the server. It does not to a
@@ -322,21 +335,18 @@ fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) ->
             let trusted = about.idle_for < TRUSTED_IDLE && changes.is_valid();
             Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
         })
+        .after_release(|connection, _| Box::pin(answers(connection)))
         .after_connect(move |connection, _| {
             let session = AssertSqlSafe(session.clone());
             Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
         })
 }
 
-/// A connection that is returned is tested by its pool without a time limit. If it is silent without being closed, the only
-/// connection of a pool would never be replaced, so it is tested with a limit before that.
-fn close_if_silent(pool: PgPoolOptions) -> PgPoolOptions {
-    pool.after_release(|connection, _| {
-        Box::pin(async move {
-            let tested = tokio::time::timeout(PING_TIMEOUT, connection.ping()).await;
-            tested.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
-        })
-    })
+/// Whether a connection that is returned answers in time. The test that the pool makes itself has no limit: a silent
+/// connection would have its place in the pool until the network reports it, after a quarter of an hour.
+async fn answers(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let tested = tokio::time::timeout(PING_TIMEOUT, connection.ping()).await;
+    tested.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
 }
 
 /// Opens no connection yet: the replica may be away.
@@ -351,6 +361,7 @@ fn open_replica(
     let pool = PgPoolOptions::new()
         .max_connections(settings.max_connections)
         .acquire_timeout(REPLICA_PATIENCE)
+        .after_release(|connection, _| Box::pin(answers(connection)))
         .after_connect(move |connection, _| {
             let session = AssertSqlSafe(session.clone());
             Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })

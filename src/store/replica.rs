@@ -43,7 +43,8 @@ impl Replica {
     pub(super) async fn connection(&self, visible: Visible) -> Option<PoolConnection<Postgres>> {
         let usable_until = *self.usable_until();
         usable_until.filter(|until| Instant::now() < *until)?;
-        match self.open(visible).await {
+        let opened = timeout(PATIENCE, self.open(visible)).await;
+        match opened.unwrap_or_else(|_| Err(StoreError::unavailable("a connection is silent"))) {
             Ok(connection) => Some(connection),
             Err(error) => {
                 self.give_up(&error);
