@@ -163,7 +163,7 @@ impl EngineWorker {
         }
         let declined = persist(|| job::decline_part(db, id, Uuid::now_v7(), &divided)).await;
         match declined.map_err(unfinished)? {
-            true => Err(Unfinished::Elsewhere(DIVIDED)),
+            true => Err(Unfinished::Declined(DIVIDED)),
             false => Ok(()),
         }
     }
@@ -182,7 +182,7 @@ impl EngineWorker {
         match taken.map_err(unfinished)? {
             TakenOver::Job(job) => Ok(Some(*job)),
             TakenOver::Nothing => Ok(None),
-            TakenOver::Divided => Err(Unfinished::Elsewhere(DIVIDED)),
+            TakenOver::Divided => Err(Unfinished::Declined(DIVIDED)),
             TakenOver::Newer => Err(Unfinished::Elsewhere("a newer release made the job")),
         }
     }

@@ -3,6 +3,7 @@
 //! May not know what the attempt does.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -21,6 +22,10 @@ use super::{Invocation, ObjectState, Service, Unfinished, Worker};
 
 /// The code of an error after which the engine starts another attempt.
 const UNFINISHED: u16 = 500;
+
+/// How soon the engine tries the next worker after one has declined. It finds a worker by chance, so a delay that
+/// grows with each try would leave workers idle.
+const NEXT_WORKER: Duration = Duration::from_millis(100);
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,11 +174,17 @@ impl Conversation {
         match self.advance(&mut attempt).await? {
             Ok(()) => self.end(Bytes::new()),
             Err(Unfinished::Failed(reason)) => Err(Error::new(UNFINISHED, reason)),
-            Err(Unfinished::Elsewhere(reason)) => {
-                self.connection.retire_next();
-                Err(Error::new(UNFINISHED, reason))
+            Err(Unfinished::Elsewhere(reason)) => Err(self.leave(reason)),
+            Err(Unfinished::Declined(reason)) => {
+                Err(self.leave(reason).with_next_retry_delay_override(NEXT_WORKER))
             }
         }
+    }
+
+    /// Closes the connection once it is idle, so that the next attempt may reach another worker.
+    fn leave(&self, reason: &'static str) -> Error {
+        self.connection.retire_next();
+        Error::new(UNFINISHED, reason)
     }
 
     /// Holds the conversation until the attempt is done.

@@ -95,8 +95,10 @@ pub struct Invocation {
 pub enum Unfinished {
     /// It failed, for this reason.
     Failed(String),
-    /// This worker does not make the attempt, for this reason; another may.
+    /// This worker does not make the attempt, for this reason; another may, after the delay of the retry policy.
     Elsewhere(&'static str),
+    /// The same, and another worker may make it at once.
+    Declined(&'static str),
 }
 
 /// What makes attempts.
