@@ -4,6 +4,7 @@
     python3 bench/load.py                          everything, a Markdown table at the end
     python3 bench/load.py --case one --record off  one cell of it
     python3 bench/load.py --seconds 30 --concurrency 64
+    python3 bench/load.py --forwarder --rounds 3   beside a hyper server that only forwards (bench/forwarder)
 
 It builds the server and the stand-in LM (FAKELM_DIR, default ../shared/fakelm) optimised, starts both, posts
 bench/graphs/*.json, drives them with wrk and reads CPU time and memory out of /proc. Linux only; wrk is an apt
@@ -19,6 +20,7 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -170,6 +172,17 @@ class Server:
                 fail("%s does not succeed on the stand-in LM" % case)
 
 
+class Forwarder:
+    """A server that only makes the requests to the model, and forwards the last answer."""
+
+    def __init__(self, binary, lm):
+        self.process = subprocess.Popen([binary, lm], stdout=subprocess.PIPE, text=True)
+        self.url, self.pid = "http://" + self.process.stdout.readline().split()[1], self.process.pid
+
+    def postmaster(self):
+        return None
+
+
 # Driving and reading.
 
 
@@ -216,18 +229,39 @@ def cold_start(binary, data, lm, rounds):
     return sorted(taken)
 
 
+def cargo_build(manifest, name, environment):
+    """Builds a program beside the workspace; its folder may be read-only, so it goes under our target directory."""
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / name
+    subprocess.run(["cargo", "build", "--release", "--manifest-path", str(manifest), "--target-dir", str(target)],
+                   check=True, env=environment)
+    return str(target / "release" / name)
+
+
 def build(options):
     fakelm = pathlib.Path(os.environ.get("FAKELM_DIR", ROOT.parent / "shared/fakelm"))
     if not (fakelm / "Cargo.toml").exists():
         fail("no stand-in LM in %s: FAKELM_DIR names its folder" % fakelm)
-    # Its folder may be read-only, and its build is none of its business: it goes under our target directory.
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     environment = dict(os.environ, SQLX_OFFLINE="true")
-    subprocess.run(["cargo", "build", "--release", "--locked", "--manifest-path", str(fakelm / "Cargo.toml"),
-                    "--target-dir", str(target / "fakelm")], check=True, env=environment)
+    fakelm = cargo_build(fakelm / "Cargo.toml", "fakelm", environment)
+    forwarder = cargo_build(ROOT / "bench/forwarder/Cargo.toml", "forwarder", environment) if options.forwarder else None
     if not options.server:
         subprocess.run(["cargo", "build", "--release", "--locked", "--bin", "dsrs-server"], cwd=ROOT, check=True, env=environment)
-    return str(options.server or target / "release/dsrs-server"), str(target / "fakelm/release/fakelm")
+    return str(options.server or target / "release/dsrs-server"), fakelm, forwarder
+
+
+COMPARED = "| runs.record | graph | forwarder CPU s / 1,000 | server | Postgres | server : forwarder | server and Postgres : forwarder |"
+
+
+def compare(options, server, forwarder, record, case, scratch):
+    """Both in alternating rounds; medians."""
+    rounds = []
+    for _ in range(options.rounds):
+        least = measure(forwarder, case, options.concurrency, options.seconds, scratch)["cpu"]
+        found = measure(server, case, options.concurrency, options.seconds, scratch)
+        rounds.append((least, found["cpu"], found["pg"], found["cpu"] / least, (found["cpu"] + found["pg"]) / least))
+    return "| %s | %s | %.3f | %.3f | %.3f | %.2f | %.2f |" % (
+        record, case, *(statistics.median(column) for column in zip(*rounds)))
 
 
 HEAD = "| runs.record | graph | concurrency | executions/s | server CPU s / 1,000 | Postgres CPU s / 1,000 | p50 ms | p99 ms | peak RSS MB |"
@@ -239,27 +273,34 @@ def row(record, case, concurrency, m):
 
 
 def run(options, scratch):
-    server_binary, fakelm_binary = build(options)
+    server_binary, fakelm_binary, forwarder_binary = build(options)
     fakelm, lm = start_fakelm(fakelm_binary, "--latency-ms", str(options.latency))
     data, server, lines = scratch / "data", None, []
+    forwarder = Forwarder(forwarder_binary, lm) if forwarder_binary else None
     try:
         for record in options.record:
             server = Server(server_binary, data, lm, record)
             server.ready()
             server.post_graphs()
-            for case in options.case:
+            for case in options.case if forwarder else ():
+                lines.append(compare(options, server, forwarder, record, case, scratch))
+                print(lines[-1], flush=True)
+            for case in () if forwarder else options.case:
                 lines.append(row(record, case, options.concurrency, measure(server, case, options.concurrency, options.seconds, scratch)))
                 print(lines[-1], flush=True)
-            if options.wide:
+            if options.wide and not forwarder:
                 lines.append(row(record, "one", options.wide, measure(server, "one", options.wide, options.seconds, scratch)))
                 print(lines[-1], flush=True)
             stop(server.process)
-        starts = cold_start(server_binary, data, lm, options.starts) if options.starts else []
+        starts = cold_start(server_binary, data, lm, options.starts) if options.starts and not forwarder else []
     finally:
         if server:
             stop(server.process)
         stop(fakelm)
-    print("\n" + HEAD + "\n" + re.sub(r"[^|]+", "---", HEAD) + "\n" + "\n".join(lines))
+        if forwarder:
+            stop(forwarder.process)
+    head = COMPARED if forwarder else HEAD
+    print("\n" + head + "\n" + re.sub(r"[^|]+", "---", head) + "\n" + "\n".join(lines))
     if starts:
         print("\ncold start to first answer, its Postgres's start included: median %.2f s, fastest %.2f s of %d" % (
             starts[len(starts) // 2], starts[0], len(starts)))
@@ -274,6 +315,8 @@ def main():
     parser.add_argument("--wide", type=int, default=256, help="one more row at this concurrency, for memory; 0: none")
     parser.add_argument("--starts", type=int, default=5, help="cold starts to time; 0: none")
     parser.add_argument("--latency", type=int, default=0, help="milliseconds until the fake LM answers")
+    parser.add_argument("--forwarder", action="store_true", help="compare with a server that only forwards")
+    parser.add_argument("--rounds", type=int, default=3, help="of the comparison with the forwarder")
     parser.add_argument("--server", help="a binary to measure instead of building one")
     options = parser.parse_args()
     options.case, options.record = options.case or CASES, options.record or RECORDS

@@ -68,6 +68,7 @@ def main():
     first = None
     for count in (int(count) for count in given.workers.split(",")):
         scratch = pathlib.Path(tempfile.mkdtemp(prefix="dsrs-bench-"))
+        scratch.chmod(0o755)  # as root, Postgres runs as another user
         try:
             seconds = measure(given, count, lm, scratch)
         finally:

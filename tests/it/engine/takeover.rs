@@ -2,6 +2,7 @@
 //! database.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use dsrs::lm::ScriptedLm;
 use serde_json::json;
@@ -37,6 +38,10 @@ async fn another_worker_continues_without_waiting_for_a_lease() {
     assert_eq!(progress["nodes"]["first"]["status"], "succeeded", "the engine has its progress");
     let _second = worker(&database, &lm).start();
     first.kill();
+    let killed = Instant::now();
+    lm.arrived(3).await;
+    // docs/operations/engine.md has the figure: run it with --nocapture.
+    println!("the next attempt sent its first request after {:?}", killed.elapsed());
     let run = api.ended(&id(&run)).await;
     assert_eq!((&run["status"], &run["outputs"]), (&json!("succeeded"), &json!({"answer": "yes"})));
     assert_eq!(lm.asked().len(), 3, "the first node, and the second one twice");
