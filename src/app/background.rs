@@ -12,6 +12,7 @@ use crate::app::engine_worker::EngineListener;
 use crate::app::model::shared_limit;
 use crate::app::partition;
 use crate::app::retention;
+use crate::app::webhook::delivery;
 use crate::app::worker;
 use crate::app::{App, spawn_named};
 use crate::config::RetentionConfig;
@@ -58,6 +59,7 @@ impl BackgroundTasks {
         until(&stop, "uses of keys", async move { access.write_uses(&db).await });
         until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
         until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
+        until(&stop, "webhooks", delivery::send_always(app.clone()));
         if app.worker.enabled {
             until(&stop, "worker", worker::empty_queue(app.clone()));
             until(&stop, "leases", worker::renew_leases(app.clone()));
@@ -88,7 +90,7 @@ impl BackgroundTasks {
             }
         });
         until(&stop, "partitions", partition::maintain(Arc::downgrade(app), retention));
-        for sweep in retention::sweeps(retention) {
+        for sweep in retention::sweeps(retention, app.webhook_settings.retention) {
             until(&stop, "retention", sweep.run_always(Arc::downgrade(app)));
         }
         let writer = spawn_named("recorder", writer.run());

@@ -43,6 +43,7 @@ mod spool;
 mod state;
 mod strategy;
 mod task;
+mod webhook;
 mod worker;
 mod workspace;
 
@@ -52,17 +53,17 @@ use std::time::Duration;
 
 use dsrs::sandbox::Sandbox;
 use dsrs_sandbox::ChildSandbox;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::app::archive::RunArchive;
 use crate::app::engine::Engine;
 use crate::app::engine_worker::EngineListener;
 use crate::app::job::queue_places::QueuePlaces;
-use crate::config::{Config, Limits, ModelTable, WorkerConfig};
+use crate::config::{Config, Limits, ModelTable, WebhookConfig, WorkerConfig};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, Scope, StoreError, background_run};
-use crate::tool::ToolSource;
+use crate::tool::{ToolSource, WebhookClient};
 use event::buffer::EventBuffers;
 use exposure::ExposureCache;
 use item_upload::CheckRoom;
@@ -125,6 +126,7 @@ pub(crate) use state::{StateActivation, StateComparison};
 pub(crate) use state::{StateDocument, StateRequest, StateUpdate, StateVersion};
 pub(crate) use strategy::{Assignable, PredictorPreview, Preview};
 pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
+pub(crate) use webhook::{ScoreThreshold, WebhookChange, WebhookEvent, WebhookSecret};
 pub use workspace::{workspace_create, workspace_get, workspace_list};
 
 /// The service: what all operations share.
@@ -151,6 +153,11 @@ pub struct App {
     pub(crate) spool: SpoolSpace,
     /// The memory for the bodies of all other requests.
     pub(crate) body_memory: Arc<Capacity>,
+    /// Sends messages of webhooks.
+    webhook_client: WebhookClient,
+    webhook_settings: WebhookConfig,
+    /// Wakes the task that sends messages.
+    deliveries_due: Notify,
     recorder: RunRecorder,
     /// The places in the queue of background runs.
     pub(crate) run_queue: QueuePlaces,
@@ -215,6 +222,9 @@ impl App {
                 config.limits.body_memory as u64,
                 config.limits.body_memory_per_workspace.map(|bytes| bytes as u64),
             ),
+            webhook_client: WebhookClient::new(config.webhooks.allow.clone()),
+            webhook_settings: config.webhooks.clone(),
+            deliveries_due: Notify::new(),
             recorder,
             run_queue: QueuePlaces::new(background_run::JOB),
             metrics,

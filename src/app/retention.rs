@@ -34,8 +34,8 @@ pub(crate) struct Sweep {
     tables: &'static [PartitionedTable],
 }
 
-/// The sweeps that are configured.
-pub(crate) fn sweeps(config: RetentionConfig) -> impl Iterator<Item = Sweep> {
+/// The sweeps that are configured. `deliveries` is the age of messages of webhooks.
+pub(crate) fn sweeps(config: RetentionConfig, deliveries: Duration) -> impl Iterator<Item = Sweep> {
     const OF_RUNS: &[PartitionedTable] =
         &[PartitionedTable::Runs, PartitionedTable::BatchItems, PartitionedTable::BatchResults];
     const OF_EVALUATIONS: &[PartitionedTable] = &[PartitionedTable::EvaluationResults];
@@ -44,6 +44,7 @@ pub(crate) fn sweeps(config: RetentionConfig) -> impl Iterator<Item = Sweep> {
         (config.evaluations, ExpiredRows::OF_EVALUATIONS, OF_EVALUATIONS),
         (config.optimizations, ExpiredRows::OF_OPTIMIZATIONS, &[]),
         (config.audit, ExpiredRows::OF_AUDIT, &[]),
+        (Some(deliveries), ExpiredRows::OF_WEBHOOKS, &[]),
     ];
     ages.into_iter().filter_map(|(age, kinds, tables)| age.map(|age| Sweep { age, kinds, tables }))
 }

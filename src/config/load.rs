@@ -21,6 +21,7 @@ use super::settings::{
     AccessSettings, DatabaseConfig, HostSettings, Limits, ProcessSettings, RetentionConfig,
     RunSettings, ToolAccessSettings, UploadSettings, WorkerConfig, all_settings,
 };
+use super::webhooks::read_webhooks;
 use super::{Config, ToolSettings, UploadConfig};
 
 /// The file that is read if none is named and this one exists.
@@ -83,6 +84,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let http = read_http(read);
     let models = read_models(read);
     let tools = read_tools(read);
+    let webhooks = read_webhooks(read);
     let runs = RunSettings::read(read, "");
     let limits = Limits::read(read, "");
     let uploads = UploadSettings::read(read, "");
@@ -103,6 +105,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         http: http?,
         models: models?,
         tools: tools?,
+        webhooks: webhooks?,
         record: runs.record,
         cancel_on_disconnect: runs.cancel_on_disconnect,
         limits: limits?,

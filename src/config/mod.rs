@@ -30,6 +30,7 @@ mod setting;
 mod settings;
 mod settings_page;
 mod value;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -57,6 +58,7 @@ pub use setting::{FlagCommands, Setting, SettingKind};
 pub use settings::{DatabaseConfig, Limits, RetentionConfig, WorkerConfig, all_settings, setting};
 pub use settings_page::settings_markdown;
 pub use value::read_duration;
+pub use webhooks::WebhookConfig;
 
 /// The checked settings.
 #[derive(Clone)]
@@ -77,6 +79,8 @@ pub struct Config {
     pub models: ModelTable,
     /// What tools may reach and name.
     pub tools: ToolSettings,
+    /// How messages of webhooks are sent.
+    pub webhooks: WebhookConfig,
     /// When runs are recorded.
     pub record: Record,
     /// Whether an execution is cancelled if its client disconnects.

@@ -171,6 +171,22 @@ settings! {
         allow: Vec<String> = listed(LIST);
     }
 
+    /// Where messages of webhooks go, and how long they are tried.
+    pub(super) struct WebhookSection in "webhooks." {
+        /// destinations that webhooks may have, as in `tools.allow`; a private address must be listed
+        allow: Vec<String> = listed(LIST).default("*").flag(Work);
+        /// time in which a receiver must answer
+        timeout: Duration = required(DURATION).default("15s").flag(Work);
+        /// time after which a message is sent again for the first time; each further wait is four times as long, up to 8 h
+        first_retry: Duration = required(DURATION).default("5s").flag(Work);
+        /// number of attempts at a message, about a day with the default of `webhooks.first_retry`
+        attempts: u32 = required(POSITIVE).default("10").flag(Work);
+        /// a webhook whose attempts have all failed for this time is disabled
+        disable_after: Duration = required(DURATION).default("5d").flag(Work);
+        /// age at which messages and the log of their delivery are removed
+        retention: Duration = required(DURATION).default("7d").flag(Work);
+    }
+
     /// One MCP server, as configured.
     pub(super) struct McpSettings in "mcp.*." {
         /// an MCP server to start: its program and arguments

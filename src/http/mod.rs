@@ -28,7 +28,7 @@ use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, graph, graph_contract, graph_edit,
     health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run, run_events,
-    state, strategy, workspace,
+    state, strategy, webhook, webhook_delivery, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -119,6 +119,12 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(workspace::workspace_create, workspace::workspace_list))
         .routes(routes!(workspace::workspace_get))
         .routes(routes!(audit::audit_list))
+        .routes(routes!(webhook::webhook_create, webhook::webhook_list))
+        .routes(routes!(webhook::webhook_get, webhook::webhook_patch, webhook::webhook_delete))
+        .routes(routes!(webhook::webhook_rotate))
+        .routes(routes!(webhook_delivery::webhook_test))
+        .routes(routes!(webhook_delivery::delivery_list))
+        .routes(routes!(webhook_delivery::delivery_replay))
         .routes(routes!(chat_completion::chat_model_list))
         .routes(routes!(chat_completion::chat_completion))
         .routes(routes!(openai_response::openai_response))

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::batch::BatchResultRow;
 use super::job::{self, Lease};
 use super::run::{RunRow, RunStatus};
+use super::run_batch::RunReports;
 use super::{Db, Scope, StoreError};
 
 /// An item without a result.
@@ -72,7 +73,8 @@ pub async fn record(
     results: &[BatchItemResult],
 ) -> Result<bool, StoreError> {
     let runs = results.iter().filter_map(|result| result.run.as_ref());
-    let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
+    let results_of = job::begin_results(scope, db, lease, runs, RunReports::Sent);
+    let Some(mut tx) = results_of.await? else {
         return Ok(false);
     };
     add_results(scope, &mut tx, batch, results).await?;

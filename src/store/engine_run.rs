@@ -14,6 +14,7 @@ use super::background_run::{self, JOB};
 use super::group_writer::{Write, write_checkpoints};
 use super::job::{self, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
+use super::run_batch::RunReports;
 use super::run_progress::NodeRow;
 use super::{Db, Scope, StoreError, key_spending, run_batch};
 
@@ -58,7 +59,7 @@ pub async fn give_back(
 ) -> Result<bool, StoreError> {
     let ReturnedRun { run, request, checkpoints, parked, at } = returned;
     let mut tx = db.begin(scope).await?;
-    run_batch::insert(&mut tx, &[(scope, run)]).await?;
+    run_batch::insert(&mut tx, &[(scope, run)], RunReports::Sent).await?;
     if !lock(&mut tx, run.id).await? {
         return Ok(false);
     }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::evaluation::EvaluationResultRow;
 use super::job::{self, Lease};
 use super::run::RunRow;
+use super::run_batch::RunReports;
 use super::{Db, Scope, StoreError, key_spending};
 
 /// The result of an example, and the record of its run if there is one.
@@ -50,7 +51,8 @@ pub async fn record(
     results: &[EvaluationItemResult],
 ) -> Result<Option<i32>, StoreError> {
     let runs = results.iter().filter_map(|result| result.run.as_ref());
-    let Some(mut tx) = job::begin_results(scope, db, lease, runs).await? else {
+    let results_of = job::begin_results(scope, db, lease, runs, RunReports::Omitted);
+    let Some(mut tx) = results_of.await? else {
         return Ok(None);
     };
     let added = add_results(scope, &mut tx, evaluation, results).await?;

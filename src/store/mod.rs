@@ -62,6 +62,9 @@ pub mod search;
 pub mod state;
 pub mod state_activation;
 pub mod waiting_run;
+pub mod webhook;
+pub mod webhook_delivery;
+pub mod webhook_event;
 pub mod workspace;
 
 pub use error::StoreError;

@@ -43,6 +43,8 @@ pub enum ExpiredRows {
     EmptyOptimizations,
     /// Entries of the audit log.
     Audit,
+    /// Messages of webhooks, and the log of their delivery.
+    Deliveries,
 }
 
 impl ExpiredRows {
@@ -69,6 +71,9 @@ impl ExpiredRows {
 
     /// The audit log.
     pub const OF_AUDIT: &[Self] = &[Self::Audit];
+
+    /// Messages of webhooks.
+    pub const OF_WEBHOOKS: &[Self] = &[Self::Deliveries];
 }
 
 /// Datasets that are considered in one step.
@@ -155,6 +160,7 @@ pub async fn remove(
             return remove_empty(scope, db, &[OPTIMIZATIONS], expiry, most).await;
         }
         ExpiredRows::Audit => return remove_audit(scope, db, before, most).await,
+        ExpiredRows::Deliveries => return remove_deliveries(scope, db, before, most).await,
     };
     Ok(removal.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
 }
@@ -197,6 +203,21 @@ async fn remove_audit(
         "delete from audit where id in (
              select id from audit where workspace_id = $1 and created_at < $2
              limit $3 for update skip locked)",
+    );
+    let removed = removed.bind(scope.workspace).bind(before).bind(most);
+    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
+}
+
+async fn remove_deliveries(
+    scope: &Scope,
+    db: &Db,
+    before: DateTime<Utc>,
+    most: i64,
+) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "delete from webhook_deliveries where (webhook_id, id) in (
+             select webhook_id, id from webhook_deliveries
+             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)",
     );
     let removed = removed.bind(scope.workspace).bind(before).bind(most);
     Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())

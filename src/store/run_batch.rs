@@ -2,11 +2,12 @@
 //! known here.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::key_spending::{self, SpendingSum};
 use super::run::RunRow;
+use super::webhook_event::{ReportedRuns, run_events};
 use super::{Scope, StoreError};
 
 /// The rows as one array a column, borrowing every text.
@@ -72,14 +73,65 @@ pub(super) struct QueuedJob<'a> {
     pub(super) request: &'a str,
 }
 
+/// Whether webhooks report the ends of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunReports {
+    /// They do.
+    Sent,
+    /// They do not: the runs are parts of something whose end is reported.
+    Omitted,
+}
+
 /// Inserts all runs or none, each with the scope that it belongs to, and counts what they have spent.
 pub(super) async fn insert<'r>(
     connection: &mut PgConnection,
     runs: &[(&'r Scope, &'r RunRow)],
+    reports: RunReports,
 ) -> Result<(), StoreError> {
-    let spent = add(connection, runs, &[]).await?;
+    let spent = add(connection, runs, &[], reports).await?;
     key_spending::add_all(connection, spent).await
 }
+
+/// What an actor has spent, as a row.
+#[derive(FromRow)]
+struct SpentRow {
+    workspace_id: Uuid,
+    created_by: String,
+    tokens: i64,
+    cost: f64,
+}
+
+/// The runs, the jobs of those that are queued, and the events of those that have ended.
+const ADD: &str = concat!(
+    "with added as (
+     insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
+                       state_version, status, created_at, started_at, finished_at,
+                       duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+     select id, workspace_id, graph_id, graph_name, graph_version,
+            state_version, status, created_at, started_at, finished_at,
+            duration_ms, inputs::json, outputs::json, error::json, usage::json,
+            nodes::json, trace::json, created_by
+     from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int4[],
+                 $6::int4[], $7::text[], $8::timestamptz[], $9::timestamptz[],
+                 $10::timestamptz[], $11::int8[], $12::text[], $13::text[], $14::text[],
+                 $15::text[], $16::text[], $17::text[], $18::text[])
+          as run (id, workspace_id, graph_id, graph_name, graph_version,
+                  state_version, status, created_at, started_at, finished_at,
+                  duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+     on conflict (id) do nothing
+     returning id, workspace_id, graph_id, graph_name, graph_version, state_version, status,
+               created_by, created_at, started_at, finished_at, duration_ms, usage
+     ), queued as (
+     insert into jobs (id, workspace_id, kind, request, created_at, created_by)
+     select id, workspace_id, kind, request::json, created_at, created_by
+     from unnest($19::uuid[], $20::text[], $21::text[]) as job (id, request, kind)
+     join added using (id)
+     ), reported as (",
+    run_events!("added", "$22", "$23", "$24"),
+    ")
+     select workspace_id, created_by, sum(tokens_of(usage))::int8 as tokens, sum(cost_of(usage)) as cost
+     from added group by workspace_id, created_by"
+);
 
 /// Inserts all runs or none, with the jobs of those that are queued, and returns what they have spent. A run
 /// that is there already is left alone, with its job: a commit whose answer was lost may be sent again.
@@ -87,6 +139,7 @@ pub(super) async fn add<'r>(
     connection: &mut PgConnection,
     runs: &[(&'r Scope, &'r RunRow)],
     jobs: &[QueuedJob<'r>],
+    reports: RunReports,
 ) -> Result<Vec<SpendingSum>, StoreError> {
     if runs.is_empty() {
         return Ok(Vec::new());
@@ -95,56 +148,37 @@ pub(super) async fn add<'r>(
     let queued: Vec<Uuid> = jobs.iter().map(|job| job.id).collect();
     let kinds: Vec<&str> = jobs.iter().map(|job| job.kind).collect();
     let requests: Vec<&str> = jobs.iter().map(|job| job.request).collect();
-    let spent = sqlx::query!(
-        r#"with added as (
-         insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
-                           state_version, status, created_at, started_at, finished_at,
-                           duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
-         select id, workspace_id, graph_id, graph_name, graph_version,
-                state_version, status, created_at, started_at, finished_at,
-                duration_ms, inputs::json, outputs::json, error::json, usage::json,
-                nodes::json, trace::json, created_by
-         from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int4[],
-                     $6::int4[], $7::text[], $8::timestamptz[], $9::timestamptz[],
-                     $10::timestamptz[], $11::int8[], $12::text[], $13::text[], $14::text[],
-                     $15::text[], $16::text[], $17::text[], $18::text[])
-              as run (id, workspace_id, graph_id, graph_name, graph_version,
-                      state_version, status, created_at, started_at, finished_at,
-                      duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
-         on conflict (id) do nothing
-         returning id, workspace_id, created_by, created_at, usage
-         ), queued as (
-         insert into jobs (id, workspace_id, kind, request, created_at, created_by)
-         select id, workspace_id, kind, request::json, created_at, created_by
-         from unnest($19::uuid[], $20::text[], $21::text[]) as job (id, request, kind)
-         join added using (id)
-         )
-         select workspace_id, created_by, sum(tokens_of(usage))::int8 as "tokens!",
-                sum(cost_of(usage)) as "cost!"
-         from added group by workspace_id, created_by"#,
-        &rows.id,
-        &rows.workspace_id,
-        &rows.graph_id,
-        &rows.graph_name as &[&str],
-        &rows.graph_version,
-        &rows.state_version,
-        &rows.status as &[&str],
-        &rows.created_at,
-        &rows.started_at as &[Option<DateTime<Utc>>],
-        &rows.finished_at as &[Option<DateTime<Utc>>],
-        &rows.duration_ms as &[Option<i64>],
-        &rows.inputs as &[&str],
-        &rows.outputs as &[Option<&str>],
-        &rows.error as &[Option<&str>],
-        &rows.usage as &[&str],
-        &rows.nodes as &[&str],
-        &rows.trace as &[&str],
-        &rows.created_by as &[&str],
-        &queued,
-        &requests as &[&str],
-        &kinds as &[&str]
-    );
-    let spent = spent.fetch_all(connection).await?.into_iter().map(|row| SpendingSum {
+    let ended = match reports {
+        RunReports::Sent => ReportedRuns::of(runs.iter().map(|(_, run)| *run)),
+        RunReports::Omitted => ReportedRuns::default(),
+    };
+    let spent = sqlx::query_as(ADD)
+        .bind(&rows.id)
+        .bind(&rows.workspace_id)
+        .bind(&rows.graph_id)
+        .bind(&rows.graph_name)
+        .bind(&rows.graph_version)
+        .bind(&rows.state_version)
+        .bind(&rows.status)
+        .bind(&rows.created_at)
+        .bind(&rows.started_at)
+        .bind(&rows.finished_at)
+        .bind(&rows.duration_ms)
+        .bind(&rows.inputs)
+        .bind(&rows.outputs)
+        .bind(&rows.error)
+        .bind(&rows.usage)
+        .bind(&rows.nodes)
+        .bind(&rows.trace)
+        .bind(&rows.created_by)
+        .bind(&queued)
+        .bind(&requests)
+        .bind(&kinds)
+        .bind(&ended.runs)
+        .bind(&ended.events)
+        .bind(&ended.codes);
+    let spent: Vec<SpentRow> = spent.fetch_all(connection).await?;
+    let spent = spent.into_iter().map(|row| SpendingSum {
         workspace: row.workspace_id,
         actor: row.created_by.into(),
         tokens: row.tokens,

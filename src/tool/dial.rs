@@ -133,7 +133,7 @@ mod tests {
         let allowed = allow.iter().map(|entry| Destination::read(entry).unwrap()).collect();
         let answer = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
         let names = Arc::new(Fickle(Mutex::new(answers.iter().map(answer).collect())));
-        (Dial::new(Arc::new(Guard::new(allowed)), names.clone()), names)
+        (Dial::new(Arc::new(Guard::new("tools.allow", allowed)), names.clone()), names)
     }
 
     async fn refusal(allow: &[&str], answers: &[&[&str]]) -> String {

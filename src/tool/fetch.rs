@@ -31,7 +31,7 @@ const REDIRECTS: usize = 5;
 const IDLE: (usize, Duration) = (8, Duration::from_secs(30));
 
 /// The `User-Agent` header.
-const AGENT: HeaderValue =
+pub(super) const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("dsrs-server/", env!("CARGO_PKG_VERSION")));
 
 /// One request.
@@ -149,7 +149,11 @@ impl Fetch {
         Err(FetchError::Failed(format!("more than {REDIRECTS} redirects")))
     }
 
-    async fn send(&self, request: &FetchRequest) -> Result<Response<Incoming>, FetchError> {
+    /// Sends the request, and follows no redirect.
+    pub(super) async fn send(
+        &self,
+        request: &FetchRequest,
+    ) -> Result<Response<Incoming>, FetchError> {
         self.guard.admit(&request.url)?;
         let client = self.client.as_ref().map_err(|reason| FetchError::Failed(reason.clone()))?;
         let uri = hyper::Uri::try_from(request.url.as_str())

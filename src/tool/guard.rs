@@ -11,8 +11,10 @@ use url::{Host, Url};
 use crate::config::Destination;
 
 /// Decides by the list of the operator.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Guard {
+    /// The setting with the list, for refusals.
+    setting: &'static str,
     allowed: Vec<Destination>,
 }
 
@@ -29,8 +31,8 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Guard {
-    pub(super) fn new(allowed: Vec<Destination>) -> Self {
-        Self { allowed }
+    pub(super) fn new(setting: &'static str, allowed: Vec<Destination>) -> Self {
+        Self { setting, allowed }
     }
 
     /// Whether a URL is allowed: its scheme, its credentials and its host.
@@ -47,7 +49,7 @@ impl Guard {
         let port = url.port_or_known_default().unwrap_or_default();
         match url.host() {
             Some(host) if self.lists(&host, port) => Ok(()),
-            Some(host) => Err(unlisted(&host, port)),
+            Some(host) => Err(self.unlisted(&host, port)),
             None => Err(Refused("a URL without a host is refused".into())),
         }
     }
@@ -74,9 +76,14 @@ impl Guard {
             return Ok(());
         }
         Err(Refused(format!(
-            "`{host}` is at {address}, which is not a public address; the server's `tools.allow` \
-             would have to list it"
+            "`{host}` is at {address}, which is not a public address; the server's `{}` \
+             would have to list it",
+            self.setting
         )))
+    }
+
+    fn unlisted(&self, host: &Host<&str>, port: u16) -> Refused {
+        Refused(format!("`{host}` (port {port}) is not in the server's `{}`", self.setting))
     }
 
     fn lists_address(&self, address: IpAddr, port: u16) -> bool {
@@ -86,10 +93,6 @@ impl Guard {
         };
         self.allowed.iter().any(|allowed| allowed.matches(&host, port))
     }
-}
-
-fn unlisted(host: &Host<&str>, port: u16) -> Refused {
-    Refused(format!("`{host}` (port {port}) is not in the server's `tools.allow`"))
 }
 
 /// Whether an address belongs to the public internet.
@@ -166,7 +169,10 @@ mod tests {
     use super::*;
 
     fn guard(entries: &[&str]) -> Guard {
-        Guard::new(entries.iter().map(|entry| Destination::read(entry).unwrap()).collect())
+        Guard::new(
+            "tools.allow",
+            entries.iter().map(|entry| Destination::read(entry).unwrap()).collect(),
+        )
     }
 
     fn admits(guard: &Guard, url: &str) -> bool {

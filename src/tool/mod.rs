@@ -1,4 +1,4 @@
-//! Tools that leave the engine: HTTP requests, MCP servers, the clock. Knows the settings and the
+//! Tools that leave the engine: HTTP requests, MCP servers, the clock. Messages of webhooks. Knows the settings and the
 //! engine; the only room that decides where requests may go. No SQL, no graphs.
 
 mod current_time;
@@ -7,6 +7,7 @@ mod fetch;
 mod guard;
 mod http;
 mod mcp;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ use crate::config::{Secrets, ToolSettings};
 use fetch::Fetch;
 use guard::Guard;
 use mcp::McpServers;
+
+pub use webhook::{WebhookAnswer, WebhookClient, WebhookFailure};
 
 /// The tools that the settings allow.
 pub struct ToolSource {
@@ -31,7 +34,7 @@ impl ToolSource {
     pub fn new(settings: &ToolSettings) -> Self {
         Self {
             secrets: settings.secrets.clone(),
-            fetch: Arc::new(Fetch::new(Guard::new(settings.allow.clone()))),
+            fetch: Arc::new(Fetch::new(Guard::new("tools.allow", settings.allow.clone()))),
             mcp: McpServers::new(&settings.mcp),
         }
     }

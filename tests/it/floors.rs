@@ -78,6 +78,7 @@ const APP: &[&str] = &[
     "optimization",
     "job_registry",
     "partition",
+    "webhook",
     "retention",
     "worker",
     "engine_worker",

@@ -94,7 +94,7 @@ fn form(place: &str, name: &str) -> Option<ParameterForm> {
 
 fn path_form(name: &str) -> Option<(Value, Value)> {
     Some(match name {
-        "id" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
+        "id" | "delivery" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
         "graph" => (text(), json!("support-reply")),
         "dataset" => (text(), json!("tickets")),
         "path" => (text(), json!("triage")),

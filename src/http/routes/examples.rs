@@ -46,6 +46,21 @@ pub(crate) fn key() -> Value {
     })
 }
 
+/// A webhook for failures.
+pub(crate) fn webhook() -> Value {
+    json!({
+        "name": "on-call",
+        "url": "https://hooks.example.com/dsrs",
+        "events": ["run.failed", "evaluation.finished"],
+        "graph": "support-reply"
+    })
+}
+
+/// A change of it.
+pub(crate) fn webhook_patch() -> Value {
+    json!({"events": ["run.finished"], "graph": null})
+}
+
 /// Edits of the graph.
 pub(crate) fn edits() -> Value {
     json!({

@@ -36,4 +36,6 @@ pub(crate) mod run_events;
 mod schema_cut;
 pub(crate) mod state;
 pub(crate) mod strategy;
+pub(crate) mod webhook;
+pub(crate) mod webhook_delivery;
 pub(crate) mod workspace;

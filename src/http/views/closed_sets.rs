@@ -30,6 +30,7 @@ const SETS: &[ClosedSet] = &[
             "batch",
             "evaluation",
             "optimization",
+            "webhook",
         ],
         members: &[("AuditEntry", "kind")],
     },
@@ -52,6 +53,16 @@ const SETS: &[ClosedSet] = &[
         name: "BatchResultStatus",
         words: &["pending", "succeeded", "failed", "cancelled"],
         members: &[("BatchResult", "status")],
+    },
+    ClosedSet {
+        name: "DeliveryStatus",
+        words: &["pending", "succeeded", "failed"],
+        members: &[("Delivery", "status")],
+    },
+    ClosedSet {
+        name: "DisabledBecause",
+        words: &["failing", "gone"],
+        members: &[("Webhook", "disabled_because"), ("WebhookWithSecret", "disabled_because")],
     },
     ClosedSet {
         name: "DemoChange",

@@ -46,6 +46,7 @@ mod time;
 mod trace;
 mod usage;
 mod variants;
+mod webhook;
 mod workspace;
 
 use serde_json::Value;
@@ -131,6 +132,10 @@ pub use state_version::{
 pub use strategy::{PredictorPreviewView, PreviewRequest, PreviewView, StrategyPage, StrategyView};
 pub use trace::{Check, MessageView, SpanView, ToolCallFunction, ToolCallView, TraceView};
 pub use usage::UsageView;
+pub use webhook::{
+    DeliveryAttemptView, DeliveryPage, DeliveryView, RotateSecretBody, ScoreThresholdView,
+    WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
+};
 pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::store::key_spending::SpendingSum;
 use crate::store::run::RunRow;
+use crate::store::webhook_event::{ReportedRuns, run_events};
 use crate::store::{Scope, StoreError};
 
 /// The end of a run.
@@ -53,6 +54,54 @@ async fn counts(
     Ok(counts.into_iter().map(|row| (row.run_id, row.count)).collect())
 }
 
+/// Writes the records, removes checkpoints and jobs, and writes the events. All parts of a statement see the rows
+/// as they were before it: `spent` reads the usage that the run and its checkpoints had until now, which was counted
+/// when it was written. The ids are also parameters, so that the planner leaves out partitions.
+const END: &str = concat!(
+    "with ended as (
+         select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
+          usage::json, nodes::json, trace::json
+         from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[],
+               $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+        as end_of_run (id, status, started_at, finished_at, duration_ms, outputs, error,
+                       usage, nodes, trace)
+     ), checkpoints as (
+         delete from run_nodes where run_id = any($1) returning run_id, usage
+     ), counted as (
+         select run_id, sum(tokens_of(usage))::int8 as tokens, sum(cost_of(usage)) as cost
+         from checkpoints group by run_id
+     ), removed as (
+         delete from jobs where id = any($1)
+     ), spent as (
+         select runs.id,
+          tokens_of(ended.usage) - tokens_of(runs.usage) - coalesce(counted.tokens, 0) as tokens,
+          cost_of(ended.usage) - cost_of(runs.usage) - coalesce(counted.cost, 0) as cost
+         from ended join runs using (id) left join counted on counted.run_id = runs.id
+         where runs.id = any($1)
+     ), written as (
+         update runs
+         set status = ended.status, started_at = ended.started_at,
+       finished_at = ended.finished_at, duration_ms = ended.duration_ms,
+       outputs = ended.outputs, error = ended.error, usage = ended.usage,
+       nodes = ended.nodes, trace = ended.trace
+         from ended where runs.id = ended.id and runs.id = any($1)
+         returning runs.id, runs.workspace_id, runs.graph_id, runs.graph_name, runs.graph_version,
+             runs.state_version, runs.status, runs.created_at, runs.started_at,
+             runs.finished_at, runs.duration_ms, runs.usage
+     ), reported as (",
+    run_events!("written", "$1", "$11", "$12"),
+    ")
+     select id, tokens, cost from spent"
+);
+
+/// What a run has spent since its last checkpoint, as a row.
+#[derive(FromRow)]
+struct SpentRow {
+    id: Uuid,
+    tokens: i64,
+    cost: f64,
+}
+
 async fn write_complete(
     connection: &mut PgConnection,
     ends: &[&RunEnd<'_>],
@@ -70,52 +119,23 @@ async fn write_complete(
     };
     let ids: Vec<Uuid> = ends.iter().map(|end| end.run.id).collect();
     let durations: Vec<Option<i64>> = ends.iter().map(|end| end.run.duration_ms).collect();
-    // All parts of a statement see the rows as they were before it: `spent` reads the usage that the run and
-    // its checkpoints had until now, which was counted when it was written. The ids are also parameters, so
-    // that the planner leaves out partitions.
-    let spent = sqlx::query!(
-        r#"with ended as (
-               select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
-                      usage::json, nodes::json, trace::json
-               from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[],
-                           $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
-                    as end_of_run (id, status, started_at, finished_at, duration_ms, outputs, error,
-                                   usage, nodes, trace)
-           ), checkpoints as (
-               delete from run_nodes where run_id = any($1) returning run_id, usage
-           ), counted as (
-               select run_id, sum(tokens_of(usage))::int8 as tokens, sum(cost_of(usage)) as cost
-               from checkpoints group by run_id
-           ), removed as (
-               delete from jobs where id = any($1)
-           ), spent as (
-               select runs.id,
-                      tokens_of(ended.usage) - tokens_of(runs.usage) - coalesce(counted.tokens, 0) as tokens,
-                      cost_of(ended.usage) - cost_of(runs.usage) - coalesce(counted.cost, 0) as cost
-               from ended join runs using (id) left join counted on counted.run_id = runs.id
-               where runs.id = any($1)
-           ), written as (
-               update runs
-               set status = ended.status, started_at = ended.started_at,
-                   finished_at = ended.finished_at, duration_ms = ended.duration_ms,
-                   outputs = ended.outputs, error = ended.error, usage = ended.usage,
-                   nodes = ended.nodes, trace = ended.trace
-               from ended where runs.id = ended.id and runs.id = any($1)
-           )
-           select id as "id!", tokens as "tokens!", cost as "cost!" from spent"#,
-        &ids,
-        &column(|run| run.status.as_str()) as &[&str],
-        &time(|run| run.started_at) as &[Option<DateTime<Utc>>],
-        &time(|run| run.finished_at) as &[Option<DateTime<Utc>>],
-        &durations as &[Option<i64>],
-        &optional(|run| run.outputs.as_deref()) as &[Option<&str>],
-        &optional(|run| run.error.as_deref()) as &[Option<&str>],
-        &column(|run| &run.usage) as &[&str],
-        &column(|run| &run.nodes) as &[&str],
-        &column(|run| &run.trace) as &[&str]
-    );
+    let reports = ReportedRuns::of(ends.iter().map(|end| end.run));
+    let spent = sqlx::query_as(END)
+        .bind(&ids)
+        .bind(column(|run| run.status.as_str()))
+        .bind(time(|run| run.started_at))
+        .bind(time(|run| run.finished_at))
+        .bind(&durations)
+        .bind(optional(|run| run.outputs.as_deref()))
+        .bind(optional(|run| run.error.as_deref()))
+        .bind(column(|run| &run.usage))
+        .bind(column(|run| &run.nodes))
+        .bind(column(|run| &run.trace))
+        .bind(&reports.events)
+        .bind(&reports.codes);
+    let spent: Vec<SpentRow> = spent.fetch_all(connection).await?;
     let scopes: HashMap<Uuid, &Scope> = ends.iter().map(|end| (end.run.id, end.scope)).collect();
-    let spent = spent.fetch_all(connection).await?.into_iter().filter_map(|row| {
+    let spent = spent.into_iter().filter_map(|row| {
         let scope = scopes.get(&row.id)?;
         Some(SpendingSum::of(scope, row.tokens, row.cost))
     });

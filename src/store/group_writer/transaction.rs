@@ -12,7 +12,7 @@ use super::lease::{HeldLeases, LeaseState};
 use super::start::{self, AttemptStart};
 use super::{CommitOutcome, Write};
 use crate::store::key_spending;
-use crate::store::run_batch::{self, QueuedJob};
+use crate::store::run_batch::{self, QueuedJob, RunReports};
 use crate::store::{Db, Scope, StoreError, run::RunRow};
 
 /// The writes of a group by kind.
@@ -59,7 +59,8 @@ impl<'w> Group<'w> {
 
     /// Writes everything.
     async fn write(&self, connection: &mut PgConnection) -> Result<WrittenGroup, StoreError> {
-        let mut spent = run_batch::add(connection, &self.runs, &self.jobs).await?;
+        let (runs, jobs) = (&self.runs, &self.jobs);
+        let mut spent = run_batch::add(connection, runs, jobs, RunReports::Sent).await?;
         let begun = start::write_runs(connection, &self.begun).await?;
         start::write(connection, &self.starts).await?;
         spent.extend(checkpoint::write(connection, &self.checkpoints).await?);

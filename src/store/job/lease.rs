@@ -6,7 +6,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::store::run::RunRow;
-use crate::store::run_batch;
+use crate::store::run_batch::{self, RunReports};
 use crate::store::scope::InWorkspace;
 use crate::store::{Db, Scope, StoreError};
 
@@ -119,6 +119,7 @@ pub(in crate::store) async fn begin_results(
     db: &Db,
     lease: Lease,
     runs: impl Iterator<Item = &RunRow>,
+    reports: RunReports,
 ) -> Result<Option<Transaction<'static, Postgres>>, StoreError> {
     let mut tx = db.begin(scope).await?;
     if !progress(&mut tx, lease).await? {
@@ -126,7 +127,7 @@ pub(in crate::store) async fn begin_results(
     }
     let runs: Vec<_> = runs.map(|run| (scope, run)).collect();
     if !runs.is_empty() {
-        run_batch::insert(&mut tx, &runs).await?;
+        run_batch::insert(&mut tx, &runs, reports).await?;
     }
     Ok(Some(tx))
 }

@@ -10,6 +10,7 @@ use super::lease::{Lease, remove};
 use crate::store::audit::{self, AuditAction, AuditThing};
 use crate::store::cancellation::{self, Cancellation};
 use crate::store::run::RunStatus;
+use crate::store::webhook_event;
 use crate::store::{Db, Scope, StoreError};
 
 /// Marks a job as cancelled and notifies every server. A server also stops a run of this id that is no
@@ -104,6 +105,7 @@ pub(in crate::store) async fn finish_within(
         kind.table
     );
     let row = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(end.status.as_str());
-    row.bind(end.error).bind(end.at).execute(connection).await?;
+    row.bind(end.error).bind(end.at).execute(&mut *connection).await?;
+    webhook_event::job_ended(connection, kind.name, kind.table, lease.job, end.error).await?;
     Ok(true)
 }

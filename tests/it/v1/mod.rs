@@ -39,5 +39,6 @@ mod state_versions;
 mod strategies;
 mod streams;
 mod waiting_runs;
+mod webhooks;
 mod workspace_limits;
 mod workspace_walk;

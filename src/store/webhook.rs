@@ -1,0 +1,224 @@
+//! Webhooks: created, listed, changed, deleted. Their secrets are written here and read by `webhook_delivery`, and
+//! are in no row that is shown. May not know what a secret looks like.
+
+use chrono::{DateTime, Utc};
+use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::audit::{self, AuditAction, AuditThing};
+use super::error::violated_index;
+use super::page::ListedRow;
+use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
+
+/// The most webhooks of a workspace.
+pub const MOST_WEBHOOKS: i64 = 50;
+
+/// What clients set of a webhook.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct WebhookSettings {
+    /// Its name, unique within the workspace.
+    pub name: String,
+    /// Where messages are sent.
+    pub url: String,
+    /// A text for people.
+    pub description: String,
+    /// The events that it reports.
+    pub events: Vec<String>,
+    /// The graph whose events it reports; `None`: every graph.
+    pub graph_id: Option<Uuid>,
+    /// The name of that graph.
+    pub graph_name: Option<String>,
+    /// The metric of `score.below`.
+    pub score_metric: Option<String>,
+    /// The threshold of that metric.
+    pub score_below: Option<f64>,
+    /// Whether it reports anything.
+    pub enabled: bool,
+}
+
+/// A webhook, without its secrets.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct WebhookRow {
+    /// Its id.
+    pub id: Uuid,
+    /// What clients set.
+    #[sqlx(flatten)]
+    pub settings: WebhookSettings,
+    /// Why the server disabled it: `failing` or `gone`.
+    pub disabled_because: Option<String>,
+    /// Since when every attempt has failed.
+    pub failing_since: Option<DateTime<Utc>>,
+    /// How long the secret before signs, too.
+    pub previous_secret_until: Option<DateTime<Utc>>,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When a client changed it.
+    pub updated_at: DateTime<Utc>,
+    /// By whom.
+    pub created_by: String,
+}
+
+impl ListedRow for WebhookRow {
+    fn cursor(&self) -> Cursor {
+        Cursor { created_at: self.created_at, id: self.id }
+    }
+}
+
+const COLUMNS: &str = "id, name, url, description, events, graph_id, graph_name, score_metric, score_below, enabled,
+     disabled_because, failing_since,
+     case when previous_secret_until > clock_timestamp() then previous_secret_until end as previous_secret_until,
+     created_at, updated_at, created_by";
+
+/// Creates a webhook. A name that a webhook of the workspace has is [`StoreError::AlreadyExists`]; `None` if the
+/// workspace has as many as it may.
+pub async fn create(
+    scope: &Scope,
+    db: &Db,
+    id: Uuid,
+    new: &WebhookSettings,
+    secret: &str,
+    at: DateTime<Utc>,
+) -> Result<Option<WebhookRow>, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let sql = format!(
+        "insert into webhooks (id, workspace_id, name, url, description, events, graph_id, graph_name, score_metric,
+                               score_below, enabled, secret, created_at, updated_at, created_by)
+         select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14
+         where (select count(*) from webhooks where workspace_id = $2) < {MOST_WEBHOOKS}
+         returning {COLUMNS}"
+    );
+    let inserted = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(id)
+        .bind(scope.workspace)
+        .bind(&new.name)
+        .bind(&new.url)
+        .bind(&new.description)
+        .bind(&new.events)
+        .bind(new.graph_id)
+        .bind(&new.graph_name)
+        .bind(&new.score_metric)
+        .bind(new.score_below)
+        .bind(new.enabled)
+        .bind(secret)
+        .bind(at)
+        .bind(&*scope.actor)
+        .fetch_optional(&mut *tx)
+        .await;
+    let row: Option<WebhookRow> = inserted.map_err(|error| name_taken(error, &new.name))?;
+    if let Some(row) = &row {
+        let thing = AuditThing::named("webhook", row.id, &row.settings.name);
+        audit::add(scope, &mut tx, AuditAction::Create, thing, at).await?;
+        tx.commit().await?;
+    }
+    Ok(row)
+}
+
+fn name_taken(error: sqlx::Error, name: &str) -> StoreError {
+    match violated_index(&error) {
+        Some("webhooks_name") => {
+            StoreError::AlreadyExists { what: "webhook", name: name.to_owned() }
+        }
+        _ => error.into(),
+    }
+}
+
+/// One webhook.
+pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<WebhookRow, StoreError> {
+    let sql = format!("select {COLUMNS} from webhooks where workspace_id = $1 and id = $2");
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);
+    let row = row.fetch_optional(&mut *db.scoped(scope).await?).await?;
+    row.ok_or_else(|| StoreError::not_found("webhook", id))
+}
+
+/// One page of the webhooks of the workspace, newest first.
+pub async fn list(scope: &Scope, db: &Db, list: ListQuery) -> Result<Page<WebhookRow>, StoreError> {
+    let mut sql = QueryBuilder::<Postgres>::new("select ");
+    sql.push(COLUMNS).push(" from webhooks where workspace_id = ").push_bind(scope.workspace);
+    list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
+}
+
+/// Replaces what clients set, unless another change was made after `seen`: then `None`. One that is enabled counts
+/// as not failing.
+pub async fn update(
+    scope: &Scope,
+    db: &Db,
+    seen: &WebhookRow,
+    new: &WebhookSettings,
+    at: DateTime<Utc>,
+) -> Result<Option<WebhookRow>, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let sql = format!(
+        "update webhooks
+         set name = $4, url = $5, description = $6, events = $7, graph_id = $8, graph_name = $9,
+             score_metric = $10, score_below = $11, enabled = $12, updated_at = $13,
+             disabled_because = case when $12 then null else disabled_because end,
+             failing_since = case when $12 and not enabled then null else failing_since end
+         where workspace_id = $1 and id = $2 and updated_at = $3
+         returning {COLUMNS}"
+    );
+    let updated = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(scope.workspace)
+        .bind(seen.id)
+        .bind(seen.updated_at)
+        .bind(&new.name)
+        .bind(&new.url)
+        .bind(&new.description)
+        .bind(&new.events)
+        .bind(new.graph_id)
+        .bind(&new.graph_name)
+        .bind(&new.score_metric)
+        .bind(new.score_below)
+        .bind(new.enabled)
+        .bind(at)
+        .fetch_optional(&mut *tx)
+        .await;
+    let row: Option<WebhookRow> = updated.map_err(|error| name_taken(error, &new.name))?;
+    if let Some(row) = &row {
+        let thing = AuditThing::named("webhook", row.id, &row.settings.name);
+        audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
+        tx.commit().await?;
+    }
+    Ok(row)
+}
+
+/// Replaces the secret. The one before signs, too, until a time.
+pub async fn rotate_secret(
+    scope: &Scope,
+    db: &Db,
+    id: Uuid,
+    secret: &str,
+    previous_until: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Result<WebhookRow, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let sql = format!(
+        "update webhooks
+         set previous_secret = secret, previous_secret_until = $4, secret = $3, updated_at = $5
+         where workspace_id = $1 and id = $2
+         returning {COLUMNS}"
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id).bind(secret);
+    let row = row.bind(previous_until).bind(at).fetch_optional(&mut *tx).await?;
+    let row: WebhookRow = row.ok_or_else(|| StoreError::not_found("webhook", id))?;
+    let thing = AuditThing::named("webhook", row.id, &row.settings.name);
+    audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// Deletes a webhook. Its messages are not sent any more; retention removes them.
+pub async fn delete(scope: &Scope, db: &Db, id: Uuid, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let name: Option<String> = sqlx::query_scalar(
+        "delete from webhooks where workspace_id = $1 and id = $2 returning name",
+    )
+    .bind(scope.workspace)
+    .bind(id)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let name = name.ok_or_else(|| StoreError::not_found("webhook", id))?;
+    let thing = AuditThing::named("webhook", id, &name);
+    audit::add(scope, &mut tx, AuditAction::Delete, thing, at).await?;
+    tx.commit().await?;
+    Ok(())
+}

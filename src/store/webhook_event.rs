@@ -1,0 +1,177 @@
+//! The events that webhooks report, written to `webhook_deliveries` in the transaction of what they report. Without
+//! a webhook for an event nothing is written. May not know how messages are sent.
+//!
+//! Events of runs are a part of the statements that end runs: see [`run_events`]. Jobs of other kinds end in a
+//! statement of their own, [`job_ended`].
+
+use serde::Deserialize;
+use sqlx::{AssertSqlSafe, PgConnection};
+use uuid::Uuid;
+
+use super::run::{RunRow, RunStatus};
+use super::{Scope, StoreError};
+
+/// The statement that writes the events of runs, to be a part of another one. `$ended` is the name of a part with
+/// rows of `runs`; `$runs`, `$events` and `$codes` are parameters of [`ReportedRuns`]. A webhook receives one message
+/// of a run: `run.failed` if it failed and the webhook has that event, otherwise `run.finished`.
+macro_rules! run_events {
+    ($ended:literal, $runs:literal, $events:literal, $codes:literal) => {
+        concat!(
+            "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
+                                             log, replays, next_attempt_at, created_at)
+             select webhook.id, event.id, ended.workspace_id,
+                    case when ended.status = 'failed' and 'run.failed' = any(webhook.events)
+                         then 'run.failed' else 'run.finished' end,
+                    run_event_data(ended.id, ended.graph_id, ended.graph_name, ended.graph_version,
+                                   ended.state_version, ended.status, event.code, ended.usage,
+                                   ended.created_at, ended.started_at, ended.finished_at,
+                                   ended.duration_ms),
+                    'pending', 0, '{}', 0, clock_timestamp(),
+                    coalesce(ended.finished_at, clock_timestamp())
+             from ", $ended, " as ended
+             join unnest(", $runs, "::uuid[], ", $events, "::uuid[], ", $codes, "::text[])
+                  as event (run, id, code) on event.run = ended.id
+             join webhooks webhook on webhook.workspace_id = ended.workspace_id and webhook.enabled
+              and (webhook.graph_id is null or webhook.graph_id = ended.graph_id)
+              and ('run.finished' = any(webhook.events)
+                   or ended.status = 'failed' and 'run.failed' = any(webhook.events))"
+        )
+    };
+}
+pub(super) use run_events;
+
+/// The parameters of [`run_events`], one array each.
+#[derive(Default)]
+pub(super) struct ReportedRuns {
+    /// The runs that have ended.
+    pub(super) runs: Vec<Uuid>,
+    /// The ids of their events.
+    pub(super) events: Vec<Uuid>,
+    /// The codes of their errors.
+    pub(super) codes: Vec<Option<String>>,
+}
+
+impl ReportedRuns {
+    /// Those of the runs that have ended.
+    pub(super) fn of<'r>(runs: impl Iterator<Item = &'r RunRow>) -> Self {
+        let mut ended = Self::default();
+        let has_ended = |run: &&RunRow| {
+            use RunStatus::{Cancelled, Failed, Succeeded};
+            matches!(run.status, Succeeded | Failed | Cancelled)
+        };
+        for run in runs.filter(has_ended) {
+            ended.runs.push(run.id);
+            ended.events.push(Uuid::now_v7());
+            ended.codes.push(run.error.as_deref().and_then(error_code));
+        }
+        ended
+    }
+}
+
+/// The code of a problem, which has texts of models besides.
+fn error_code(problem: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Coded {
+        code: Option<String>,
+    }
+    serde_json::from_str::<Coded>(problem).ok()?.code
+}
+
+/// Writes the event of a job that has ended, after its status row: of a run, an evaluation or an optimization. Other
+/// kinds have none.
+pub(super) async fn job_ended(
+    connection: &mut PgConnection,
+    kind: &str,
+    table: &str,
+    job: Uuid,
+    error: Option<&str>,
+) -> Result<(), StoreError> {
+    let Some(statement) = statement_of(kind, table) else { return Ok(()) };
+    let written = sqlx::query(AssertSqlSafe(statement)).bind(vec![job]);
+    let written = written.bind(vec![Uuid::now_v7()]).bind(vec![error.and_then(error_code)]);
+    written.execute(connection).await?;
+    Ok(())
+}
+
+fn statement_of(kind: &str, table: &str) -> Option<String> {
+    const OF_RUN: &str = concat!(
+        "with ended as (select * from runs where id = any($1::uuid[])) ",
+        run_events!("ended", "$1", "$2", "$3")
+    );
+    let own = match kind {
+        "run" => return Some(OF_RUN.to_owned()),
+        "evaluation" => {
+            "'score', case when ended.done > 0 then ended.score_sum / ended.done end,
+             'total', ended.total, 'done', ended.done, 'failed', ended.failed,
+             'judging_usage', json_build_object(
+                 'lm_calls', judging_lm_calls, 'input_tokens', judging_input_tokens,
+                 'output_tokens', judging_output_tokens, 'reasoning_tokens', judging_reasoning_tokens,
+                 'cached_tokens', judging_cached_tokens,
+                 'cache_write_tokens', judging_cache_write_tokens, 'cost', judging_cost)"
+        }
+        "optimization" => "'optimizer', ended.optimizer",
+        _ => return None,
+    };
+    Some(format!(
+        "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
+                                         log, replays, next_attempt_at, created_at)
+         select webhook.id, event.id, ended.workspace_id, '{kind}.finished',
+                json_build_object(
+                    'id', ended.id, 'graph', ended.graph_name, 'graph_id', ended.graph_id,
+                    'version', ended.graph_version, 'state_version', ended.state_version,
+                    'status', ended.status, 'error_code', event.code, {own},
+                    'usage', json_build_object(
+                        'lm_calls', lm_calls, 'input_tokens', input_tokens,
+                        'output_tokens', output_tokens, 'reasoning_tokens', reasoning_tokens,
+                        'cached_tokens', cached_tokens, 'cache_write_tokens', cache_write_tokens,
+                        'cost', cost),
+                    'created_at', api_time(ended.created_at), 'started_at', api_time(ended.started_at),
+                    'finished_at', api_time(ended.finished_at)),
+                'pending', 0, '{{}}', 0, clock_timestamp(), coalesce(ended.finished_at, clock_timestamp())
+         from {table} as ended
+         join unnest($1::uuid[], $2::uuid[], $3::text[]) as event (job, id, code)
+              on event.job = ended.id
+         join webhooks webhook on webhook.workspace_id = ended.workspace_id and webhook.enabled
+          and (webhook.graph_id is null or webhook.graph_id = ended.graph_id)
+          and '{kind}.finished' = any(webhook.events)"
+    ))
+}
+
+/// A score that a client gave a run.
+#[derive(Clone, Copy, Debug)]
+pub struct ScoredRun<'a> {
+    /// The run.
+    pub run: Uuid,
+    /// Its graph.
+    pub graph_id: Uuid,
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The name of the score.
+    pub metric: &'a str,
+    /// The score.
+    pub score: f64,
+}
+
+/// Writes `score.below` for the webhooks whose threshold for this metric is above the score. Within the
+/// transaction that stores the score.
+pub async fn run_scored(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    scored: ScoredRun<'_>,
+) -> Result<(), StoreError> {
+    let written = sqlx::query(
+        "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
+                                         log, replays, next_attempt_at, created_at)
+         select id, $2, workspace_id, 'score.below',
+                json_build_object('id', $3::uuid, 'graph', $4::text, 'graph_id', $5::uuid,
+                                  'metric', $6::text, 'score', $7::float8, 'below', score_below),
+                'pending', 0, '{}', 0, clock_timestamp(), clock_timestamp()
+         from webhooks
+         where workspace_id = $1 and enabled and 'score.below' = any(events)
+           and (graph_id is null or graph_id = $5) and score_metric = $6 and $7 < score_below",
+    );
+    let written = written.bind(scope.workspace).bind(Uuid::now_v7()).bind(scored.run);
+    let written = written.bind(scored.graph).bind(scored.graph_id).bind(scored.metric);
+    written.bind(scored.score).execute(connection).await?;
+    Ok(())
+}
