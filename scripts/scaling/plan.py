@@ -42,7 +42,7 @@ def costs(kind, engine, nodes, text_kb, known):
     server_ms = server["background_base_ms"] + nodes * server["background_node_ms"]
     if engine == "restate":
         # Checkpoints are in Restate; the row of the run, its start, its events and its end are in Postgres.
-        return dict(recorded, server_ms=server_ms, flushes=postgres["flushes_background"],
+        return dict(recorded, server_ms=server_ms * restate["server_times"], flushes=postgres["flushes_background"],
                     postgres_ms=restate["postgres_base_ms"] + text_ms,
                     wal_kb=restate["wal_base_kb"] + text_kb * size["wal_per_text_byte"],
                     engine_ms=restate["base_ms"] + nodes * restate["node_ms"])
