@@ -11,6 +11,7 @@ mod eval;
 mod failure;
 mod graph_push;
 mod graphs;
+mod log;
 mod mcp;
 mod message_lines;
 mod models;
@@ -30,13 +31,11 @@ mod table;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
-use tracing_subscriber::EnvFilter;
 
 use failure::CommandFailure;
 
@@ -264,7 +263,7 @@ where
 {
     let config = Config::load(&read_flags(args), &Environment::of_process());
     let config = config.map_err(|error| error.problems)?;
-    open_log(&config.log)?;
+    let _log = log::open(&config.log).map_err(|problem| vec![problem])?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -280,21 +279,6 @@ where
     E: Display,
 {
     with_config(args, |config| serve::administer(config, command))
-}
-
-/// Logs go to stderr; stdout is for the result of a command.
-fn open_log(filter: &str) -> Result<(), CommandFailure> {
-    let filter = EnvFilter::builder()
-        .parse(filter)
-        .map_err(|error| vec![format!("log = \"{}\": {error}", filter.escape_debug())])?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        // Those would go to stderr too, and panic if stderr is closed.
-        .log_internal_errors(false)
-        .init();
-    Ok(())
 }
 
 fn print_openapi() -> Result<(), CommandFailure> {

@@ -57,6 +57,8 @@ impl FileReader<'_> {
         for (key, value) in entries {
             let line = self.line(key.span().start);
             let path = match prefix {
+                // A table has no value of its own beside its members.
+                "log" if key.get_ref() == "filter" => prefix.to_owned(),
                 "" => key.get_ref().to_string(),
                 _ => format!("{prefix}.{}", key.get_ref()),
             };

@@ -18,11 +18,11 @@ use super::read_secrets::read_secrets;
 use super::reader::SettingReader;
 use super::sandbox::read_sandbox;
 use super::settings::{
-    AccessSettings, DatabaseConfig, HostSettings, Limits, ProcessSettings, RetentionConfig,
-    RunSettings, ToolAccessSettings, UploadSettings, WorkerConfig, all_settings,
+    AccessSettings, DatabaseConfig, HostSettings, Limits, LogSettings, ProcessSettings,
+    RetentionConfig, RunSettings, ToolAccessSettings, UploadSettings, WorkerConfig, all_settings,
 };
 use super::webhooks::read_webhooks;
-use super::{Config, ToolSettings, UploadConfig};
+use super::{Config, LogConfig, ToolSettings, UploadConfig};
 
 /// The file that is read if none is named and this one exists.
 const DEFAULT_FILE: &str = "dsrs.toml";
@@ -94,7 +94,8 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let archive = read_archive(read);
     let engine = read_engine(read);
     let process = ProcessSettings::read(read, "");
-    let (host, runs, process, uploads) = (host?, runs?, process?, uploads?);
+    let log = LogSettings::read(read, "");
+    let (host, runs, process, uploads, log) = (host?, runs?, process?, uploads?, log?);
     let paths = read.env.host();
     Some(Config {
         bind: host.bind,
@@ -125,7 +126,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         archive: archive?,
         engine: engine?,
         shutdown_timeout: process.shutdown_timeout,
-        log: process.log,
+        log: LogConfig { filter: process.log, format: log.format, slow_request: log.slow_request },
         host: paths,
         warnings: read.layers.warnings.iter().chain(&read.warnings).cloned().collect(),
     })

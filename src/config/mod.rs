@@ -15,6 +15,7 @@ mod keys;
 mod layers;
 mod limits_page;
 mod load;
+mod log;
 mod mcp;
 mod model_data;
 mod models;
@@ -48,6 +49,7 @@ pub use http::HttpConfig;
 pub use keys::ApiKeys;
 pub use limits_page::limits_markdown;
 pub use load::{ConfigError, Flags};
+pub use log::{LogConfig, LogFormat};
 pub use mcp::{McpConfig, McpTransport};
 pub use model_data::{TokenLimits, TokenPrices};
 pub use models::{CacheConfig, DEFAULT_ALIAS, ModelConfig, ModelTable};
@@ -103,8 +105,8 @@ pub struct Config {
     pub engine: EngineConfig,
     /// Time for running work to finish when the server stops.
     pub shutdown_timeout: Duration,
-    /// The log filter, in the syntax of `RUST_LOG`.
-    pub log: String,
+    /// What is logged, and how.
+    pub log: LogConfig,
     /// Directories that the environment names.
     pub host: HostPaths,
     /// Oddities that are no reason to refuse, for the log.

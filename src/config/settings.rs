@@ -13,14 +13,16 @@ use url::Url;
 use super::Record;
 use super::endpoint::{CacheMarks, Constrain, Provider, TokenLimitField};
 use super::engine_kind::{EngineKey, EngineKind};
+use super::log::LogFormat;
 use super::reader::SettingReader;
 use super::setting::FlagCommands::{All, Serve, Work};
 use super::setting::{Setting, settings};
 use super::value::{
     ADDRESS, ARCHIVE_URL, BYTES, CACHE_MARKS, CONSTRAIN, DATABASE_URL, DURATION, EDGES, ENGINE,
-    ENGINE_KEY, ENUM_VALUES, EXTRA_BODY, EXTRA_HEADERS, HTTP_URL, LEASE, LIST, MILLIS, NODES,
-    OUTPUT_KIB, PATH, POSITIVE, PRICE, PROVIDER, REASONING_EFFORT, RECORD, SECRET, SECRET_LIST,
-    SEED, SERVICE_PREFIX, STALENESS, SWITCH, TEMPERATURE, TEXT, TOKEN_LIMIT_FIELD, TOP_P, TYPES,
+    ENGINE_KEY, ENUM_VALUES, EXTRA_BODY, EXTRA_HEADERS, HTTP_URL, LEASE, LIST, LOG_FORMAT, MILLIS,
+    NODES, OUTPUT_KIB, PATH, POSITIVE, PRICE, PROVIDER, REASONING_EFFORT, RECORD, SECRET,
+    SECRET_LIST, SEED, SERVICE_PREFIX, STALENESS, SWITCH, TEMPERATURE, TEXT, TOKEN_LIMIT_FIELD,
+    TOP_P, TYPES,
 };
 
 settings! {
@@ -362,8 +364,16 @@ settings! {
         idempotency_window: Duration = required(DURATION).default("24h").flag(Serve);
         /// time for running work to finish when the server stops
         shutdown_timeout: Duration = required(DURATION).default("30s").flag(Work);
-        /// log filter, such as `info,sqlx=warn`
+        /// log filter, such as `info,sqlx=warn`; in the file also `log.filter`
         log: String = required(TEXT).default("info,sqlx=warn").also(&["RUST_LOG"]).flag(All);
+    }
+
+    /// How the log is written.
+    pub(super) struct LogSettings in "log." {
+        /// form of the log: lines for people, or one JSON object a line
+        format: LogFormat = required(LOG_FORMAT).default("pretty").flag(All);
+        /// requests that take at least this long are logged as warnings, with what took so long
+        slow_request: Duration = required(DURATION).default("30s").flag(Serve);
     }
 }
 

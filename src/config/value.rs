@@ -14,6 +14,7 @@ use url::Url;
 use super::Record;
 use super::endpoint::{CacheMarks, Constrain, Provider, TokenLimitField};
 use super::engine_kind::{EngineKey, EngineKind};
+use super::log::LogFormat;
 use super::setting::SettingKind as Kind;
 
 /// What was expected instead.
@@ -55,6 +56,8 @@ pub(super) const LEASE: ValueType<Duration> = value(Kind::Duration, lease);
 pub(super) const STALENESS: ValueType<Duration> = value(Kind::Duration, staleness);
 pub(super) const MILLIS: ValueType<Duration> = value(Kind::Millis, millis);
 pub(super) const RECORD: ValueType<Record> = value(Kind::OneOf(&["ack", "async", "off"]), record);
+pub(super) const LOG_FORMAT: ValueType<LogFormat> =
+    value(Kind::OneOf(LogFormat::WORDS), log_format);
 pub(super) const PROVIDER: ValueType<Provider> = value(Kind::OneOf(Provider::WORDS), provider);
 pub(super) const CONSTRAIN: ValueType<Constrain> =
     value(Kind::OneOf(&["auto", "none", "gbnf", "json_schema"]), constrain);
@@ -240,6 +243,10 @@ fn output_kib(text: &str) -> Result<usize, Expected> {
     let kib = positive(text).ok().filter(|kib| *kib <= 1 << 20);
     kib.and_then(|kib| usize::try_from(kib).ok())
         .ok_or_else(|| "expected a whole number from 1 to 1048576".to_owned())
+}
+
+fn log_format(word: &str) -> Result<LogFormat, Expected> {
+    LogFormat::find(word).ok_or_else(|| format!("expected {}", LogFormat::WORDS.join(" or ")))
 }
 
 fn engine(word: &str) -> Result<EngineKind, Expected> {

@@ -147,6 +147,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
             .with_html(html.declared),
         compute: app.compute().clone(),
         request_time: config.limits.run_timeout,
+        slow_request: config.log.slow_request,
     });
     let document = openapi::complete(&document, views::complete_schemas);
     let contracts = views::ServerDocument(Arc::new(document.clone()));

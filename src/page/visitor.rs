@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
 
-use crate::app::{App, RunPlace};
+use crate::app::{App, RequestId, RunPlace};
 use crate::http::{ApiProblem, Caller, ProblemCode, session_key};
 use crate::page::shell::{self, PageUser, View};
 use crate::store::Scope;
@@ -21,7 +21,7 @@ pub(super) struct Visitor {
     scopes: KeyScopes,
     has_session: bool,
     /// The id of the request.
-    pub(super) request_id: Arc<str>,
+    pub(super) request_id: RequestId,
     /// The place of the run that the request starts, if its key has limits.
     pub(super) place: Option<Arc<RunPlace>>,
 }

@@ -60,7 +60,7 @@ fn flags_win_over_environment_over_file_over_defaults() {
     let file = SettingsFile::new("bind = '127.0.0.1:1'\nlog = 'warn'\nshutdown_timeout = 5");
     let config = file.load(&[("DSRS_BIND", "127.0.0.1:2")]).unwrap();
     assert_eq!(config.bind.port(), 2);
-    assert_eq!(config.log, "warn");
+    assert_eq!(config.log.filter, "warn");
     assert_eq!(config.shutdown_timeout.as_secs(), 5);
 
     let flags = Flags {
@@ -75,9 +75,9 @@ fn flags_win_over_environment_over_file_over_defaults() {
 fn dsrs_config_names_the_file_and_the_flag_names_another() {
     let (one, other) = (SettingsFile::new("log = 'one'"), SettingsFile::new("log = 'other'"));
     let env: Environment = [("DSRS_CONFIG", one.path.to_str().unwrap())].into_iter().collect();
-    assert_eq!(Config::load(&Flags::default(), &env).unwrap().log, "one");
+    assert_eq!(Config::load(&Flags::default(), &env).unwrap().log.filter, "one");
     let flags = Flags { config: Some(other.path.clone()), ..Flags::default() };
-    assert_eq!(Config::load(&flags, &env).unwrap().log, "other");
+    assert_eq!(Config::load(&flags, &env).unwrap().log.filter, "other");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn our_variables_win_over_the_common_ones_without_a_prefix() {
     let plain = ("DATABASE_URL", "postgres://a/plain");
     assert_eq!(url(&[plain]), "postgres://a/plain");
     assert_eq!(url(&[plain, ("DSRS_DATABASE_URL", "postgres://a/ours")]), "postgres://a/ours");
-    assert_eq!(load(&[("RUST_LOG", "debug")], &[]).unwrap().log, "debug");
+    assert_eq!(load(&[("RUST_LOG", "debug")], &[]).unwrap().log.filter, "debug");
 }
 
 #[test]

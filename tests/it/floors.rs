@@ -44,6 +44,7 @@ const APP: &[&str] = &[
     "compute",
     "precondition",
     "answer_builder",
+    "request_id",
     "strategy",
     "parse",
     "error",

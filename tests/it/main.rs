@@ -11,6 +11,7 @@ mod floors;
 mod generated_pages;
 mod hosts;
 mod limits_page;
+mod logs;
 mod malformed;
 mod openapi;
 mod page;

@@ -15,9 +15,10 @@ use uuid::Uuid;
 use crate::app::clock::now;
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::run::documents::{fields_json, usage_json};
+use crate::app::run::ending::EndedRun;
 use crate::app::run::execute::admit;
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
-use crate::app::{App, RunFailure};
+use crate::app::{App, RequestId, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
 use crate::store::batch::BatchResultRow;
@@ -44,7 +45,7 @@ pub(crate) struct BatchWork {
     /// The time limit of one item.
     pub(crate) timeout: Duration,
     /// The id of the request that started the batch.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// Stops the running items.
     pub(crate) cancel: CancellationToken,
 }
@@ -88,7 +89,9 @@ impl BatchWork {
         };
         let run = ended.build(&outcome, failure.as_ref());
         drop(running);
-        self.app.metrics.run_finished(run.status.as_str(), took, &outcome.usage);
+        let graph = &self.versions.name;
+        let ended = EndedRun { id, graph, request: &self.request_id, took };
+        self.app.report_run(&ended, &outcome);
         if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {
             return None;
         }

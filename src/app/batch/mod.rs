@@ -18,7 +18,7 @@ use crate::app::error::merge_faults;
 use crate::app::item_upload::ItemSource;
 use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
-use crate::app::{AnswerBuilder, App, AppError};
+use crate::app::{AnswerBuilder, App, AppError, RequestId};
 use crate::store::batch::{self, BatchResultRow, BatchRow, ItemCounts, UsageTotals};
 use crate::store::batch_upload::BatchUpload;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
@@ -36,7 +36,7 @@ pub(crate) struct BatchRequest {
     /// Whether identical work of nodes is done once.
     pub(crate) dedupe: bool,
     /// The id of the request.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// The problems found so far.
     pub(crate) faults: Problems,
 }

@@ -15,7 +15,7 @@ use crate::app::job::active::ActiveGuard;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
-use crate::app::{App, RunFailure};
+use crate::app::{App, RequestId, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
 use crate::store::evaluation::EvaluationResultRow;
@@ -45,7 +45,7 @@ pub(crate) struct EvaluationWork {
     /// Whether earlier attempts, or other workers, may have stored results.
     pub(crate) has_results: bool,
     /// The id of the request that started the evaluation.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
 }
 
 /// An example without a score.

@@ -22,7 +22,7 @@ use crate::app::dataset::selection::DatasetPick;
 use crate::app::error::merge_faults;
 use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
-use crate::app::{AnswerBuilder, App, AppError, Invalid};
+use crate::app::{AnswerBuilder, App, AppError, Invalid, RequestId};
 use crate::store::batch::UsageTotals;
 use crate::store::evaluation::{
     self, EvaluationResultRow, EvaluationRow, EvaluationTotals, JudgingTotals, ResultCursor,
@@ -50,7 +50,7 @@ pub(crate) struct EvaluationRequest {
     /// Whether each example is also recorded as a run.
     pub(crate) record: bool,
     /// The id of the request.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// The problems found so far.
     pub(crate) faults: Problems,
 }

@@ -1,10 +1,10 @@
 //! The options that every job has, as stored with it. May not know what else a kind of job needs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::value::Payload;
 
+use crate::app::RequestId;
 use crate::app::json::JsonObject;
 
 /// The options of the request that started a job.
@@ -12,14 +12,14 @@ pub(crate) struct JobRequest {
     /// The time limit of a run, if shorter than that of the server.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// Whether workers of other servers may help with an optimization.
     pub(crate) is_divided: bool,
 }
 
 impl JobRequest {
     /// The options of a job that one worker at a time works on, or that decides elsewhere whether it has parts.
-    pub(crate) const fn new(timeout: Option<Duration>, request_id: Arc<str>) -> Self {
+    pub(crate) const fn new(timeout: Option<Duration>, request_id: RequestId) -> Self {
         Self { timeout, request_id, is_divided: false }
     }
 
@@ -42,7 +42,7 @@ impl JobRequest {
         let request_id = member("request_id").and_then(Payload::as_str).unwrap_or_default();
         Self {
             timeout: millis.map(Duration::from_millis),
-            request_id: Arc::from(request_id),
+            request_id: RequestId::from(request_id),
             is_divided: member("divided") == Some(&Payload::Bool(true)),
         }
     }

@@ -33,7 +33,7 @@ use crate::app::job::await_check::refuse_await_nodes;
 use crate::app::job::request::JobRequest;
 use crate::app::optimization::example_sets::ExampleSources;
 use crate::app::optimization::plan::{Activate, OptimizationPlan};
-use crate::app::{AnswerBuilder, App, AppError};
+use crate::app::{AnswerBuilder, App, AppError, RequestId};
 use crate::store::batch::UsageTotals;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::optimization::{self, OptimizationRow};
@@ -70,7 +70,7 @@ pub(crate) struct OptimizationRequest {
     /// The time limit of the graph on one example, if shorter than that of the server.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// The problems found so far.
     pub(crate) faults: Problems,
 }

@@ -20,13 +20,14 @@ use crate::app::job::conclusion::{AttemptEnd, Conclusion};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
 use crate::app::run::documents::{fields_json, trace_json};
+use crate::app::run::ending::EndedRun;
 use crate::app::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{
     AttemptOutput, UnfinishedRun, node_row, own_nodes, waiting_nodes, with_waiting,
 };
 use crate::app::run::record::{recorded_inputs, status};
-use crate::app::{App, AppError, RunFailure};
+use crate::app::{App, AppError, RunFailure, RunTimes};
 use crate::store::Scope;
 use crate::store::group_writer::CommitOutcome;
 use crate::store::run::{RunRow, RunStatus};
@@ -226,6 +227,7 @@ impl JobAttempt {
             Err(failure) if cancelled && stopped.is_none() => Err(internal(&failure.to_string())),
             Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
         };
+        self.warn_of_failed_run(&earlier.run, &outcome);
         let added = AttemptOutput {
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,
@@ -233,6 +235,13 @@ impl JobAttempt {
         };
         earlier.ended.extend(journal.stored());
         Ok(Conclusion::Finished(RunResult { known: Some(earlier), added, ended }).into())
+    }
+
+    fn warn_of_failed_run(&self, run: &RunRow, outcome: &Outcome) {
+        let took = (now() - self.start).to_std().unwrap_or_default();
+        let (id, graph, request) = (run.id, &run.graph_name, &self.request.request_id);
+        let times = RunTimes::of(&outcome.spans, took);
+        self.app.warn_of_failure(&EndedRun { id, graph, request, took }, outcome, times);
     }
 
     /// Parks a run that waits for values: until one arrives it is rows only. False if a client has

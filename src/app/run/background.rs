@@ -34,8 +34,9 @@ impl App {
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         self.check_queue(scope).await?;
         self.check_waiting(scope, &program).await?;
-        let job = JobRequest::new(request.timeout, request.request_id);
         let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
+        request.request_id.note_run(run.id);
+        let job = JobRequest::new(request.timeout, request.request_id);
         let (job, answer) = (job.to_json(), answer.build(&run));
         let (run, answer) = (&run, answer.as_ref());
         let accepted = AcceptedRun { scope, run, request: &job, answer };

@@ -15,6 +15,7 @@ use futures_util::FutureExt;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::app::capacity::{CapacityExceeded, CapacityShare};
@@ -26,9 +27,10 @@ use crate::app::event::{EventKind, EventStream};
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::run::documents::fields_json;
 use crate::app::run::driver::RunDriver;
+use crate::app::run::ending::EndedRun;
 use crate::app::run::event_json::{BufferListener, started_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
-use crate::app::{App, AppError, Invalid, RunFailure, RunPlace};
+use crate::app::{App, AppError, Invalid, RequestId, RunFailure, RunPlace};
 use crate::config::Record;
 use crate::shutdown::WorkGuard;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
@@ -46,7 +48,7 @@ pub(crate) struct ExecuteRequest {
     /// The time limit, if it is below the server's.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
     /// The place of the run among those of its key.
@@ -176,6 +178,7 @@ impl App {
         let mut context = RunScope::new(self.models.clone(), Instant::now() + timeout);
         context.cancelled = work.cancellation().clone();
         let (id, start) = (Uuid::now_v7(), now());
+        request.request_id.note_run(id);
         let cancelled = context.cancelled.clone();
         let guard = self.active_work.register(scope.workspace, id, None, cancelled);
         let run = Run {
@@ -260,7 +263,7 @@ struct Run {
     pin: Arc<ResolvedGraph>,
     program: Arc<Program>,
     with_trace: bool,
-    request_id: Arc<str>,
+    request_id: RequestId,
     work: WorkGuard,
     _slots: (OwnedSemaphorePermit, CapacityShare),
     _place: Option<Arc<RunPlace>>,
@@ -277,13 +280,14 @@ impl Run {
         let running = self.app.metrics.run_started();
         let inputs_json = fields_json(&self.inputs);
         let inputs = std::mem::take(&mut self.inputs);
-        let outcome = self.program.execute(&context, inputs).await;
+        let span = tracing::debug_span!("run", id = %self.id, graph = %self.pin.name);
+        let outcome = self.program.execute(&context, inputs).instrument(span).await;
         let took = context.trace.elapsed();
         let failed = outcome.outputs.as_ref().err().filter(|_| !outcome.waits());
         let failure = failed.map(|error| RunFailure::of(self.id, &self.request_id, error));
         let row = Arc::new(self.row(&outcome, failure.as_ref(), inputs_json, took));
         drop(running);
-        self.app.metrics.run_finished(row.status.as_str(), took, &outcome.usage);
+        self.report(&outcome, took);
         let recorded = self.record(&row).await;
         if let Some(events) = events {
             let waits = recorded.is_ok() && row.status == RunStatus::Waiting;
@@ -292,6 +296,12 @@ impl Run {
         recorded?;
         let is_interrupted = self.is_interrupted(row.status);
         Ok(FinishedRun { row, failure, with_trace: self.with_trace, is_interrupted })
+    }
+
+    fn report(&self, outcome: &Outcome, took: Duration) {
+        let graph = &self.pin.name;
+        let ended = EndedRun { id: self.id, graph, request: &self.request_id, took };
+        self.request_id.note_times(self.app.report_run(&ended, outcome));
     }
 
     /// Whether the run has no result because it was cancelled, though not by a client.

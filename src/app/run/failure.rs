@@ -8,6 +8,7 @@ use dsrs::predict::{PredictError, PredictErrorKind, RejectedAnswer};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
+use crate::app::RequestId;
 use crate::app::json::JsonObject;
 
 /// A run that failed.
@@ -20,7 +21,7 @@ pub struct RunFailure {
     /// The run.
     pub run_id: Uuid,
     /// The request that started it.
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     /// The node that failed.
     pub node: Option<Arc<str>>,
     /// The path of the predictor that failed, in the graph.
@@ -39,7 +40,7 @@ pub struct RunFailure {
 
 impl RunFailure {
     /// The failure that the engine reports.
-    pub(crate) fn of(run_id: Uuid, request_id: &Arc<str>, error: &RunError) -> Self {
+    pub(crate) fn of(run_id: Uuid, request_id: &RequestId, error: &RunError) -> Self {
         let RunError { node, error } = error;
         let (field, failure) = invalid_field(&error.kind);
         let retry_after = match &error.kind {
@@ -66,7 +67,7 @@ impl RunFailure {
     /// A failure of the run as a whole.
     pub(crate) fn of_run(
         run_id: Uuid,
-        request_id: &Arc<str>,
+        request_id: &RequestId,
         code: &'static str,
         detail: impl Into<String>,
     ) -> Self {

@@ -20,7 +20,7 @@ use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::execute::admit;
 use crate::app::run::merged_record::{NO_TRACE, PENDING, members, outputs_of};
 use crate::app::run::record::recorded_inputs;
-use crate::app::{AnswerBuilder, App, AppError};
+use crate::app::{AnswerBuilder, App, AppError, RequestId};
 use crate::store::Scope;
 use crate::store::background_run::{self, ResumedRun};
 use crate::store::graph::{GraphRef, VersionSelection};
@@ -35,7 +35,7 @@ pub(crate) struct ResumeRequest {
     /// The time limit of an attempt, if it is below the server's.
     pub(crate) timeout: Option<Duration>,
     /// The id of the request.
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// The problems found in the rest of the request.
     pub(crate) faults: Problems,
 }

@@ -17,7 +17,7 @@ use crate::app::job::request::JobRequest;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::usage_json;
 use crate::app::run::merged_record::{NO_TRACE, UnfinishedRun, has_ended, is_waiting, members};
-use crate::app::{AnswerBuilder, App, AppError, Invalid};
+use crate::app::{AnswerBuilder, App, AppError, Invalid, RequestId};
 use crate::store::Scope;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::run_progress::NodeRow;
@@ -106,7 +106,7 @@ impl App {
         &self,
         scope: &Scope,
         run: &RunRow,
-        request_id: &Arc<str>,
+        request_id: &RequestId,
     ) -> Result<(), AppError> {
         let job = JobRequest::new(None, request_id.clone());
         let ended: Vec<NodeRow> = members(&run.nodes)

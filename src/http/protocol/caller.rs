@@ -9,7 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
-use crate::app::{Identity, RunPlace};
+use crate::app::{Identity, RequestId, RunPlace};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
 use crate::store::Scope;
@@ -25,7 +25,7 @@ const LONGEST_ID: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// The id of the request.
-    pub request_id: Arc<str>,
+    pub request_id: RequestId,
     /// Whose request it is, and what the client may do.
     pub identity: Arc<Identity>,
     /// The place of the run that the request starts, if its key has limits.
@@ -54,7 +54,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
         let found = parts.extensions.get::<Self>().cloned();
         // Only a router without the front has none.
         let nameless = || Self {
-            request_id: Arc::from(""),
+            request_id: RequestId::new(""),
             identity: Arc::new(Identity::without_rights()),
             place: None,
         };
@@ -81,14 +81,14 @@ fn listed(scopes: KeyScopes) -> String {
 }
 
 /// The id of a request: that of the client if it is one plain word, otherwise a new one.
-pub(crate) fn request_id(headers: &HeaderMap) -> (Arc<str>, HeaderValue) {
+pub(crate) fn request_id(headers: &HeaderMap) -> (RequestId, HeaderValue) {
     let given = headers.get(REQUEST_ID).filter(|value| is_plain(value.as_bytes()));
     if let Some((value, text)) = given.and_then(|value| Some((value, value.to_str().ok()?))) {
-        return (Arc::from(text), value.clone());
+        return (RequestId::new(text), value.clone());
     }
     let id = new_request_id();
     let value = HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("unknown"));
-    (Arc::from(id), value)
+    (RequestId::new(id), value)
 }
 
 /// An id for a request without one.

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::metrics::Metrics;
-use crate::app::{AppError, ComputePool, spawn_named_on};
+use crate::app::{AppError, ComputePool, RequestId, spawn_named_on};
 use crate::http::protocol::admission::{Admission, Presented, admit};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
@@ -23,10 +23,10 @@ use crate::http::protocol::cors::Cors;
 use crate::http::protocol::problem::{
     AnsweredProblem, ApiProblem, ForeignError, PROBLEM_JSON, PendingProblem,
 };
+use crate::http::protocol::request_log::{AnsweredRequest, run_traced};
 use crate::http::protocol::route::{RouteInfo, RouteTable, RunsOn};
 use crate::http::protocol::same_site::{SiteGuard, is_probe};
 use crate::http::protocol::status::ProblemCode;
-use crate::http::protocol::trace::run_traced;
 
 /// What the front shares between requests.
 pub(crate) struct Front {
@@ -42,6 +42,8 @@ pub(crate) struct Front {
     pub(crate) compute: ComputePool,
     /// How long a request may compute.
     pub(crate) request_time: Duration,
+    /// From when on a request is logged as slow.
+    pub(crate) slow_request: Duration,
 }
 
 /// Gives a request its id, answers it, and completes the answer.
@@ -77,8 +79,9 @@ pub(crate) async fn front(
     };
     answer.headers_mut().insert(REQUEST_ID, id_header);
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    log_failure(&answer, &method, route, &id, started);
-    front.metrics.request(route, method_name(&method), answer.status().as_u16(), started.elapsed());
+    let (status, took) = (answer.status(), started.elapsed());
+    AnsweredRequest { id: &id, method: &method, route, status, took }.log(front.slow_request);
+    front.metrics.request(route, method_name(&method), status.as_u16(), took);
     answer
 }
 
@@ -99,7 +102,7 @@ impl Front {
         &self,
         next: Next,
         mut request: Request,
-        id: &Arc<str>,
+        id: &RequestId,
         requires_key: Result<bool, AppError>,
     ) -> Response {
         let route = request.extensions().get::<MatchedPath>();
@@ -113,6 +116,7 @@ impl Front {
             Ok(identity) => identity,
             Err(problem) => return refuse(&problem, id),
         };
+        id.note_actor(&identity.scope.actor);
         let quota = self.admission.quota(&identity);
         let answer = match self.admission.count(quota.as_ref(), info).await {
             Ok(place) => {
@@ -133,7 +137,7 @@ impl Front {
         &self,
         next: Next,
         request: Request,
-        id: &Arc<str>,
+        id: &RequestId,
         info: Option<RouteInfo>,
     ) -> Response {
         let threads = info.map_or(RunsOn::Compute, |info| info.runs_on(request.headers()));
@@ -229,12 +233,6 @@ fn framework_problem(status: StatusCode) -> ApiProblem {
     }
 }
 
-fn log_failure(answer: &Response, method: &Method, route: &str, id: &str, started: Instant) {
-    if answer.status() == StatusCode::INTERNAL_SERVER_ERROR {
-        tracing::error!(id, %method, route, status = 500, took = ?started.elapsed(), "answered");
-    }
-}
-
 /// A method as a label: only known ones, so that clients cannot create time series.
 fn method_name(method: &Method) -> &'static str {
     match *method {
@@ -277,6 +275,7 @@ mod tests {
             cors: None,
             compression: None,
             metrics: Arc::new(Metrics::new().unwrap()),
+            slow_request: Duration::from_secs(30),
             routes: RouteTable::default(),
             compute: ComputePool::start().unwrap(),
             request_time: Duration::from_secs(60),

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::app::{AnswerBuilder, App, AppError};
+use crate::app::{AnswerBuilder, App, AppError, RequestId};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
@@ -113,7 +113,7 @@ pub(crate) struct KeyedRequest {
 
 /// Where the answer of one request is stored.
 struct AnswerPlace {
-    request_id: Arc<str>,
+    request_id: RequestId,
     route: String,
     key: Arc<str>,
     /// The id with which the request claims its key.

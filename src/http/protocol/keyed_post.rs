@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use crate::app::{App, CapacityShare, Identity};
+use crate::app::{App, CapacityShare, Identity, RequestId};
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{AnswerSlot, IdempotencyKey, KeyedRequest, hash_of, once};
@@ -32,7 +32,7 @@ pub(crate) struct PostedRequest {
     pub(crate) scope: Scope,
     pub(crate) identity: Arc<Identity>,
     pub(crate) document: Result<Document, ApiProblem>,
-    pub(crate) request_id: Arc<str>,
+    pub(crate) request_id: RequestId,
     /// Stores the answer together with the work.
     pub(crate) slot: AnswerSlot,
 }

@@ -1,14 +1,12 @@
 //! Background runs: started at `/v1/graphs/{graph}/runs`; cancelled, resumed and signalled under
 //! `/v1/runs/{id}`.
 
-use std::sync::Arc;
-
 use axum::extract::Path;
 use axum::response::Response;
 use dsrs::problem::Problems;
 use dsrs::read::shared_text;
 
-use crate::app::{BackgroundRuns, ResumeOutcome, ResumeRequest, SignalRequest};
+use crate::app::{BackgroundRuns, RequestId, ResumeOutcome, ResumeRequest, SignalRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
@@ -142,7 +140,7 @@ fn read_signal(document: &Document) -> Result<SignalRequest, ApiProblem> {
     Ok(request)
 }
 
-fn read_resume(document: &Document, request_id: Arc<str>) -> Result<ResumeRequest, ApiProblem> {
+fn read_resume(document: &Document, request_id: RequestId) -> Result<ResumeRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let pick = read_pick(object);
         let timeout = object.optional("timeout_ms", millis);

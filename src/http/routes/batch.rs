@@ -12,7 +12,7 @@ use dsrs::value::Payload;
 use futures_util::stream;
 use uuid::Uuid;
 
-use crate::app::{App, AppError, BatchRequest, Batches, run_blocking};
+use crate::app::{App, AppError, BatchRequest, Batches, RequestId, run_blocking};
 use crate::http::protocol::accept::prefers_lines;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::parse;
@@ -96,7 +96,7 @@ async fn read_batch(
     app: &App,
     body: SpooledBody,
     query: Query,
-    request_id: Arc<str>,
+    request_id: RequestId,
 ) -> Result<(BatchRequest, BodyItems), ApiProblem> {
     let (form, most) = (body.form, app.worker.batch_concurrency);
     let mut items = BodyItems::of(body, "items", app.limits.body_bytes);
@@ -114,7 +114,7 @@ async fn read_batch(
 fn read_query(
     mut query: Query,
     most: u32,
-    request_id: Arc<str>,
+    request_id: RequestId,
 ) -> Result<BatchRequest, ApiProblem> {
     let pick = VersionSelection {
         version: query.number("version"),
@@ -138,7 +138,7 @@ fn read_query(
 }
 
 /// The options of a batch in one document, from which the items have been removed.
-fn read_options(text: &str, most: u32, request_id: Arc<str>) -> Result<BatchRequest, ApiProblem> {
+fn read_options(text: &str, most: u32, request_id: RequestId) -> Result<BatchRequest, ApiProblem> {
     let document = parse(text.as_bytes())?;
     let (mut request, faults) = document.read(|object| {
         let items = object.required("items", |payload, at, problems| {

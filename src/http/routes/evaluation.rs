@@ -9,7 +9,7 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{boolean, count};
 use dsrs::value::Payload;
 
-use crate::app::{App, DatasetRef, EvaluationRequest, Evaluations};
+use crate::app::{App, DatasetRef, EvaluationRequest, Evaluations, RequestId};
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
@@ -64,7 +64,7 @@ pub(crate) async fn evaluation_start(Path(graph): Path<String>, post: KeyedPost)
 pub(crate) fn read_request(
     document: &Document,
     most: u32,
-    request_id: Arc<str>,
+    request_id: RequestId,
 ) -> Result<EvaluationRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let dataset = object.required("dataset", DatasetRef::read);

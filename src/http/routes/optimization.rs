@@ -11,7 +11,9 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, count, number, shared_text};
 use dsrs::value::Payload;
 
-use crate::app::{Activate, App, DatasetRef, EventKind, OptimizationRequest, Optimizations};
+use crate::app::{
+    Activate, App, DatasetRef, EventKind, OptimizationRequest, Optimizations, RequestId,
+};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::{Caller, require};
@@ -79,7 +81,7 @@ pub(crate) async fn optimization_start(Path(graph): Path<String>, post: KeyedPos
 pub(crate) fn read_request(
     document: &Document,
     most: u32,
-    request_id: Arc<str>,
+    request_id: RequestId,
 ) -> Result<OptimizationRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let optimizer = object.required("optimizer", shared_text);

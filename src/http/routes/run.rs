@@ -11,7 +11,7 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, boolean, count};
 use dsrs::value::Payload;
 
-use crate::app::{App, ExecuteRequest};
+use crate::app::{App, ExecuteRequest, RequestId};
 use crate::http::protocol::accept::prefers_events;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
@@ -89,7 +89,7 @@ pub(crate) async fn run_execute(
 /// Reads a request to execute a graph.
 pub(crate) fn read_request(
     document: &Document,
-    request_id: Arc<str>,
+    request_id: RequestId,
 ) -> Result<ExecuteRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let inputs = object.required("inputs", |payload, _, _| Some(payload.clone()));

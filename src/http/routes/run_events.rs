@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use serde::Serialize;
 
 use crate::app::{
-    App, CapacityShare, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable,
+    App, CapacityShare, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable, RequestId,
     StreamItem, StreamedExecution, spawn_named,
 };
 use crate::http::protocol::answer;
@@ -92,7 +92,7 @@ async fn start(app: Arc<App>, caller: Caller, request: StreamRequest) -> StreamS
 pub(crate) async fn finish(
     execution: StreamedExecution,
     claim: Option<KeyClaim>,
-    request_id: Arc<str>,
+    request_id: RequestId,
 ) {
     let (finished, events) = execution.finish().await;
     let finished = finished.map_err(ApiProblem::from);

@@ -42,6 +42,25 @@ pub enum LmErrorKind {
     Budget,
 }
 
+impl LmErrorKind {
+    /// The name in logs and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::RateLimited => "rate_limited",
+            Self::Provider => "provider",
+            Self::Refused => "refused",
+            Self::ConstraintRefused => "constraint_refused",
+            Self::ContextOverflow => "context_overflow",
+            Self::Malformed => "malformed",
+            Self::Cancelled => "cancelled",
+            Self::Budget => "budget",
+        }
+    }
+}
+
 impl LmError {
     /// Whether the same request may succeed if it is sent again.
     #[must_use]

@@ -1,0 +1,131 @@
+//! The id of a request, with what the log says of it when it is answered: the run that it started, and for
+//! what that run waited. May not know HTTP.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+/// The id of a request. Clones share the notes.
+#[derive(Clone)]
+pub struct RequestId(Arc<NotedRequest>);
+
+struct NotedRequest {
+    id: Box<str>,
+    actor: OnceLock<Arc<str>>,
+    run: OnceLock<Uuid>,
+    times: OnceLock<RunTimes>,
+}
+
+/// For what a run waited. Spans that overlap count once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTimes {
+    /// From its start to its end.
+    pub total: Duration,
+    /// While a request to a model was in flight.
+    pub models: Duration,
+    /// While its requests to models waited for their turn.
+    pub queued: Duration,
+    /// While a tool was called.
+    pub tools: Duration,
+    /// While none of these was the case: what the server itself takes.
+    pub own: Duration,
+}
+
+impl RequestId {
+    /// An id without notes.
+    #[must_use]
+    pub fn new(id: impl Into<Box<str>>) -> Self {
+        let (actor, run, times) = Default::default();
+        Self(Arc::new(NotedRequest { id: id.into(), actor, run, times }))
+    }
+
+    /// Notes the label of the caller's key.
+    pub(crate) fn note_actor(&self, actor: &Arc<str>) {
+        let _ = self.0.actor.set(actor.clone());
+    }
+
+    /// Notes the run that the request starts; the first one, if it starts several.
+    pub(crate) fn note_run(&self, run: Uuid) {
+        let _ = self.0.run.set(run);
+    }
+
+    /// Notes for what the run waited.
+    pub(crate) fn note_times(&self, times: RunTimes) {
+        let _ = self.0.times.set(times);
+    }
+
+    /// The label of the caller's key.
+    #[must_use]
+    pub fn actor(&self) -> Option<&str> {
+        self.0.actor.get().map(|actor| &**actor)
+    }
+
+    /// The run that the request started.
+    #[must_use]
+    pub fn run(&self) -> Option<Uuid> {
+        self.0.run.get().copied()
+    }
+
+    /// For what that run waited, if it has ended.
+    #[must_use]
+    pub fn times(&self) -> Option<RunTimes> {
+        self.0.times.get().copied()
+    }
+}
+
+impl RunTimes {
+    /// What took the longest.
+    #[must_use]
+    pub fn longest(&self) -> &'static str {
+        let parts = [
+            (self.models, "models"),
+            (self.queued, "the queue for models"),
+            (self.tools, "tools"),
+            (self.own, "the server"),
+        ];
+        parts.into_iter().max_by_key(|(time, _)| *time).map_or("", |(_, what)| what)
+    }
+}
+
+impl Deref for RequestId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl From<&str> for RequestId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_run_of_a_request_is_noted_for_all_clones() {
+        let (id, first) = (RequestId::from("r-1"), Uuid::now_v7());
+        id.clone().note_run(first);
+        id.note_run(Uuid::now_v7());
+        assert_eq!((&*id, id.run()), ("r-1", Some(first)));
+    }
+
+    #[test]
+    fn the_longest_part_of_a_run_is_named() {
+        let seconds = Duration::from_secs;
+        let times = RunTimes { models: seconds(2), queued: seconds(3), ..RunTimes::default() };
+        assert_eq!(times.longest(), "the queue for models");
+    }
+}
