@@ -1,8 +1,8 @@
 //! The events that webhooks report, written to `webhook_deliveries` in the transaction of what they report. Without
 //! a webhook for an event nothing is written. May not know how messages are sent.
 //!
-//! Events of runs are a part of the statements that end runs: see [`run_events`]. Jobs of other kinds end in a
-//! statement of their own, [`job_ended`].
+//! Events of runs are a part of the statements that end runs: see `run_events`. Jobs of other kinds end in a
+//! statement of their own, `job_ended`.
 
 use serde::Deserialize;
 use sqlx::{AssertSqlSafe, PgConnection};
