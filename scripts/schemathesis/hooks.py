@@ -38,6 +38,9 @@ EXCEPTIONS = [
     (r"POST /v1/datasets/.*/from-runs", r"/(corrections|runs)(/.*)?", r"(invalid_value|unknown_field|missing_field|wrong_type)"),
     # A key ends in the future.
     (r"POST /v1/keys", r"/expires_at", r"invalid_value"),
+    # A URL is read by a parser, and a setting lists where messages may go. A graph exists. `score` and the event
+    # `score.below` need each other.
+    (r"(POST|PATCH) /v1/webhooks.*", r"/(url|graph|score)", r"(invalid_value|missing_field)"),
     # The limit of concurrency is a setting.
     (r".*", r"/concurrency", r"invalid_value"),
     # Paths of predictors, fields of demos and the size of vectors depend on the graph.

@@ -19,7 +19,7 @@ pub struct WebhookBody {
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
     pub name: String,
     /// Where messages are sent: an `http` or `https` URL that the server's `webhooks.allow` lists.
-    #[schema(max_length = 2048)]
+    #[schema(max_length = 2048, pattern = "^https?://.+")]
     pub url: String,
     /// A text for people. Default: empty.
     #[schema(max_length = 500)]
@@ -43,7 +43,7 @@ pub struct WebhookPatch {
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
     pub name: Option<String>,
     /// Where messages are sent.
-    #[schema(max_length = 2048)]
+    #[schema(max_length = 2048, pattern = "^https?://.+")]
     pub url: Option<String>,
     /// A text for people.
     #[schema(max_length = 500)]
