@@ -27,6 +27,11 @@ use super::scope::InWorkspace;
 const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
      set idle_in_transaction_session_timeout = '60s'";
 
+/// Set on the connections of the writer and of leases besides. Their transactions wait for no client. If the server
+/// is cut off in the middle of one, the writers of other servers, which need the same rows, wait for less than their
+/// `lock_timeout`.
+const BRIEF_TRANSACTIONS: &str = "set idle_in_transaction_session_timeout = '5s'";
+
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a read waits for a connection to the replica.
@@ -126,7 +131,11 @@ impl Db {
         first.close().await?;
         let prepare = |connections, visible: Visible| {
             let role = change_of_role.as_deref().unwrap_or_default();
-            let session = format!("{SESSION}; {}; {role}", visible.set_session());
+            let brief = match visible {
+                Visible::Everything => BRIEF_TRANSACTIONS,
+                _ => "",
+            };
+            let session = format!("{SESSION}; {brief}; {}; {role}", visible.set_session());
             pool_options(acquire_timeout, changes.clone(), session).max_connections(connections)
         };
         let open =

@@ -1,6 +1,8 @@
 //! Many runs in one statement. Who is waiting for them is not
 //! known here.
 
+use std::sync::LazyLock;
+
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
@@ -102,7 +104,9 @@ struct SpentRow {
 }
 
 /// The runs, the jobs of those that are queued, and the events of those that have ended.
-const ADD: &str = concat!(
+static ADD: LazyLock<String> = LazyLock::new(|| {
+    let events = run_events("added", [22, 23, 24]);
+    format!(
     "with added as (
      insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
                        state_version, status, created_at, started_at, finished_at,
@@ -126,12 +130,11 @@ const ADD: &str = concat!(
      select id, workspace_id, kind, request::json, created_at, created_by
      from unnest($19::uuid[], $20::text[], $21::text[]) as job (id, request, kind)
      join added using (id)
-     ), reported as (",
-    run_events!("added", "$22", "$23", "$24"),
-    ")
+     ), reported as ({events})
      select workspace_id, created_by, sum(tokens_of(usage))::int8 as tokens, sum(cost_of(usage)) as cost
      from added group by workspace_id, created_by"
-);
+    )
+});
 
 /// Inserts all runs or none, with the jobs of those that are queued, and returns what they have spent. A run
 /// that is there already is left alone, with its job: a commit whose answer was lost may be sent again.
@@ -152,7 +155,7 @@ pub(super) async fn add<'r>(
         RunReports::Sent => ReportedRuns::of(runs.iter().map(|(_, run)| *run)),
         RunReports::Omitted => ReportedRuns::default(),
     };
-    let spent = sqlx::query_as(ADD)
+    let spent = sqlx::query_as(ADD.as_str())
         .bind(&rows.id)
         .bind(&rows.workspace_id)
         .bind(&rows.graph_id)

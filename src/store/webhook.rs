@@ -2,13 +2,19 @@
 //! are in no row that is shown. May not know what a secret looks like.
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder};
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder, Transaction};
 use uuid::Uuid;
 
 use super::audit::{self, AuditAction, AuditThing};
 use super::error::violated_index;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
+
+/// Waits until no other transaction creates a webhook of the workspace: otherwise two could both be the last.
+const CREATION_TURN: &str =
+    "select pg_advisory_xact_lock(hashtextextended('webhooks of ' || $1::uuid::text, 0))";
 
 /// The most webhooks of a workspace.
 pub const MOST_WEBHOOKS: i64 = 50;
@@ -80,16 +86,32 @@ pub async fn create(
     at: DateTime<Utc>,
 ) -> Result<Option<WebhookRow>, StoreError> {
     let mut tx = db.begin(scope).await?;
+    sqlx::query(CREATION_TURN).bind(scope.workspace).execute(&mut *tx).await?;
     let sql = format!(
-        "insert into webhooks (id, workspace_id, name, url, description, events, graph_id, graph_name, score_metric,
-                               score_below, enabled, secret, created_at, updated_at, created_by)
-         select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14
-         where (select count(*) from webhooks where workspace_id = $2) < {MOST_WEBHOOKS}
+        "insert into webhooks (name, url, description, events, graph_id, graph_name, score_metric, score_below,
+                               enabled, updated_at, workspace_id, id, secret, created_by, created_at)
+         select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $10
+         where (select count(*) from webhooks where workspace_id = $11) < {MOST_WEBHOOKS}
          returning {COLUMNS}"
     );
-    let inserted = sqlx::query_as(AssertSqlSafe(sql))
-        .bind(id)
+    let inserted = bind_settings(sqlx::query_as(AssertSqlSafe(sql)), new, at)
         .bind(scope.workspace)
+        .bind(id)
+        .bind(secret)
+        .bind(&*scope.actor)
+        .fetch_optional(&mut *tx)
+        .await;
+    let row: Option<WebhookRow> = inserted.map_err(|error| name_taken(error, &new.name))?;
+    commit_changed(scope, tx, AuditAction::Create, row, at).await
+}
+
+/// Binds the parameters 1 to 10: what clients set, and the time of it.
+fn bind_settings<'q, O>(
+    query: QueryAs<'q, Postgres, O, PgArguments>,
+    new: &'q WebhookSettings,
+    at: DateTime<Utc>,
+) -> QueryAs<'q, Postgres, O, PgArguments> {
+    query
         .bind(&new.name)
         .bind(&new.url)
         .bind(&new.description)
@@ -99,18 +121,22 @@ pub async fn create(
         .bind(&new.score_metric)
         .bind(new.score_below)
         .bind(new.enabled)
-        .bind(secret)
         .bind(at)
-        .bind(&*scope.actor)
-        .fetch_optional(&mut *tx)
-        .await;
-    let row: Option<WebhookRow> = inserted.map_err(|error| name_taken(error, &new.name))?;
-    if let Some(row) = &row {
-        let thing = AuditThing::named("webhook", row.id, &row.settings.name);
-        audit::add(scope, &mut tx, AuditAction::Create, thing, at).await?;
-        tx.commit().await?;
-    }
-    Ok(row)
+}
+
+/// Commits a change of a webhook with its entry in the audit log. Without a row nothing has changed.
+async fn commit_changed(
+    scope: &Scope,
+    mut tx: Transaction<'static, Postgres>,
+    action: AuditAction,
+    changed: Option<WebhookRow>,
+    at: DateTime<Utc>,
+) -> Result<Option<WebhookRow>, StoreError> {
+    let Some(row) = changed else { return Ok(None) };
+    let thing = AuditThing::named("webhook", row.id, &row.settings.name);
+    audit::add(scope, &mut tx, action, thing, at).await?;
+    tx.commit().await?;
+    Ok(Some(row))
 }
 
 fn name_taken(error: sqlx::Error, name: &str) -> StoreError {
@@ -149,36 +175,21 @@ pub async fn update(
     let mut tx = db.begin(scope).await?;
     let sql = format!(
         "update webhooks
-         set name = $4, url = $5, description = $6, events = $7, graph_id = $8, graph_name = $9,
-             score_metric = $10, score_below = $11, enabled = $12, updated_at = $13,
-             disabled_because = case when $12 then null else disabled_because end,
-             failing_since = case when $12 and not enabled then null else failing_since end
-         where workspace_id = $1 and id = $2 and updated_at = $3
+         set name = $1, url = $2, description = $3, events = $4, graph_id = $5, graph_name = $6,
+             score_metric = $7, score_below = $8, enabled = $9, updated_at = $10,
+             disabled_because = case when $9 then null else disabled_because end,
+             failing_since = case when $9 and not enabled then null else failing_since end
+         where workspace_id = $11 and id = $12 and updated_at = $13
          returning {COLUMNS}"
     );
-    let updated = sqlx::query_as(AssertSqlSafe(sql))
+    let updated = bind_settings(sqlx::query_as(AssertSqlSafe(sql)), new, at)
         .bind(scope.workspace)
         .bind(seen.id)
         .bind(seen.updated_at)
-        .bind(&new.name)
-        .bind(&new.url)
-        .bind(&new.description)
-        .bind(&new.events)
-        .bind(new.graph_id)
-        .bind(&new.graph_name)
-        .bind(&new.score_metric)
-        .bind(new.score_below)
-        .bind(new.enabled)
-        .bind(at)
         .fetch_optional(&mut *tx)
         .await;
     let row: Option<WebhookRow> = updated.map_err(|error| name_taken(error, &new.name))?;
-    if let Some(row) = &row {
-        let thing = AuditThing::named("webhook", row.id, &row.settings.name);
-        audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
-        tx.commit().await?;
-    }
-    Ok(row)
+    commit_changed(scope, tx, AuditAction::Change, row, at).await
 }
 
 /// Replaces the secret. The one before signs, too, until a time.
@@ -199,11 +210,8 @@ pub async fn rotate_secret(
     );
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id).bind(secret);
     let row = row.bind(previous_until).bind(at).fetch_optional(&mut *tx).await?;
-    let row: WebhookRow = row.ok_or_else(|| StoreError::not_found("webhook", id))?;
-    let thing = AuditThing::named("webhook", row.id, &row.settings.name);
-    audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
-    tx.commit().await?;
-    Ok(row)
+    let row = commit_changed(scope, tx, AuditAction::Change, row, at).await?;
+    row.ok_or_else(|| StoreError::not_found("webhook", id))
 }
 
 /// Deletes a webhook. Its messages are not sent any more; retention removes them.

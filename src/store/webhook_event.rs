@@ -11,34 +11,32 @@ use uuid::Uuid;
 use super::run::{RunRow, RunStatus};
 use super::{Scope, StoreError};
 
-/// The statement that writes the events of runs, to be a part of another one. `$ended` is the name of a part with
-/// rows of `runs`; `$runs`, `$events` and `$codes` are parameters of [`ReportedRuns`]. A webhook receives one message
-/// of a run: `run.failed` if it failed and the webhook has that event, otherwise `run.finished`.
-macro_rules! run_events {
-    ($ended:literal, $runs:literal, $events:literal, $codes:literal) => {
-        concat!(
-            "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
-                                             log, replays, next_attempt_at, created_at)
-             select webhook.id, event.id, ended.workspace_id,
-                    case when ended.status = 'failed' and 'run.failed' = any(webhook.events)
-                         then 'run.failed' else 'run.finished' end,
-                    run_event_data(ended.id, ended.graph_id, ended.graph_name, ended.graph_version,
-                                   ended.state_version, ended.status, event.code, ended.usage,
-                                   ended.created_at, ended.started_at, ended.finished_at,
-                                   ended.duration_ms),
-                    'pending', 0, '{}', 0, clock_timestamp(),
-                    coalesce(ended.finished_at, clock_timestamp())
-             from ", $ended, " as ended
-             join unnest(", $runs, "::uuid[], ", $events, "::uuid[], ", $codes, "::text[])
-                  as event (run, id, code) on event.run = ended.id
-             join webhooks webhook on webhook.workspace_id = ended.workspace_id and webhook.enabled
-              and (webhook.graph_id is null or webhook.graph_id = ended.graph_id)
-              and ('run.finished' = any(webhook.events)
-                   or ended.status = 'failed' and 'run.failed' = any(webhook.events))"
-        )
-    };
+/// The statement that writes the events of runs, to be a part of another one. `ended` is the name of a part with
+/// rows of `runs`; `parameters` are the places of the members of [`ReportedRuns`], in their order. A webhook
+/// receives one message of a run: `run.failed` if it failed and the webhook has that event, otherwise
+/// `run.finished`.
+pub(super) fn run_events(ended: &str, [runs, events, codes]: [u8; 3]) -> String {
+    format!(
+        "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
+                                         log, replays, next_attempt_at, created_at)
+         select webhook.id, event.id, ended.workspace_id,
+                case when ended.status = 'failed' and 'run.failed' = any(webhook.events)
+                     then 'run.failed' else 'run.finished' end,
+                run_event_data(ended.id, ended.graph_id, ended.graph_name, ended.graph_version,
+                               ended.state_version, ended.status, event.code, ended.usage,
+                               ended.created_at, ended.started_at, ended.finished_at,
+                               ended.duration_ms),
+                'pending', 0, '{{}}', 0, clock_timestamp(),
+                coalesce(ended.finished_at, clock_timestamp())
+         from {ended} as ended
+         join unnest(${runs}::uuid[], ${events}::uuid[], ${codes}::text[])
+              as event (run, id, code) on event.run = ended.id
+         join webhooks webhook on webhook.workspace_id = ended.workspace_id and webhook.enabled
+          and (webhook.graph_id is null or webhook.graph_id = ended.graph_id)
+          and ('run.finished' = any(webhook.events)
+               or ended.status = 'failed' and 'run.failed' = any(webhook.events))"
+    )
 }
-pub(super) use run_events;
 
 /// The parameters of [`run_events`], one array each.
 #[derive(Default)]
@@ -94,12 +92,13 @@ pub(super) async fn job_ended(
 }
 
 fn statement_of(kind: &str, table: &str) -> Option<String> {
-    const OF_RUN: &str = concat!(
-        "with ended as (select * from runs where id = any($1::uuid[])) ",
-        run_events!("ended", "$1", "$2", "$3")
-    );
     let own = match kind {
-        "run" => return Some(OF_RUN.to_owned()),
+        "run" => {
+            let events = run_events("ended", [1, 2, 3]);
+            return Some(format!(
+                "with ended as (select * from runs where id = any($1::uuid[])) {events}"
+            ));
+        }
         "evaluation" => {
             "'score', case when ended.done > 0 then ended.score_sum / ended.done end,
              'total', ended.total, 'done', ended.done, 'failed', ended.failed,

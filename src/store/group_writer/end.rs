@@ -2,6 +2,7 @@
 //! graphs: documents are JSON text.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
@@ -57,8 +58,10 @@ async fn counts(
 /// Writes the records, removes checkpoints and jobs, and writes the events. All parts of a statement see the rows
 /// as they were before it: `spent` reads the usage that the run and its checkpoints had until now, which was counted
 /// when it was written. The ids are also parameters, so that the planner leaves out partitions.
-const END: &str = concat!(
-    "with ended as (
+static END: LazyLock<String> = LazyLock::new(|| {
+    let events = run_events("written", [1, 11, 12]);
+    format!(
+        "with ended as (
          select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
           usage::json, nodes::json, trace::json
          from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[],
@@ -88,11 +91,10 @@ const END: &str = concat!(
          returning runs.id, runs.workspace_id, runs.graph_id, runs.graph_name, runs.graph_version,
              runs.state_version, runs.status, runs.created_at, runs.started_at,
              runs.finished_at, runs.duration_ms, runs.usage
-     ), reported as (",
-    run_events!("written", "$1", "$11", "$12"),
-    ")
+     ), reported as ({events})
      select id, tokens, cost from spent"
-);
+    )
+});
 
 /// What a run has spent since its last checkpoint, as a row.
 #[derive(FromRow)]
@@ -120,7 +122,7 @@ async fn write_complete(
     let ids: Vec<Uuid> = ends.iter().map(|end| end.run.id).collect();
     let durations: Vec<Option<i64>> = ends.iter().map(|end| end.run.duration_ms).collect();
     let reports = ReportedRuns::of(ends.iter().map(|end| end.run));
-    let spent = sqlx::query_as(END)
+    let spent = sqlx::query_as(END.as_str())
         .bind(&ids)
         .bind(column(|run| run.status.as_str()))
         .bind(time(|run| run.started_at))

@@ -118,3 +118,33 @@ async fn a_query_in_flight_that_is_given_up_leaves_its_place_in_the_pool() {
     drop(waiting);
     until_done(async || look_up(&db).await.iter().all(Result::is_ok)).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_of_a_server_that_is_cut_off_delays_the_writers_of_others_for_seconds_only() {
+    let url = test_database().await;
+    let (db, wire) = database_at(&url).await;
+    let other = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let (recorder_here, writer) = recorder(db.clone(), Record::Ack);
+    let (recorder_there, other_writer) = recorder(other.clone(), Record::Ack);
+    let writers = [tokio::spawn(writer.run()), tokio::spawn(other_writer.run())];
+    let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("accepted") };
+
+    let mut owner = PgConnection::connect(&url).await.unwrap();
+    let mut locked = owner.begin().await.unwrap();
+    sqlx::raw_sql("lock table jobs in share mode").execute(&mut *locked).await.unwrap();
+    let mut here = Box::pin(background_run::accept(&ann(), &db, &run, "{}", None));
+    assert!(timeout(Duration::from_secs(1), &mut here).await.is_err(), "the table is locked");
+    wire.cut(0);
+    locked.rollback().await.unwrap();
+    sleep(Duration::from_millis(300)).await;
+
+    let there = background_run::accept(&ann(), &other, &run, "{}", None);
+    timeout(Duration::from_secs(15), there).await.expect("the group of the other server").unwrap();
+    wire.heal(0, After::Broken);
+    here.await.unwrap();
+    recorder_here.close();
+    recorder_there.close();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+}
