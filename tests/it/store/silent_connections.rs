@@ -128,17 +128,18 @@ async fn a_group_of_a_server_that_is_cut_off_delays_the_writers_of_others_for_se
     let (recorder_there, other_writer) = recorder(other.clone(), Record::Ack);
     let writers = [tokio::spawn(writer.run()), tokio::spawn(other_writer.run())];
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("accepted") };
+    let ann = ann();
 
     let mut owner = PgConnection::connect(&url).await.unwrap();
     let mut locked = owner.begin().await.unwrap();
     sqlx::raw_sql("lock table jobs in share mode").execute(&mut *locked).await.unwrap();
-    let mut here = Box::pin(background_run::accept(&ann(), &db, &run, "{}", None));
+    let mut here = Box::pin(background_run::accept(&ann, &db, &run, "{}", None));
     assert!(timeout(Duration::from_secs(1), &mut here).await.is_err(), "the table is locked");
     wire.cut(0);
     locked.rollback().await.unwrap();
     sleep(Duration::from_millis(300)).await;
 
-    let there = background_run::accept(&ann(), &other, &run, "{}", None);
+    let there = background_run::accept(&ann, &other, &run, "{}", None);
     timeout(Duration::from_secs(15), there).await.expect("the group of the other server").unwrap();
     wire.heal(0, After::Broken);
     here.await.unwrap();
