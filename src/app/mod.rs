@@ -117,6 +117,7 @@ pub(crate) use run::attempt::BackgroundRuns;
 pub(crate) use run::execute::{ExecuteRequest, FinishedRun, StreamedExecution};
 pub use run::failure::RunFailure;
 pub(crate) use run::failure::whole_seconds;
+pub(crate) use run::labels as run_labels;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
 pub(crate) use search::SearchMatches;

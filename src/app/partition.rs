@@ -65,10 +65,10 @@ pub async fn add_all(db: &Db, retention: RetentionConfig) -> Result<(), StoreErr
 
 fn width(table: PartitionedTable, retention: RetentionConfig) -> TimeDelta {
     use PartitionedTable::{
-        BatchItems, BatchResults, EvaluationResults, RunEvents, RunNodes, Runs,
+        BatchItems, BatchResults, EvaluationResults, RunEvents, RunLabels, RunNodes, Runs,
     };
     let age = match table {
-        Runs | BatchItems | BatchResults => retention.runs,
+        Runs | RunLabels | BatchItems | BatchResults => retention.runs,
         EvaluationResults => retention.evaluations,
         RunNodes | RunEvents => return PASSING_WIDTH,
     };

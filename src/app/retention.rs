@@ -36,8 +36,12 @@ pub(crate) struct Sweep {
 
 /// The sweeps that are configured. `deliveries` is the age of messages of webhooks.
 pub(crate) fn sweeps(config: RetentionConfig, deliveries: Duration) -> impl Iterator<Item = Sweep> {
-    const OF_RUNS: &[PartitionedTable] =
-        &[PartitionedTable::Runs, PartitionedTable::BatchItems, PartitionedTable::BatchResults];
+    const OF_RUNS: &[PartitionedTable] = &[
+        PartitionedTable::Runs,
+        PartitionedTable::RunLabels,
+        PartitionedTable::BatchItems,
+        PartitionedTable::BatchResults,
+    ];
     const OF_EVALUATIONS: &[PartitionedTable] = &[PartitionedTable::EvaluationResults];
     let ages = [
         (config.runs, ExpiredRows::OF_RUNS, OF_RUNS),

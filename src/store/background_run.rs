@@ -13,8 +13,9 @@ use super::group_writer::{CommitOutcome, Write};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
+use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
-use super::{Db, Scope, StoreError, partition, run_event};
+use super::{Db, Scope, StoreError, partition, run_event, run_label};
 
 /// Background runs as jobs.
 pub const JOB: JobType = JobType::new("run", "runs");
@@ -24,8 +25,8 @@ impl JobRow for RunRow {
 
     const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, \
         status, created_at, started_at, finished_at, duration_ms, inputs::text, outputs::text, \
-        error::text, usage::text, nodes::text, trace::text, created_by \
-        from runs where workspace_id = ";
+        error::text, usage::text, nodes::text, trace::text, created_by, tags::text, session_id, \
+        user_id, metadata::text from runs where workspace_id = ";
 
     fn status(&self) -> RunStatus {
         self.status
@@ -56,30 +57,21 @@ pub(super) async fn insert(
     connection: &mut PgConnection,
     run: &RunRow,
 ) -> Result<(), StoreError> {
-    sqlx::query!(
+    let inserted = sqlx::query(
         "insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version,
                            status, created_at, started_at, inputs, usage, nodes, trace,
-                           created_by)
+                           created_by, tags, session_id, user_id, metadata)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::json, $11::text::json,
-                 $12::text::json, $13::text::json, $14)",
-        run.id,
-        scope.workspace,
-        run.graph_id,
-        run.graph_name,
-        run.graph_version,
-        run.state_version,
-        run.status.as_str(),
-        run.created_at,
-        run.started_at,
-        run.inputs,
-        run.usage,
-        run.nodes,
-        run.trace,
-        &*scope.actor
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+                 $12::text::json, $13::text::json, $14, $15::text::json, $16, $17, $18::text::json)",
+    );
+    let RunLabels { tags, session_id, user_id, metadata } = &run.labels;
+    let inserted = inserted.bind(run.id).bind(scope.workspace).bind(run.graph_id);
+    let inserted = inserted.bind(&run.graph_name).bind(run.graph_version).bind(run.state_version);
+    let inserted = inserted.bind(run.status.as_str()).bind(run.created_at).bind(run.started_at);
+    let inserted = inserted.bind(&run.inputs).bind(&run.usage).bind(&run.nodes).bind(&run.trace);
+    let inserted = inserted.bind(&*scope.actor).bind(tags).bind(session_id);
+    inserted.bind(user_id).bind(metadata).execute(&mut *connection).await?;
+    run_label::add(connection, std::iter::once((scope, run))).await
 }
 
 /// Stores the checkpoint of a node, and counts what it has spent. False if the lease is lost. Safe to repeat.
@@ -221,6 +213,7 @@ pub async fn resume(
     if reset.rows_affected() != 1 {
         return Err(StoreError::Superseded("another request has resumed the run"));
     }
+    run_label::remove_error_codes(&mut tx, run.id).await?;
     let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
     // A server of the release before removes a job without its checkpoints.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::job::{self, JobRow, JobType};
 use super::page::ListedRow;
 use super::run::RunStatus;
+use super::run_label::RunLabels;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 /// Batches as jobs.
@@ -49,6 +50,9 @@ pub struct BatchRow {
     pub finished_at: Option<DateTime<Utc>>,
     /// The caller who requested it.
     pub created_by: String,
+    /// The labels of all its runs.
+    #[sqlx(flatten)]
+    pub labels: RunLabels,
 }
 
 impl ListedRow for BatchRow {
@@ -62,8 +66,8 @@ impl JobRow for BatchRow {
 
     const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, status, \
      concurrency, dedupe, total, succeeded, failed, cancelled, lm_calls, input_tokens, output_tokens, \
-     reasoning_tokens, cached_tokens, cache_write_tokens, cost, error::text, created_at, started_at, finished_at, created_by \
-     from batches where not expired and workspace_id = ";
+     reasoning_tokens, cached_tokens, cache_write_tokens, cost, error::text, created_at, started_at, finished_at, created_by, \
+     tags::text, session_id, user_id, metadata::text from batches where not expired and workspace_id = ";
 
     fn status(&self) -> RunStatus {
         self.status

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::batch::BatchRow;
 use super::idempotency::KeyedAnswer;
 use super::job;
+use super::run_label::RunLabels;
 use super::{Db, Scope, StoreError};
 
 /// A batch whose items are being stored. Dropping it before [`BatchUpload::accept`] leaves nothing.
@@ -55,26 +56,21 @@ impl<'a> BatchUpload<'a> {
         request: &str,
         answer: Option<&KeyedAnswer>,
     ) -> Result<(), StoreError> {
-        sqlx::query!(
+        let inserted = sqlx::query(
             "insert into batches (id, workspace_id, graph_id, graph_name, graph_version,
                                   state_version, status, concurrency, dedupe, total,
-                                  created_at, created_by)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-            self.batch,
-            self.scope.workspace,
-            batch.graph_id,
-            batch.graph_name,
-            batch.graph_version,
-            batch.state_version,
-            batch.status.as_str(),
-            batch.concurrency,
-            batch.dedupe,
-            batch.counts.total,
-            batch.created_at,
-            &*self.scope.actor
-        )
-        .execute(&mut *self.tx)
-        .await?;
+                                  created_at, created_by, tags, session_id, user_id, metadata)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13::text::json, $14, $15,
+                     $16::text::json)",
+        );
+        let RunLabels { tags, session_id, user_id, metadata } = &batch.labels;
+        let inserted = inserted.bind(self.batch).bind(self.scope.workspace).bind(batch.graph_id);
+        let inserted = inserted.bind(&batch.graph_name).bind(batch.graph_version);
+        let inserted = inserted.bind(batch.state_version).bind(batch.status.as_str());
+        let inserted = inserted.bind(batch.concurrency).bind(batch.dedupe).bind(batch.counts.total);
+        let inserted = inserted.bind(batch.created_at).bind(&*self.scope.actor).bind(tags);
+        let inserted = inserted.bind(session_id).bind(user_id).bind(metadata);
+        inserted.execute(&mut *self.tx).await?;
         job::commit_queued(self.scope, &self.db, self.tx, batch, request, answer).await
     }
 }

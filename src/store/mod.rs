@@ -55,6 +55,7 @@ pub mod run;
 pub mod run_archive;
 pub mod run_batch;
 pub mod run_event;
+pub mod run_label;
 pub mod run_progress;
 pub mod run_recorder;
 pub mod scope;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::graph_ref::GraphRef;
 use super::id_time::{before_rows_since, behind_rows_until};
 use super::page::ListedRow;
+use super::run_label::{RunLabel, RunLabels, push_labels};
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 /// The status of a run.
@@ -115,6 +116,9 @@ pub struct RunRow {
     pub trace: String,
     /// On whose behalf; written from the scope.
     pub created_by: String,
+    /// The caller's own names.
+    #[sqlx(flatten)]
+    pub labels: RunLabels,
 }
 
 impl ListedRow for RunRow {
@@ -131,6 +135,7 @@ impl RunRow {
         documents.into_iter().map(String::len).sum::<usize>()
             + optional(&self.outputs)
             + optional(&self.error)
+            + self.labels.size()
             + size_of::<Self>()
     }
 }
@@ -165,6 +170,9 @@ pub struct RunSummaryRow {
     pub usage: String,
     /// On whose behalf.
     pub created_by: String,
+    /// The caller's own names.
+    #[sqlx(flatten)]
+    pub labels: RunLabels,
 }
 
 impl ListedRow for RunSummaryRow {
@@ -190,6 +198,12 @@ pub struct RunFilter {
     pub state_version: Option<i32>,
     /// Runs whose problem contains this text, in any case.
     pub problem: Option<String>,
+    /// Runs that have all these labels. The list is read in the order of the first one.
+    pub labels: Vec<RunLabel>,
+    /// Runs that took at least so many milliseconds.
+    pub min_duration: Option<i64>,
+    /// Runs that took at most so many milliseconds.
+    pub max_duration: Option<i64>,
 }
 
 /// The inputs and outputs of a run. Documents are JSON text.
@@ -259,14 +273,29 @@ async fn list_on(
     list: ListQuery,
 ) -> Result<Page<RunSummaryRow>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(
-        "select id, graph_id, graph_name, graph_version, state_version, status, created_at, \
-         started_at, finished_at, duration_ms, error::text, usage::text, created_by \
-         from runs where workspace_id = ",
+        "select runs.id, graph_id, graph_name, graph_version, state_version, status, runs.created_at, \
+         started_at, finished_at, duration_ms, error::text, usage::text, created_by, tags::text, session_id, \
+         user_id, metadata::text ",
     );
-    sql.push_bind(scope.workspace);
+    let times = push_rows(&mut sql, scope, filter);
     push_filter(&mut sql, scope, filter);
-    push_id_range(&mut sql, filter, list.after);
-    list.newest_first(connection, sql, "").await
+    push_times(&mut sql, times, filter, list.after);
+    list.newest_first(connection, sql, times).await
+}
+
+/// Pushes the rows of a list, with an open `where` clause. Returns the table whose index orders them by time.
+fn push_rows(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilter) -> &'static str {
+    if filter.labels.is_empty() {
+        sql.push("from runs where runs.workspace_id = ").push_bind(scope.workspace);
+        return "runs.";
+    }
+    sql.push(
+        "from (select run_id as id, workspace_id, name, value, created_at from run_labels) label ",
+    );
+    sql.push("join runs on runs.id = label.id where runs.workspace_id = ");
+    sql.push_bind(scope.workspace).push(" and ");
+    push_labels(sql, scope, &filter.labels);
+    "label."
 }
 
 /// Each filter is written so that an index of `runs` begins with it.
@@ -290,12 +319,6 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
             sql.push(" and status <> 'succeeded'");
         }
     }
-    if let Some(since) = filter.since {
-        sql.push(" and created_at >= ").push_bind(since);
-    }
-    if let Some(until) = filter.until {
-        sql.push(" and created_at < ").push_bind(until);
-    }
     if let Some(version) = filter.version {
         sql.push(" and graph_version = ").push_bind(version);
     }
@@ -307,16 +330,33 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
         sql.push(" and status <> 'succeeded' and strpos(lower(error::text), lower(");
         sql.push_bind(json_content(text)).push(")) > 0");
     }
+    if let Some(least) = filter.min_duration {
+        sql.push(" and duration_ms >= ").push_bind(least);
+    }
+    if let Some(most) = filter.max_duration {
+        sql.push(" and duration_ms <= ").push_bind(most);
+    }
 }
 
-/// The ids that the times allow, so that the planner leaves out partitions.
-fn push_id_range(sql: &mut QueryBuilder<Postgres>, filter: &RunFilter, after: Option<Cursor>) {
+/// The times, and the ids that they allow, so that the planner leaves out partitions.
+fn push_times(
+    sql: &mut QueryBuilder<Postgres>,
+    table: &'static str,
+    filter: &RunFilter,
+    after: Option<Cursor>,
+) {
     if let Some(since) = filter.since {
-        sql.push(" and id >= ").push_bind(before_rows_since(since));
+        sql.push(" and ").push(table).push("created_at >= ").push_bind(since);
+        sql.push(" and ").push(table).push("id >= ").push_bind(before_rows_since(since));
+        sql.push(" and runs.id >= ").push_bind(before_rows_since(since));
+    }
+    if let Some(until) = filter.until {
+        sql.push(" and ").push(table).push("created_at < ").push_bind(until);
     }
     let newest = filter.until.into_iter().chain(after.map(|last| last.created_at)).min();
     if let Some(newest) = newest {
-        sql.push(" and id <= ").push_bind(behind_rows_until(newest));
+        sql.push(" and ").push(table).push("id <= ").push_bind(behind_rows_until(newest));
+        sql.push(" and runs.id <= ").push_bind(behind_rows_until(newest));
     }
 }
 

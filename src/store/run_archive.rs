@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::retention::{Expiry, lock_old};
 use super::run::RunRow;
-use super::{Db, Scope, StoreError};
+use super::{Db, Scope, StoreError, run_label};
 
 /// A file of archived runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,8 @@ pub struct EndedRuns {
 
 const COLUMNS: &str = "workspace_id, id, graph_id, graph_name, graph_version, state_version, status, created_at, \
                        started_at, finished_at, duration_ms, inputs::text, outputs::text, error::text, \
-                       usage::text, nodes::text, trace::text, created_by";
+                       usage::text, nodes::text, trace::text, created_by, tags::text, session_id, user_id, \
+                       metadata::text";
 
 /// A page ends after so many runs, or with the run that exceeds so many bytes of documents.
 const PAGE_RUNS: i64 = 64;
@@ -161,6 +162,7 @@ impl OldRuns {
         self.ids.retain(|id| Some(*id) <= last);
         let removed = sqlx::query("delete from runs where id = any($1)").bind(&self.ids);
         let removed = removed.execute(&mut *self.tx).await?.rows_affected();
+        run_label::remove(&mut self.tx, &self.ids).await?;
         add(&mut self.tx, std::slice::from_ref(file)).await?;
         self.tx.commit().await?;
         Ok(removed)

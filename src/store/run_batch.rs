@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::key_spending::{self, SpendingSum};
 use super::run::RunRow;
 use super::webhook_event::{ReportedRuns, run_events};
-use super::{Scope, StoreError};
+use super::{Scope, StoreError, run_label};
 
 /// The rows as one array a column, borrowing every text.
 #[derive(Default)]
@@ -33,6 +33,10 @@ struct RunColumns<'a> {
     nodes: Vec<&'a str>,
     trace: Vec<&'a str>,
     created_by: Vec<&'a str>,
+    tags: Vec<Option<&'a str>>,
+    session_id: Vec<Option<&'a str>>,
+    user_id: Vec<Option<&'a str>>,
+    metadata: Vec<Option<&'a str>>,
 }
 
 impl<'a> RunColumns<'a> {
@@ -61,6 +65,10 @@ impl<'a> RunColumns<'a> {
         self.nodes.push(&run.nodes);
         self.trace.push(&run.trace);
         self.created_by.push(&scope.actor);
+        self.tags.push(run.labels.tags.as_deref());
+        self.session_id.push(run.labels.session_id.as_deref());
+        self.user_id.push(run.labels.user_id.as_deref());
+        self.metadata.push(run.labels.metadata.as_deref());
     }
 }
 
@@ -110,18 +118,21 @@ static ADD: LazyLock<String> = LazyLock::new(|| {
     "with added as (
      insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
                        state_version, status, created_at, started_at, finished_at,
-                       duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+                       duration_ms, inputs, outputs, error, usage, nodes, trace, created_by,
+                       tags, session_id, user_id, metadata)
      select id, workspace_id, graph_id, graph_name, graph_version,
             state_version, status, created_at, started_at, finished_at,
             duration_ms, inputs::json, outputs::json, error::json, usage::json,
-            nodes::json, trace::json, created_by
+            nodes::json, trace::json, created_by, tags::json, session_id, user_id, metadata::json
      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int4[],
                  $6::int4[], $7::text[], $8::timestamptz[], $9::timestamptz[],
                  $10::timestamptz[], $11::int8[], $12::text[], $13::text[], $14::text[],
-                 $15::text[], $16::text[], $17::text[], $18::text[])
+                 $15::text[], $16::text[], $17::text[], $18::text[],
+                 $25::text[], $26::text[], $27::text[], $28::text[])
           as run (id, workspace_id, graph_id, graph_name, graph_version,
                   state_version, status, created_at, started_at, finished_at,
-                  duration_ms, inputs, outputs, error, usage, nodes, trace, created_by)
+                  duration_ms, inputs, outputs, error, usage, nodes, trace, created_by,
+                  tags, session_id, user_id, metadata)
      on conflict (id) do nothing
      returning id, workspace_id, graph_id, graph_name, graph_version, state_version, status,
                created_by, created_at, started_at, finished_at, duration_ms, usage
@@ -179,8 +190,13 @@ pub(super) async fn add<'r>(
         .bind(&kinds)
         .bind(&ended.runs)
         .bind(&ended.events)
-        .bind(&ended.codes);
-    let spent: Vec<SpentRow> = spent.fetch_all(connection).await?;
+        .bind(&ended.codes)
+        .bind(&rows.tags)
+        .bind(&rows.session_id)
+        .bind(&rows.user_id)
+        .bind(&rows.metadata);
+    let spent: Vec<SpentRow> = spent.fetch_all(&mut *connection).await?;
+    run_label::add(connection, runs.iter().copied()).await?;
     let spent = spent.into_iter().map(|row| SpendingSum {
         workspace: row.workspace_id,
         actor: row.created_by.into(),

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::error::ArchiveError;
 use crate::store::run::{RunRow, RunStatus};
 use crate::store::run_archive::ArchivedRun;
+use crate::store::run_label::RunLabels;
 
 /// The time zone of all times.
 const UTC: &str = "UTC";
@@ -47,6 +48,10 @@ pub(super) fn schema() -> SchemaRef {
         text("nodes"),
         text("trace"),
         text("created_by"),
+        text_or_null("tags"),
+        text_or_null("session_id"),
+        text_or_null("user_id"),
+        text_or_null("metadata"),
     ]))
 }
 
@@ -94,6 +99,10 @@ pub(super) fn batch(schema: &SchemaRef, runs: &[ArchivedRun]) -> Result<RecordBa
         documents(|run| Some(&run.nodes)),
         documents(|run| Some(&run.trace)),
         documents(|run| Some(&run.created_by)),
+        documents(|run| run.labels.tags.as_deref()),
+        documents(|run| run.labels.session_id.as_deref()),
+        documents(|run| run.labels.user_id.as_deref()),
+        documents(|run| run.labels.metadata.as_deref()),
     ];
     RecordBatch::try_new(schema.clone(), columns)
 }
@@ -121,6 +130,12 @@ pub(super) fn run(batch: &RecordBatch, row: usize) -> Result<ArchivedRun, Archiv
             nodes: row.text("nodes")?,
             trace: row.text("trace")?,
             created_by: row.text("created_by")?,
+            labels: RunLabels {
+                tags: row.later_text("tags")?,
+                session_id: row.later_text("session_id")?,
+                user_id: row.later_text("user_id")?,
+                metadata: row.later_text("metadata")?,
+            },
         },
     })
 }
@@ -142,6 +157,14 @@ impl BatchRow<'_> {
         let Some(column) = self.column(name)? else { return Ok(None) };
         let texts = column.as_string_opt::<i32>().ok_or_else(|| broken(name))?;
         Ok(Some(texts.value(self.row).to_owned()))
+    }
+
+    /// A text that files of earlier releases do not have.
+    fn later_text(&self, name: &str) -> Result<Option<String>, ArchiveError> {
+        match self.batch.column_by_name(name) {
+            Some(_) => self.text_or_null(name),
+            None => Ok(None),
+        }
     }
 
     fn text(&self, name: &str) -> Result<String, ArchiveError> {
@@ -204,6 +227,7 @@ mod tests {
             nodes: "{}".to_owned(),
             trace: r#"{"spans": []}"#.to_owned(),
             created_by: "anonymous".to_owned(),
+            labels: RunLabels { tags: Some(r#"["a"]"#.to_owned()), ..RunLabels::default() },
         };
         let failed = RunRow {
             status: RunStatus::Failed,

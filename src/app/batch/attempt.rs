@@ -67,6 +67,7 @@ impl JobKind for Batches {
             versions,
             shared,
             timeout: attempt.timeout(),
+            labels: row.labels,
             request_id: attempt.request.request_id.clone(),
             cancel: guard.cancellation(),
         };

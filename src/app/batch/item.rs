@@ -25,6 +25,7 @@ use crate::store::batch::BatchResultRow;
 use crate::store::batch_work::BatchItemResult;
 use crate::store::job::Job;
 use crate::store::run::RunStatus;
+use crate::store::run_label::RunLabels;
 
 /// The work on the items of one batch.
 pub(crate) struct BatchWork {
@@ -44,6 +45,8 @@ pub(crate) struct BatchWork {
     pub(crate) shared: Option<SharedWork>,
     /// The time limit of one item.
     pub(crate) timeout: Duration,
+    /// The labels of the runs.
+    pub(crate) labels: RunLabels,
     /// The id of the request that started the batch.
     pub(crate) request_id: RequestId,
     /// Stops the running items.
@@ -86,6 +89,7 @@ impl BatchWork {
             took,
             inputs: written,
             with_trace: recorded,
+            labels: self.labels.clone(),
         };
         let run = ended.build(&outcome, failure.as_ref());
         drop(running);

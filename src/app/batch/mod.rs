@@ -23,6 +23,7 @@ use crate::store::batch::{self, BatchResultRow, BatchRow, ItemCounts, UsageTotal
 use crate::store::batch_upload::BatchUpload;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::run::RunStatus;
+use crate::store::run_label::RunLabels;
 use crate::store::{ListQuery, Page, Scope};
 
 /// The request of a batch.
@@ -35,6 +36,8 @@ pub(crate) struct BatchRequest {
     pub(crate) concurrency: Option<i32>,
     /// Whether identical work of nodes is done once.
     pub(crate) dedupe: bool,
+    /// The labels of the runs.
+    pub(crate) labels: RunLabels,
     /// The id of the request.
     pub(crate) request_id: RequestId,
     /// The problems found so far.
@@ -62,6 +65,7 @@ impl App {
         let batch = BatchRow {
             concurrency: request.concurrency,
             dedupe: request.dedupe,
+            labels: request.labels,
             ..queued(scope, &pin, id, total)
         };
         let (asked, answer) = (asked.to_json(), answer.build(&batch));
@@ -108,5 +112,6 @@ fn queued(scope: &Scope, pin: &ResolvedGraph, id: Uuid, total: i32) -> BatchRow 
         started_at: None,
         finished_at: None,
         created_by: scope.actor.to_string(),
+        labels: RunLabels::default(),
     }
 }

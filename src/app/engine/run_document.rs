@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::store::Scope;
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_label::RunLabels;
 use crate::store::run_progress::NodeRow;
 
 /// The format that this release writes, and the newest that it reads.
@@ -73,6 +74,15 @@ struct RunDocument {
     nodes: String,
     trace: String,
     created_by: String,
+    // Servers of the release before write none of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tags: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    metadata: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -176,6 +186,10 @@ impl RunDocument {
             nodes: run.nodes,
             trace: run.trace,
             created_by: run.created_by,
+            tags: run.labels.tags,
+            session_id: run.labels.session_id,
+            user_id: run.labels.user_id,
+            metadata: run.labels.metadata,
         }
     }
 
@@ -200,6 +214,12 @@ impl RunDocument {
             nodes: self.nodes,
             trace: self.trace,
             created_by: self.created_by,
+            labels: RunLabels {
+                tags: self.tags,
+                session_id: self.session_id,
+                user_id: self.user_id,
+                metadata: self.metadata,
+            },
         })
     }
 }
@@ -227,6 +247,11 @@ mod tests {
             nodes: "{}".to_owned(),
             trace: "{}".to_owned(),
             created_by: "ann".to_owned(),
+            labels: RunLabels {
+                tags: Some(r#"["a", "b"]"#.to_owned()),
+                session_id: Some("session".to_owned()),
+                ..RunLabels::default()
+            },
         };
         let scope = Scope { workspace: Uuid::from_u128(5), actor: "ann".into() };
         SentRun { scope, request: r#"{"timeout_ms":null}"#.to_owned(), run }

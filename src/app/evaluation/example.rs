@@ -22,6 +22,7 @@ use crate::store::evaluation::EvaluationResultRow;
 use crate::store::evaluation_work::EvaluationItemResult;
 use crate::store::job::Job;
 use crate::store::run::RunRow;
+use crate::store::run_label::RunLabels;
 
 /// The work on the examples of one evaluation.
 pub(crate) struct EvaluationWork {
@@ -106,6 +107,7 @@ impl EvaluationWork {
             took: ran.took,
             inputs: fields_json(&item.example.inputs),
             with_trace: true,
+            labels: RunLabels::default(),
         };
         Some(ended.build(&ran.outcome, failure.as_ref()))
     }

@@ -19,6 +19,7 @@ use crate::app::run::merged_record::{AttemptOutput, NO_TRACE, UnfinishedRun, pen
 use crate::app::{AnswerBuilder, App, AppError, ExecuteRequest, RunFailure};
 use crate::store::graph::{GraphRef, ResolvedGraph};
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_label::RunLabels;
 use crate::store::{Scope, StoreError, engine_run, job};
 
 impl App {
@@ -34,7 +35,10 @@ impl App {
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
         self.check_queue(scope).await?;
         self.check_waiting(scope, &program).await?;
-        let run = queued_run(scope, &pin, &inputs, pending_nodes(&program));
+        let run = RunRow {
+            labels: request.labels,
+            ..queued_run(scope, &pin, &inputs, pending_nodes(&program))
+        };
         request.request_id.note_run(run.id);
         let job = JobRequest::new(request.timeout, request.request_id);
         let (job, answer) = (job.to_json(), answer.build(&run));
@@ -148,5 +152,6 @@ fn queued_run(scope: &Scope, pin: &ResolvedGraph, inputs: &Fields, nodes: String
         nodes,
         trace: NO_TRACE.to_owned(),
         created_by: scope.actor.to_string(),
+        labels: RunLabels::default(),
     }
 }

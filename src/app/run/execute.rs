@@ -35,6 +35,7 @@ use crate::config::Record;
 use crate::shutdown::WorkGuard;
 use crate::store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use crate::store::run::{self, RunFilter, RunRow, RunStatus, RunSummaryRow};
+use crate::store::run_label::RunLabels;
 use crate::store::{ListQuery, Page, Scope, run_event};
 
 /// What to run, and how.
@@ -47,6 +48,8 @@ pub(crate) struct ExecuteRequest {
     pub(crate) trace: bool,
     /// The time limit, if it is below the server's.
     pub(crate) timeout: Option<Duration>,
+    /// The caller's own names of the run.
+    pub(crate) labels: RunLabels,
     /// The id of the request.
     pub(crate) request_id: RequestId,
     /// The problems found in the rest of the request.
@@ -190,6 +193,7 @@ impl App {
             pin,
             program,
             with_trace: request.trace,
+            labels: request.labels,
             request_id: request.request_id,
             work,
             _slots: (slot, workspace_slot),
@@ -263,6 +267,7 @@ struct Run {
     pin: Arc<ResolvedGraph>,
     program: Arc<Program>,
     with_trace: bool,
+    labels: RunLabels,
     request_id: RequestId,
     work: WorkGuard,
     _slots: (OwnedSemaphorePermit, CapacityShare),
@@ -328,6 +333,7 @@ impl Run {
             inputs,
             // A trace that is neither recorded nor in the answer is not rendered.
             with_trace: self.with_trace || recorded,
+            labels: self.labels.clone(),
         };
         record.build(outcome, failure)
     }

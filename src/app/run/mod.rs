@@ -10,6 +10,7 @@ pub(crate) mod event_json;
 pub(crate) mod execute;
 pub(crate) mod failure;
 mod follow;
+pub(crate) mod labels;
 pub(crate) mod merged_record;
 pub(crate) mod provenance;
 pub(crate) mod record;

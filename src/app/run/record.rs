@@ -13,6 +13,7 @@ use crate::app::run::documents::{fields_json, nodes_json, trace_json, usage_json
 use crate::app::{AppError, RunFailure};
 use crate::store::graph::ResolvedGraph;
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_label::RunLabels;
 
 /// The graph of a run, with the versions that the run uses.
 #[derive(Clone, Debug)]
@@ -45,6 +46,7 @@ pub(crate) struct RunRecordBuilder<'a> {
     pub(crate) inputs: String,
     /// Whether the record has the trace.
     pub(crate) with_trace: bool,
+    pub(crate) labels: RunLabels,
 }
 
 impl RunRecordBuilder<'_> {
@@ -72,6 +74,7 @@ impl RunRecordBuilder<'_> {
             nodes: nodes_json(&outcome.nodes, self.start),
             trace,
             created_by: self.actor.to_owned(),
+            labels: self.labels,
         }
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod idempotency;
 pub(crate) mod json_items;
 pub(crate) mod json_outline;
 pub(crate) mod keyed_post;
+pub(crate) mod label_headers;
 pub(crate) mod malformed;
 pub(crate) mod metered;
 pub(crate) mod openai_problem;

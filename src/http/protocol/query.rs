@@ -70,6 +70,22 @@ impl Query {
         own.into_iter().map(|(_, value)| value).collect()
     }
 
+    /// Reads the parameters whose names begin so, each with the rest of its name.
+    pub(crate) fn with_prefix(&mut self, prefix: &str) -> Vec<(String, String)> {
+        let mut own = Vec::new();
+        self.given.retain(|(name, value)| {
+            let rest = name.strip_prefix(prefix).filter(|rest| !rest.is_empty());
+            own.extend(rest.map(|rest| (rest.to_owned(), value.clone())));
+            rest.is_none()
+        });
+        own
+    }
+
+    /// Refuses the query for a reason.
+    pub(crate) fn refuse(&mut self, reason: String) {
+        self.wrong.push(reason);
+    }
+
     /// Reads an optional parameter; `wanted` describes valid values.
     pub(crate) fn read<T>(
         &mut self,

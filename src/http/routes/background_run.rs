@@ -10,6 +10,7 @@ use crate::app::{BackgroundRuns, RequestId, ResumeOutcome, ResumeRequest, Signal
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::keyed_post::{KeyedPost, PostedRequest};
+use crate::http::protocol::label_headers::LabelHeaders;
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
@@ -34,7 +35,11 @@ impl JobResource for BackgroundRuns {
     post, path = "/v1/graphs/{graph}/runs", tag = "runs",
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe"),
+        ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
+        ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
+        ("X-Dsrs-User-Id" = Option<String>, Header, description = "`user_id`"),
+        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object")),
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
@@ -42,9 +47,13 @@ impl JobResource for BackgroundRuns {
         ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch", "rate_limited",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
-pub(crate) async fn run_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
+pub(crate) async fn run_start(
+    Path(graph): Path<String>,
+    labels: Result<LabelHeaders, ApiProblem>,
+    post: KeyedPost,
+) -> Response {
     let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
-        let request = read_request(&posted.document?, posted.request_id)?;
+        let request = read_request(&posted.document?, labels?, posted.request_id)?;
         Ok(posted.app.run_start(&posted.scope, &graph, request, answer).await?)
     };
     job::start::<BackgroundRuns, _>(graph, post, accept).await

@@ -12,6 +12,7 @@ use dsrs::value::Payload;
 use futures_util::stream;
 use uuid::Uuid;
 
+use crate::app::run_labels::read_labels;
 use crate::app::{App, AppError, BatchRequest, Batches, RequestId, run_blocking};
 use crate::http::protocol::accept::prefers_lines;
 use crate::http::protocol::answer;
@@ -19,6 +20,7 @@ use crate::http::protocol::body::parse;
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{AnswerSlot, IdempotencyKey, KeyedRequest, once};
 use crate::http::protocol::json_items::BodyItems;
+use crate::http::protocol::label_headers::LabelHeaders;
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
@@ -28,6 +30,7 @@ use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick};
 use crate::http::views::{BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView};
 use crate::store::graph::{GraphRef, VersionSelection};
+use crate::store::run_label::RunLabels;
 use crate::store::{ListQuery, Scope};
 
 /// The setting that limits how many items run at the same time.
@@ -59,7 +62,11 @@ impl JobResource for Batches {
         ("timeout_ms" = Option<u64>, Query, description = "For JSON lines: as in the body"),
         ("concurrency" = Option<u32>, Query, minimum = 1, description = "For JSON lines: as in the body"),
         ("dedupe" = Option<bool>, Query, description = "For JSON lines: as in the body"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer"),
+        ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
+        ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
+        ("X-Dsrs-User-Id" = Option<String>, Header, description = "`user_id`"),
+        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object")),
     request_body(content(
         (BatchBody = "application/json", example = json!(crate::http::routes::examples::batch())),
         (String = "application/jsonl"))),
@@ -74,6 +81,7 @@ pub(crate) async fn batch_start(
     caller: Caller,
     Path(graph): Path<String>,
     key: IdempotencyKey,
+    labels: Result<LabelHeaders, ApiProblem>,
     query: Query,
     UploadedBody { hash, body, place, .. }: UploadedBody<BatchUploadKind>,
 ) -> Response {
@@ -84,7 +92,8 @@ pub(crate) async fn batch_start(
     let (scope, request_id) = (caller.scope(), caller.request_id);
     let work = Box::pin(async move {
         let _place = place;
-        let (request, items) = read_batch(&app, body?, query, request_id).await?;
+        let (mut request, items) = read_batch(&app, body?, query, request_id).await?;
+        request.labels = labels?.or_body(request.labels);
         let graph = GraphRef::parse(&graph);
         let batch = Box::pin(app.batch_start(&scope, &graph, request, items, answer)).await?;
         Ok(job::accepted::<Batches>(&batch))
@@ -132,6 +141,7 @@ fn read_query(
         timeout: timeout.map(std::time::Duration::from_millis),
         concurrency: concurrency.and_then(|count| i32::try_from(count).ok()),
         dedupe: dedupe.unwrap_or(false),
+        labels: RunLabels::default(),
         request_id,
         faults: Problems::new(),
     })
@@ -147,6 +157,7 @@ fn read_options(text: &str, most: u32, request_id: RequestId) -> Result<BatchReq
         let pick = read_pick(object);
         let timeout = object.optional("timeout_ms", millis);
         let dedupe = object.optional("dedupe", boolean);
+        let labels = read_labels(object);
         let concurrency = object.optional("concurrency", |payload, at, problems| {
             at_most(payload, most, CONCURRENCY, at, problems)
         });
@@ -156,6 +167,7 @@ fn read_options(text: &str, most: u32, request_id: RequestId) -> Result<BatchReq
             timeout,
             concurrency,
             dedupe: dedupe.unwrap_or(false),
+            labels,
             request_id,
             faults: Problems::new(),
         })

@@ -21,6 +21,7 @@ use crate::http::routes::run_events;
 use crate::store::Scope;
 use crate::store::graph::{GraphRef, GraphRow, VersionSelection};
 use crate::store::run::{RunRow, RunStatus};
+use crate::store::run_label::RunLabels;
 
 /// What a client asks.
 pub(super) struct ChatQuestion<'q> {
@@ -30,6 +31,8 @@ pub(super) struct ChatQuestion<'q> {
     pub(super) form: AnswerForm<'q>,
     /// Where the request has the messages, as a JSON Pointer.
     pub(super) place: &'static str,
+    /// The labels of the run.
+    pub(super) labels: RunLabels,
 }
 
 /// A question that is about to be answered.
@@ -40,6 +43,7 @@ pub(super) struct GraphChat {
     caller: Caller,
     row: GraphRow,
     inputs: Payload,
+    labels: RunLabels,
 }
 
 impl GraphChat {
@@ -59,7 +63,7 @@ impl GraphChat {
         let form = question.form.check(&app, &program)?;
         let inputs = Payload::from_json(&inputs.to_string())
             .map_err(|error| refused(question.place, error.to_string()))?;
-        Ok(Self { model, form, app, caller, row, inputs })
+        Ok(Self { model, form, app, caller, row, inputs, labels: question.labels })
     }
 
     /// The name of the model in an answer.
@@ -95,6 +99,7 @@ impl GraphChat {
             pick: VersionSelection { version: Some(self.row.version), state_version: None },
             trace: false,
             timeout: None,
+            labels: self.labels.clone(),
             request_id: self.caller.request_id.clone(),
             faults: Problems::new(),
             place: self.caller.place.clone(),

@@ -11,6 +11,7 @@ use crate::app::{App, ChatMessage, ChatModel};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::label_headers::LabelHeaders;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::sse;
@@ -20,6 +21,7 @@ use crate::http::routes::answer_reader::AnswerReader;
 use crate::http::routes::chat::{ChatQuestion, GraphChat, declared_name};
 use crate::http::routes::chat_chunks::{ChatChunks, usage_in};
 use crate::http::routes::chat_content::text_of;
+use crate::http::routes::chat_labels::chat_labels;
 use crate::http::routes::chat_refusal::{Unserved, refuse_unserved, refused};
 use crate::http::views::{
     ChatAnswerView, ChatChoiceView, ChatCompletionBody, ChatCompletionView, ChatModelListView,
@@ -86,12 +88,13 @@ pub(crate) async fn chat_model_list(
 pub(crate) async fn chat_completion(
     State(app): State<Arc<App>>,
     caller: Caller,
+    labels: LabelHeaders,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let request: ChatCompletionBody = serde_json::from_str(&document.parsed.payload.to_json())
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidRequest, error.to_string()))?;
-    let chat = GraphChat::prepare(app, caller, question(&request)?).await?;
+    let chat = GraphChat::prepare(app, caller, question(&request, labels)?).await?;
     match request.stream {
         Some(true) => {
             let usage = request.stream_options.and_then(|options| options.include_usage);
@@ -101,7 +104,11 @@ pub(crate) async fn chat_completion(
     }
 }
 
-fn question(request: &ChatCompletionBody) -> Result<ChatQuestion<'_>, ApiProblem> {
+fn question(
+    request: &ChatCompletionBody,
+    headers: LabelHeaders,
+) -> Result<ChatQuestion<'_>, ApiProblem> {
+    let labels = chat_labels(&request.user, &request.metadata, headers)?;
     if request.n.is_some_and(|n| n != 1) {
         return Err(refused("/n", "a graph answers once"));
     }
@@ -117,7 +124,7 @@ fn question(request: &ChatCompletionBody) -> Result<ChatQuestion<'_>, ApiProblem
     }
     let steps = ["json_schema", "schema"];
     let form = AnswerForm::of("/response_format", request.response_format.as_ref(), &steps)?;
-    Ok(ChatQuestion { model: &request.model, messages, form, place: "/messages" })
+    Ok(ChatQuestion { model: &request.model, messages, form, place: "/messages", labels })
 }
 
 fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 4] {

@@ -9,6 +9,7 @@ mod chat;
 mod chat_chunks;
 pub(crate) mod chat_completion;
 mod chat_content;
+mod chat_labels;
 mod chat_refusal;
 pub(crate) mod dataset;
 pub(crate) mod dataset_check;

@@ -12,6 +12,7 @@ use crate::app::{App, ChatMessage};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::label_headers::LabelHeaders;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::sse;
@@ -20,6 +21,7 @@ use crate::http::routes::answer_form::AnswerForm;
 use crate::http::routes::answer_reader::AnswerReader;
 use crate::http::routes::chat::{ChatQuestion, GraphChat};
 use crate::http::routes::chat_content::text_of;
+use crate::http::routes::chat_labels::chat_labels;
 use crate::http::routes::chat_refusal::{Unserved, refuse_unserved, refused, shown};
 use crate::http::routes::response_events::ResponseEvents;
 use crate::http::views::{ResponseBody, ResponseView, RunEvents};
@@ -42,19 +44,21 @@ use crate::http::views::{ResponseBody, ResponseView, RunEvents};
 pub(crate) async fn openai_response(
     State(app): State<Arc<App>>,
     caller: Caller,
+    labels: LabelHeaders,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let request: ResponseBody = serde_json::from_str(&document.parsed.payload.to_json())
         .map_err(|error| ApiProblem::new(ProblemCode::InvalidRequest, error.to_string()))?;
-    let chat = GraphChat::prepare(app, caller, question(&request)?).await?;
+    let chat = GraphChat::prepare(app, caller, question(&request, labels)?).await?;
     match request.stream {
         Some(true) => streamed(chat, request.instructions).await,
         _ => whole(chat, request.instructions.as_deref()).await,
     }
 }
 
-fn question(request: &ResponseBody) -> Result<ChatQuestion<'_>, ApiProblem> {
+fn question(request: &ResponseBody, headers: LabelHeaders) -> Result<ChatQuestion<'_>, ApiProblem> {
+    let labels = chat_labels(&request.user, &request.metadata, headers)?;
     if request.previous_response_id.is_some() {
         let detail = "no conversation is stored; send all its messages in `input`";
         return Err(refused("/previous_response_id", detail));
@@ -75,7 +79,7 @@ fn question(request: &ResponseBody) -> Result<ChatQuestion<'_>, ApiProblem> {
         messages.push(ChatMessage { role: "system".to_owned(), content });
     }
     messages.extend(messages_of(&request.input)?);
-    Ok(ChatQuestion { model: &request.model, messages, form, place: "/input" })
+    Ok(ChatQuestion { model: &request.model, messages, form, place: "/input", labels })
 }
 
 fn unserved(request: &ResponseBody) -> [Unserved<'_>; 4] {

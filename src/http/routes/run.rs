@@ -11,24 +11,30 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, boolean, count};
 use dsrs::value::Payload;
 
+use crate::app::run_labels::read_labels;
 use crate::app::{App, ExecuteRequest, RequestId};
 use crate::http::protocol::accept::prefers_events;
 use crate::http::protocol::answer;
 use crate::http::protocol::body::{Document, PostedBody};
 use crate::http::protocol::caller::Caller;
 use crate::http::protocol::idempotency::{IdempotencyKey, KeyedRequest, hash_of, once};
+use crate::http::protocol::label_headers::LabelHeaders;
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
-use crate::http::protocol::query::{NoQuery, Query};
+use crate::http::protocol::query::{NoQuery, Query, plain_number};
 use crate::http::protocol::raw_json::RawJson;
 use crate::http::routes::run_events::{self, StreamRequest};
 use crate::http::views::{ExecuteBody, RunEvents, RunItemView, RunPage, RunView};
 use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::run::{RunFilter, RunStatus};
+use crate::store::run_label::RunLabel;
 
 /// The longest text that problems are searched for, in characters.
 const LONGEST_PROBLEM_TEXT: usize = 200;
+
+/// The most labels that a list is narrowed to.
+const MOST_FILTERS: usize = 32;
 
 /// Execute a graph
 ///
@@ -40,7 +46,11 @@ const LONGEST_PROBLEM_TEXT: usize = 200;
     post, path = "/v1/graphs/{graph}/execute", tag = "runs",
     params(
         ("graph" = String, Path, description = "Name or id of the graph"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe"),
+        ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
+        ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
+        ("X-Dsrs-User-Id" = Option<String>, Header, description = "`user_id`"),
+        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object")),
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
     responses(
         (status = 200, description = "The run, or its events", content(
@@ -60,6 +70,7 @@ pub(crate) async fn run_execute(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     headers: HeaderMap,
+    labels: Result<LabelHeaders, ApiProblem>,
     query: Result<NoQuery, ApiProblem>,
     PostedBody { bytes, document, permit }: PostedBody,
 ) -> Response {
@@ -68,7 +79,7 @@ pub(crate) async fn run_execute(
     let (request_id, place) = (caller.request_id.clone(), caller.place.clone());
     let request = move || {
         query?;
-        Ok(ExecuteRequest { place, ..read_request(&document?, request_id)? })
+        Ok(ExecuteRequest { place, ..read_request(&document?, labels?, request_id)? })
     };
     let graph = GraphRef::parse(&graph);
     if prefers_events(&headers) {
@@ -89,6 +100,7 @@ pub(crate) async fn run_execute(
 /// Reads a request to execute a graph.
 pub(crate) fn read_request(
     document: &Document,
+    headers: LabelHeaders,
     request_id: RequestId,
 ) -> Result<ExecuteRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
@@ -96,11 +108,13 @@ pub(crate) fn read_request(
         let pick = read_pick(object);
         let trace = object.optional("trace", boolean);
         let timeout = object.optional("timeout_ms", millis);
+        let labels = headers.or_body(read_labels(object));
         Some(ExecuteRequest {
             inputs: inputs?,
             pick: pick?,
             trace: trace.unwrap_or(false),
             timeout,
+            labels,
             request_id,
             faults: Problems::new(),
             place: None,
@@ -142,7 +156,8 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
 
 /// List runs
 ///
-/// Newest first, without inputs, outputs, nodes and trace.
+/// Newest first, without inputs, outputs, nodes and trace. `metadata.KEY=VALUE` lists only runs whose metadata have this
+/// member; all filters narrow the list together.
 #[utoipa::path(
     get, path = "/v1/runs", tag = "runs",
     params(
@@ -153,6 +168,12 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("version" = Option<u32>, Query, description = "Only runs of this graph version"),
         ("state_version" = Option<u32>, Query, description = "Only runs with this state version"),
         ("problem" = Option<String>, Query, min_length = 1, max_length = 200, pattern = "^[^\\u0000]+$", description = "Only runs whose problem contains this text, in any case"),
+        ("tag" = Option<Vec<String>>, Query, description = "Only runs with this tag; given several times: with all of them"),
+        ("session_id" = Option<String>, Query, min_length = 1, description = "Only runs of this session"),
+        ("user_id" = Option<String>, Query, min_length = 1, description = "Only runs of this user"),
+        ("error_code" = Option<String>, Query, min_length = 1, description = "Only runs that ended with this code, or have a node that did"),
+        ("min_duration_ms" = Option<u64>, Query, description = "Only runs that took so long or longer"),
+        ("max_duration_ms" = Option<u64>, Query, description = "Only runs that took so long or shorter"),
         PageParams),
     responses((status = 200, description = "A page", body = RunPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
@@ -172,10 +193,32 @@ pub(crate) async fn run_list(
         version: query.number("version"),
         state_version: query.number("state_version"),
         problem: query.read("problem", "a text of 1 to 200 characters", problem_text),
+        labels: label_filters(&mut query),
+        min_duration: query.read("min_duration_ms", "a number of milliseconds", plain_number),
+        max_duration: query.read("max_duration_ms", "a number of milliseconds", plain_number),
     };
     query.close()?;
     let found = app.run_list(&caller.scope(), &filter, page.newest()?).await?;
     Ok(page.respond(&found, RunItemView::from))
+}
+
+/// Reads the labels that a list is narrowed to, those first that usually have the fewest runs.
+pub(crate) fn label_filters(query: &mut Query) -> Vec<RunLabel> {
+    let wanted = "a text that is not empty";
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let mut labels = Vec::new();
+    labels.extend(query.read("session_id", wanted, text).map(RunLabel::session));
+    for (name, value) in query.with_prefix("metadata.") {
+        labels.push(RunLabel::metadata(&name, value));
+    }
+    labels.extend(query.read("user_id", wanted, text).map(RunLabel::user));
+    labels.extend(query.read("error_code", wanted, text).map(RunLabel::error_code));
+    labels.extend(query.all("tag").into_iter().map(RunLabel::tag));
+    if labels.len() > MOST_FILTERS {
+        query.refuse(format!("at most {MOST_FILTERS} labels filter a list"));
+        labels.truncate(MOST_FILTERS);
+    }
+    labels
 }
 
 /// Reads a text that problems are searched for.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::run_labels::RunLabelsView;
 use super::time::{timestamp, timestamp_or_null};
 use super::{Json, PageView, RawJson, UsageView, example};
 use crate::http::protocol::problem_view::ProblemView;
@@ -26,6 +27,15 @@ pub struct BatchBody {
     pub concurrency: Option<u32>,
     /// Whether identical nodes run only once for identical inputs, across all items.
     pub dedupe: Option<bool>,
+    /// Names of the caller's own, by which runs are found: at most 16, each of at most 64 characters.
+    pub tags: Option<Vec<String>>,
+    /// The session that the runs belong to, at most 200 characters.
+    pub session_id: Option<String>,
+    /// The user on whose behalf the caller runs them, at most 200 characters.
+    pub user_id: Option<String>,
+    /// At most 16 members with names of at most 64 characters: strings of at most 512 characters, numbers, booleans.
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Json>,
 }
 
 /// A batch.
@@ -50,6 +60,9 @@ pub struct BatchView<'a> {
     pub dedupe: bool,
     /// The number of items in each state.
     pub counts: BatchCountsView,
+    /// The caller's own names of all its runs.
+    #[serde(flatten)]
+    pub labels: RunLabelsView<'a>,
     /// Calls, tokens and cost of all items so far.
     pub usage: UsageView,
     /// Why the batch as a whole failed.
@@ -76,6 +89,7 @@ impl<'a> From<&'a BatchRow> for BatchView<'a> {
             concurrency: row.concurrency,
             dedupe: row.dedupe,
             counts: row.into(),
+            labels: (&row.labels).into(),
             usage: (&row.spent).into(),
             error: row.error.as_deref().map(ProblemView::recorded),
             created_at: row.created_at,
@@ -96,6 +110,7 @@ impl BatchView<'static> {
             concurrency: Some(8),
             dedupe: false,
             counts: BatchCountsView { total: 2, pending: 0, succeeded: 2, failed: 0, cancelled: 0 },
+            labels: RunLabelsView::example(),
             usage: UsageView::example(),
             error: None,
             created_at: example::time(0),

@@ -47,6 +47,14 @@ pub struct ChatCompletionBody {
     #[serde(default)]
     #[schema(value_type = Value)]
     pub function_call: Value,
+    /// The user on whose behalf the client asks: the `user_id` of the run, at most 200 characters.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub user: Value,
+    /// The metadata of the run: at most 16 members.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Value,
     /// The kinds of the answer: only `["text"]`.
     #[serde(default)]
     #[schema(value_type = Value)]

@@ -37,6 +37,7 @@ mod predictor_state;
 mod provenance;
 mod request_schema;
 mod run;
+mod run_labels;
 mod signature;
 mod state;
 mod state_diff;
@@ -118,6 +119,7 @@ pub use run::{
     ExecuteBody, GapView, NodeError, ResumeBody, ResumedNodeView, ResumedRunView, RunEvents,
     RunItemView, RunNode, RunPage, RunView, SignalBody,
 };
+pub use run_labels::RunLabelsView;
 pub use signature::{Field, SignatureView};
 pub use state::{
     AuthorView, DspyFile, PutDspyState, PutOwnState, PutState, StateFile, StatePutView, StateView,

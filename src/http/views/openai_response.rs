@@ -52,6 +52,14 @@ pub struct ResponseBody {
     #[serde(default)]
     #[schema(value_type = Value)]
     pub modalities: Value,
+    /// The user on whose behalf the client asks: the `user_id` of the run, at most 200 characters.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub user: Value,
+    /// The metadata of the run: at most 16 members.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Value,
 }
 
 /// The form of a text.

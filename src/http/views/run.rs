@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::example_prompt;
 use super::provenance::ProvenanceView;
+use super::run_labels::RunLabelsView;
 use super::time::{timestamp, timestamp_or_null};
 use super::trace::TraceView;
 use super::{Json, PageView, RawJson, UsageView, example};
@@ -31,6 +32,15 @@ pub struct ExecuteBody {
     pub trace: Option<bool>,
     /// The time limit of the run, if it is below the server's.
     pub timeout_ms: Option<u64>,
+    /// Names of the caller's own, by which runs are found: at most 16, each of at most 64 characters.
+    pub tags: Option<Vec<String>>,
+    /// The session that the run belongs to, at most 200 characters.
+    pub session_id: Option<String>,
+    /// The user on whose behalf the caller runs it, at most 200 characters.
+    pub user_id: Option<String>,
+    /// At most 16 members with names of at most 64 characters: strings of at most 512 characters, numbers, booleans.
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Json>,
 }
 
 /// A run.
@@ -83,6 +93,9 @@ pub struct RunView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProvenanceView>)]
     pub provenance: Option<RawJson<'a>>,
+    /// The caller's own names.
+    #[serde(flatten)]
+    pub labels: RunLabelsView<'a>,
     /// True if the run is in the archive, and no more in the database. Missing otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(value_type = Option<bool>)]
@@ -109,6 +122,7 @@ impl<'a> From<&'a RunRow> for RunView<'a> {
             nodes: (&run.nodes).into(),
             trace: Some((&run.trace).into()),
             provenance: None,
+            labels: (&run.labels).into(),
             archived: false,
         }
     }
@@ -145,6 +159,7 @@ impl RunView<'static> {
             })),
             trace: Some(example::raw(&TraceView::example())),
             provenance: None,
+            labels: RunLabelsView::example(),
             archived: false,
         }
     }
@@ -306,6 +321,9 @@ pub struct RunItemView<'a> {
     pub finished_at: Option<DateTime<Utc>>,
     /// The time from start to end.
     pub duration_ms: Option<i64>,
+    /// The caller's own names.
+    #[serde(flatten)]
+    pub labels: RunLabelsView<'a>,
 }
 
 impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
@@ -322,6 +340,7 @@ impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
             started_at: run.started_at,
             finished_at: run.finished_at,
             duration_ms: run.duration_ms,
+            labels: (&run.labels).into(),
         }
     }
 }
@@ -340,6 +359,7 @@ impl RunItemView<'static> {
             started_at: Some(example::time(0)),
             finished_at: Some(example::time(2)),
             duration_ms: Some(2000),
+            labels: RunLabelsView::example(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::http::{Query, problem_text, read_time};
 use crate::page::parts::choice::{Names, choice};
 use crate::store::graph::GraphRef;
 use crate::store::run::{RunFilter, RunStatus};
+use crate::store::run_label::RunLabel;
 
 /// What a person wrote into the form of filters. A value that cannot be read filters nothing, and is shown as it is.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,12 @@ pub(super) struct FilterForm {
     since: String,
     until: String,
     problem: String,
+    tag: String,
+    session_id: String,
+    user_id: String,
+    error_code: String,
+    min_duration_ms: String,
+    max_duration_ms: String,
 }
 
 impl FilterForm {
@@ -32,6 +39,12 @@ impl FilterForm {
             since: text("since"),
             until: text("until"),
             problem: text("problem"),
+            tag: text("tag"),
+            session_id: text("session_id"),
+            user_id: text("user_id"),
+            error_code: text("error_code"),
+            min_duration_ms: text("min_duration_ms"),
+            max_duration_ms: text("max_duration_ms"),
         }
     }
 
@@ -49,6 +62,12 @@ impl FilterForm {
             ("since", &self.since),
             ("until", &self.until),
             ("problem", &self.problem),
+            ("tag", &self.tag),
+            ("session_id", &self.session_id),
+            ("user_id", &self.user_id),
+            ("error_code", &self.error_code),
+            ("min_duration_ms", &self.min_duration_ms),
+            ("max_duration_ms", &self.max_duration_ms),
         ]
         .into_iter()
         .map(|(name, value)| (name, value.as_str()))
@@ -65,7 +84,22 @@ impl FilterForm {
             version: version(&self.version),
             state_version: version(&self.state_version),
             problem: problem_text(&self.problem),
+            labels: self.labels(),
+            min_duration: self.min_duration_ms.parse().ok().filter(|least| *least >= 0),
+            max_duration: self.max_duration_ms.parse().ok().filter(|most| *most >= 0),
         }
+    }
+
+    /// The labels, those first that usually have the fewest runs.
+    fn labels(&self) -> Vec<RunLabel> {
+        let given = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let labels = [
+            given(&self.session_id).map(RunLabel::session),
+            given(&self.user_id).map(RunLabel::user),
+            given(&self.error_code).map(RunLabel::error_code),
+            given(&self.tag).map(RunLabel::tag),
+        ];
+        labels.into_iter().flatten().collect()
     }
 
     /// The parameters of an address, without those that filter nothing.
@@ -95,6 +129,12 @@ impl FilterForm {
                 label.moment { "From (UTC)" input type="datetime-local" name="since" value=(self.since); }
                 label.moment { "To (UTC)" input type="datetime-local" name="until" value=(self.until); }
                 label { "Problem contains" input name="problem" value=(self.problem) maxlength="200"; }
+                label { "Tag" input name="tag" value=(self.tag) maxlength="64"; }
+                label { "Session" input name="session_id" value=(self.session_id) maxlength="200"; }
+                label { "User" input name="user_id" value=(self.user_id) maxlength="200"; }
+                label { "Error code" input name="error_code" value=(self.error_code) maxlength="64"; }
+                label.short { "From ms" input name="min_duration_ms" value=(self.min_duration_ms) inputmode="numeric" pattern="[0-9]*"; }
+                label.short { "To ms" input name="max_duration_ms" value=(self.max_duration_ms) inputmode="numeric" pattern="[0-9]*"; }
                 button type="submit" { "Filter" }
                 @if !self.is_empty() { a.button.quiet href="/runs" { "Clear" } }
             }

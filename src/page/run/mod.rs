@@ -3,6 +3,7 @@
 pub(super) mod actions;
 pub(super) mod compare;
 mod filter;
+mod labels;
 pub(super) mod list;
 mod provenance;
 mod signal;

@@ -17,6 +17,7 @@ use crate::page::parts::marked_text::repairs;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
 use crate::page::parts::values::members;
+use crate::page::run::labels::labels;
 use crate::page::run::list::{RunUsage, millis};
 use crate::page::run::provenance::{lineage, panel};
 use crate::page::run::signal_form::{RefusedSignal, forms};
@@ -150,6 +151,7 @@ fn facts(row: &RunRow) -> Markup {
                 span { b { (count(usage.lm_calls)) } " calls" }
                 (spent(&RunUsage { lm_calls: 0, ..usage }))
                 span.muted { (ago(row.created_at)) " by " (row.created_by) }
+                @if !row.labels.is_empty() { span { (labels(&row.labels)) } }
                 span.muted.mono.small { (row.id) }
             }
         }

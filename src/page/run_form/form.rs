@@ -27,6 +27,7 @@ use crate::page::run_form::request::{ChosenVersions, body, fields, inputs, path}
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::graph::{GraphRef, GraphRow};
+use crate::store::run_label::RunLabels;
 
 /// A form with what a person filled in, and the answer or refusal.
 struct FilledForm<'f> {
@@ -105,6 +106,7 @@ pub(in crate::page) async fn execute(
         pick: chosen.pick(),
         trace: false,
         timeout: None,
+        labels: RunLabels::default(),
         request_id: visitor.request_id.clone(),
         faults: Problems::new(),
         place: visitor.place.clone(),

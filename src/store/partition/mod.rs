@@ -29,17 +29,20 @@ pub enum PartitionedTable {
     BatchResults,
     /// Results of evaluations.
     EvaluationResults,
+    /// Labels of runs.
+    RunLabels,
 }
 
 impl PartitionedTable {
     /// Every one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Runs,
         Self::RunNodes,
         Self::RunEvents,
         Self::BatchItems,
         Self::BatchResults,
         Self::EvaluationResults,
+        Self::RunLabels,
     ];
 
     /// Its name.
@@ -52,6 +55,7 @@ impl PartitionedTable {
             Self::BatchItems => "batch_items",
             Self::BatchResults => "batch_results",
             Self::EvaluationResults => "evaluation_results",
+            Self::RunLabels => "run_labels",
         }
     }
 
@@ -59,7 +63,7 @@ impl PartitionedTable {
     const fn key(self) -> &'static str {
         match self {
             Self::Runs => "id",
-            Self::RunNodes | Self::RunEvents => "run_id",
+            Self::RunNodes | Self::RunEvents | Self::RunLabels => "run_id",
             Self::BatchItems | Self::BatchResults => "batch_id",
             Self::EvaluationResults => "evaluation_id",
         }
@@ -79,6 +83,10 @@ impl PartitionedTable {
                  and ($2::uuid is null or id >= $2) and id < $3
                  union select id from runs where ($2::uuid is null or id >= $2) and id < $3
                  and status in ('queued', 'running')"
+            }
+            Self::RunLabels => {
+                "select id from runs where $1::timestamptz is not null
+                 and ($2::uuid is null or id >= $2) and id < $3"
             }
             Self::BatchItems | Self::BatchResults => {
                 "select id from batches where $1::timestamptz is not null

@@ -12,7 +12,10 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop index evaluations_ended, evaluations_expired, optimizations_ended, optimizations_expired;
     alter table evaluations drop column expired;
     alter table optimizations drop column expired;
-    alter table batches drop column reasoning_tokens, drop column cache_write_tokens;
+    alter table batches drop column reasoning_tokens, drop column cache_write_tokens, drop column tags,
+        drop column session_id, drop column user_id, drop column metadata;
+    alter table runs drop column tags, drop column session_id, drop column user_id, drop column metadata;
+    drop table run_labels;
     alter table evaluations drop column reasoning_tokens, drop column cache_write_tokens,
         drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
     alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;

@@ -26,6 +26,7 @@ use dsrs_server::store::graph::{self, GraphRef, GraphRow, NewGraph};
 use dsrs_server::store::graph_version::NewGraphVersion;
 use dsrs_server::store::id_time::first_id;
 use dsrs_server::store::run::{RunRow, RunStatus};
+use dsrs_server::store::run_label::RunLabels;
 use dsrs_server::store::state::NewState;
 use dsrs_server::store::{Db, PoolSettings, Scope, StoreError};
 use uuid::Uuid;
@@ -101,5 +102,6 @@ fn run(graph: &str) -> RunRow {
         nodes: "{}".into(),
         trace: r#"{"spans": []}"#.into(),
         created_by: "ann".into(),
+        labels: RunLabels::default(),
     }
 }

@@ -13,6 +13,7 @@ use dsrs_server::store::job::{self, JobEnd, JobType, Lease, claim_by_id, finish}
 use dsrs_server::store::optimization::{self, OptimizationRow};
 use dsrs_server::store::retention::{ExpiredRows, Expiry, remove};
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
+use dsrs_server::store::run_label::RunLabels;
 use dsrs_server::store::{Db, ListQuery, StoreError, background_run};
 use sqlx::Connection;
 use uuid::Uuid;
@@ -98,6 +99,7 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
         created_at: tick(),
         started_at: None,
         finished_at: None,
+        labels: RunLabels::default(),
         created_by: "ann".to_owned(),
     };
     upload.accept(&row, "{}", None).await.unwrap();

@@ -33,6 +33,7 @@ mod problems;
 mod provenance;
 mod render;
 mod resumed_runs;
+mod run_labels;
 mod runs;
 mod state;
 mod state_versions;

@@ -17,6 +17,7 @@ use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::mcp::calls::McpCalls;
 use crate::http::views::graph_tool;
 use crate::store::graph::GraphRef;
+use crate::store::run_label::RunLabels;
 
 /// The server, for one message of one caller.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub(super) struct GraphServer {
     pub(super) caller: Caller,
     /// The session that the client names.
     pub(super) session: Option<Uuid>,
+    /// The labels of a run that a call starts.
+    pub(super) labels: RunLabels,
     pub(super) calls: Arc<McpCalls>,
     /// Whether the client accepts notifications of progress.
     pub(super) has_progress: bool,

@@ -26,11 +26,13 @@ use crate::http::protocol::accept::{accepts_events, accepts_json};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::PostedBody;
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::label_headers::LabelHeaders;
 use crate::http::protocol::problem::{ApiProblem, ForeignError};
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::same_site::OwnOrigins;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::views::{McpMessage, RunEvents};
+use crate::store::run_label::RunLabels;
 use calls::CallName;
 pub(crate) use calls::McpCalls;
 use graph_server::GraphServer;
@@ -99,7 +101,9 @@ pub(crate) async fn mcp_message(
         return Ok(answer::ok(&error));
     }
     let is_call = method.as_deref() == Some("tools/call");
-    let server = GraphServer { app, caller, session, calls: route.calls, has_progress: events };
+    let labels = LabelHeaders::read(&headers)?.or_body(RunLabels::default());
+    let (calls, has_progress) = (route.calls, events);
+    let server = GraphServer { app, caller, session, labels, calls, has_progress };
     let service = service(server, json && !(is_call && events));
     let mut request = Request::new(Full::new(bytes));
     *request.method_mut() = Method::POST;

@@ -70,6 +70,7 @@ async fn run(
         pick: VersionSelection { version: Some(pin.version), state_version: None },
         trace: false,
         timeout: None,
+        labels: server.labels.clone(),
         request_id: server.caller.request_id.clone(),
         faults: Problems::new(),
         place,
