@@ -53,6 +53,9 @@ pub enum AppError {
     /// The run has ended, so the request no longer applies.
     #[error("{0}")]
     RunFinished(String),
+    /// The run is in the archive, which is not changed.
+    #[error("{0}")]
+    RunArchived(String),
     /// The run has not ended, so the request does not apply yet.
     #[error("{0}")]
     RunUnfinished(String),

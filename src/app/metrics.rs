@@ -2,12 +2,12 @@
 //! servers in one process do not share them. Knows only names and numbers.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use dsrs::lm::Usage;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, Unit};
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 
 pub use metrics_exporter_prometheus::BuildError as MetricsError;
 
@@ -18,11 +18,18 @@ const BUCKETS: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
 
+/// Upper bounds of the histogram buckets of scores.
+const SCORE_BUCKETS: &[f64] = &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// The most graphs, names and sources whose scores are distinguished.
+const MOST_SCORE_SERIES: usize = 200;
+
 /// The metrics of one server.
 pub struct Metrics {
     recorder: PrometheusRecorder,
     requests: RwLock<HashMap<RequestSeries, RequestMeter>>,
     runs: RwLock<HashMap<&'static str, RunMeter>>,
+    scores: Mutex<HashMap<ScoreSeries, Histogram>>,
     lm_calls: Counter,
     input_tokens: Counter,
     output_tokens: Counter,
@@ -45,6 +52,10 @@ struct RequestSeries {
     status: u16,
 }
 
+/// A graph, the name of a score, its source.
+#[derive(PartialEq, Eq, Hash)]
+struct ScoreSeries([String; 3]);
+
 #[derive(Clone)]
 struct RequestMeter {
     count: Counter,
@@ -63,13 +74,16 @@ impl Metrics {
     /// # Errors
     /// If the exporter refuses the buckets.
     pub fn new() -> Result<Self, MetricsError> {
-        let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
+        let scores = Matcher::Full("dsrs_run_score".to_owned());
+        let builder = PrometheusBuilder::new().set_buckets(BUCKETS)?;
+        let recorder = builder.set_buckets_for_metric(scores, SCORE_BUCKETS)?.build_recorder();
         describe(&recorder);
         let counter = |name| recorder.register_counter(&Key::from_static_name(name), &METADATA);
         let running = Key::from_static_name("dsrs_runs_running");
         Ok(Self {
             requests: RwLock::default(),
             runs: RwLock::default(),
+            scores: Mutex::default(),
             lm_calls: counter("dsrs_lm_calls_total"),
             input_tokens: counter("dsrs_lm_input_tokens_total"),
             output_tokens: counter("dsrs_lm_output_tokens_total"),
@@ -100,6 +114,22 @@ impl Metrics {
         self.lm_calls.increment(usage.lm_calls);
         self.input_tokens.increment(usage.input_tokens);
         self.output_tokens.increment(usage.output_tokens);
+    }
+
+    /// Records a score of a run. Clients name scores and sources as they like, so what exceeds the limit of series
+    /// is counted as `other`.
+    pub fn score(&self, graph: &str, name: &str, source: &str, score: f64) {
+        let series = ScoreSeries([graph, name, source].map(str::to_owned));
+        let mut meters = self.scores.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = meters.contains_key(&series) || meters.len() < MOST_SCORE_SERIES;
+        let series = if is_known { series } else { ScoreSeries(["other"; 3].map(str::to_owned)) };
+        let meter =
+            meters.entry(series).or_insert_with_key(|ScoreSeries([graph, name, source])| {
+                let labels = [("graph", graph), ("score", name), ("source", source)];
+                let labels = labels.map(|(label, value)| Label::new(label, value.clone()));
+                self.histogram("dsrs_run_score", labels.to_vec())
+            });
+        meter.record(score);
     }
 
     /// Sets a gauge.
@@ -186,6 +216,11 @@ fn describe(recorder: &PrometheusRecorder) {
         "time to the head of the answer".into(),
     );
     recorder.describe_histogram(name("dsrs_run_seconds"), seconds, "time of a whole run".into());
+    recorder.describe_histogram(
+        name("dsrs_run_score"),
+        None,
+        "scores of runs; sum by count is the average".into(),
+    );
     recorder.describe_gauge(
         name("dsrs_runs_running"),
         Some(Unit::Count),

@@ -65,10 +65,11 @@ pub async fn add_all(db: &Db, retention: RetentionConfig) -> Result<(), StoreErr
 
 fn width(table: PartitionedTable, retention: RetentionConfig) -> TimeDelta {
     use PartitionedTable::{
-        BatchItems, BatchResults, EvaluationResults, RunEvents, RunLabels, RunNodes, Runs,
+        BatchItems, BatchResults, EvaluationResults, RunEvents, RunFeedback, RunLabels, RunNodes,
+        Runs,
     };
     let age = match table {
-        Runs | RunLabels | BatchItems | BatchResults => retention.runs,
+        Runs | RunFeedback | RunLabels | BatchItems | BatchResults => retention.runs,
         EvaluationResults => retention.evaluations,
         RunNodes | RunEvents => return PASSING_WIDTH,
     };

@@ -39,6 +39,7 @@ pub(crate) fn sweeps(config: RetentionConfig, deliveries: Duration) -> impl Iter
     const OF_RUNS: &[PartitionedTable] = &[
         PartitionedTable::Runs,
         PartitionedTable::RunLabels,
+        PartitionedTable::RunFeedback,
         PartitionedTable::BatchItems,
         PartitionedTable::BatchResults,
     ];

@@ -26,9 +26,9 @@ use protocol::same_site::{OwnOrigins, SiteGuard};
 use protocol::{fallback, openai_problem, openapi};
 use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
-    evaluation, evaluation_comparison, evaluation_events, graph, graph_contract, graph_edit,
-    health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run, run_events,
-    state, strategy, webhook, webhook_delivery, workspace,
+    evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
+    graph_edit, health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run,
+    run_events, state, strategy, webhook, webhook_delivery, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -68,6 +68,9 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(run::run_list))
         .routes(routes!(run::run_get))
         .routes(routes!(run_events::run_events))
+        .routes(routes!(feedback::feedback_give, feedback::feedback_list))
+        .routes(routes!(feedback::feedback_delete))
+        .routes(routes!(feedback::graph_scores))
         .routes(routes!(background_run::run_start))
         .routes(routes!(background_run::run_cancel))
         .routes(routes!(background_run::run_resume))

@@ -91,6 +91,7 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post_job("/runs/{id}/resume", EXECUTE, run::actions::resume)
         .post_job("/runs/{id}/signal", EXECUTE, run::actions::signal)
         .post("/runs/{id}/example", WRITE, run::actions::make_example)
+        .post("/runs/{id}/feedback", EXECUTE, run::give_feedback::give)
         .get("/problems", HtmlAccess::Open, problem_catalogue::problems)
         .get("/problems/{code}", HtmlAccess::Open, problem_catalogue::problem)
         .get("/search", READ, search::search)

@@ -12,7 +12,7 @@ use super::dataset::{self, DatasetRow, DatasetVersionRow};
 use super::dataset_example::{self, ExampleRow, PageLimits};
 use super::error::violated_index;
 use super::run::{self, RunValues};
-use super::{Db, Scope, StoreError};
+use super::{Db, Scope, StoreError, feedback};
 
 /// Positions that one statement copies, so that none takes too long.
 const COPIED: i32 = 50_000;
@@ -137,6 +137,11 @@ impl DatasetEdit {
     /// does not wait for another.
     pub async fn runs(&mut self, ids: &[Uuid]) -> Result<Vec<RunValues>, StoreError> {
         run::run_values(&self.scope, &mut self.tx, ids).await
+    }
+
+    /// The newest corrected outputs of these runs, over the same connection.
+    pub async fn corrections(&mut self, ids: &[Uuid]) -> Result<Vec<(Uuid, String)>, StoreError> {
+        feedback::corrections(&self.scope, &mut self.tx, ids).await
     }
 
     /// Begins the version with all examples of the one before.

@@ -7,10 +7,11 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
+use super::feedback_filter::FeedbackFilter;
 use super::graph_ref::GraphRef;
 use super::id_time::{before_rows_since, behind_rows_until};
 use super::page::ListedRow;
-use super::run_label::{RunLabel, RunLabels, push_labels};
+use super::run_label::{RunLabel, RunLabels, push_first_label, push_labels};
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 /// The status of a run.
@@ -182,7 +183,7 @@ impl ListedRow for RunSummaryRow {
 }
 
 /// Which runs to list; what is absent does not narrow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFilter {
     /// Runs of this graph. A name takes in deleted graphs of that name, an id only the one.
     pub graph: Option<GraphRef>,
@@ -204,6 +205,8 @@ pub struct RunFilter {
     pub min_duration: Option<i64>,
     /// Runs that took at most so many milliseconds.
     pub max_duration: Option<i64>,
+    /// Runs with such feedback.
+    pub feedback: Option<FeedbackFilter>,
 }
 
 /// The inputs and outputs of a run. Documents are JSON text.
@@ -277,25 +280,38 @@ async fn list_on(
          started_at, finished_at, duration_ms, error::text, usage::text, created_by, tags::text, session_id, \
          user_id, metadata::text ",
     );
-    let times = push_rows(&mut sql, scope, filter);
+    let times = push_rows(&mut sql, scope, filter, list.after);
     push_filter(&mut sql, scope, filter);
     push_times(&mut sql, times, filter, list.after);
     list.newest_first(connection, sql, times).await
 }
 
-/// Pushes the rows of a list, with an open `where` clause. Returns the table whose index orders them by time.
-fn push_rows(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilter) -> &'static str {
-    if filter.labels.is_empty() {
-        sql.push("from runs where runs.workspace_id = ").push_bind(scope.workspace);
-        return "runs.";
-    }
-    sql.push(
-        "from (select run_id as id, workspace_id, name, value, created_at from run_labels) label ",
-    );
-    sql.push("join runs on runs.id = label.id where runs.workspace_id = ");
-    sql.push_bind(scope.workspace).push(" and ");
-    push_labels(sql, scope, &filter.labels);
-    "label."
+/// Pushes the rows of a list, with an open `where` clause. Returns the table whose index orders them by time: that of
+/// the feedback, if the list is narrowed by it, or else that of the first label.
+fn push_rows(
+    sql: &mut QueryBuilder<Postgres>,
+    scope: &Scope,
+    filter: &RunFilter,
+    after: Option<Cursor>,
+) -> &'static str {
+    let (labels, table) = match (&filter.feedback, filter.labels.split_first()) {
+        (Some(feedback), _) => {
+            feedback.push_source(sql, scope, filter.graph.as_ref(), after);
+            (filter.labels.as_slice(), "feedback.")
+        }
+        (None, None) => {
+            sql.push("from runs");
+            (&[][..], "runs.")
+        }
+        (None, Some((first, others))) => {
+            push_first_label(sql, scope, first);
+            (others, "label.")
+        }
+    };
+    sql.push(" where runs.workspace_id = ").push_bind(scope.workspace);
+    push_labels(sql, scope, labels);
+    table
+}
 }
 
 /// Each filter is written so that an index of `runs` begins with it.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::retention::{Expiry, lock_old};
 use super::run::RunRow;
-use super::{Db, Scope, StoreError, run_label};
+use super::{Db, Scope, StoreError, feedback, run_label};
 
 /// A file of archived runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,6 +160,7 @@ impl OldRuns {
         file: &ArchivedFile,
     ) -> Result<u64, StoreError> {
         self.ids.retain(|id| Some(*id) <= last);
+        feedback::remove_with_runs(&mut self.tx, &self.ids).await?;
         let removed = sqlx::query("delete from runs where id = any($1)").bind(&self.ids);
         let removed = removed.execute(&mut *self.tx).await?.rows_affected();
         run_label::remove(&mut self.tx, &self.ids).await?;

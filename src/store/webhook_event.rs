@@ -138,22 +138,22 @@ fn statement_of(kind: &str, table: &str) -> Option<String> {
 
 /// A score that a client gave a run.
 #[derive(Clone, Copy, Debug)]
-pub struct ScoredRun<'a> {
+pub(super) struct ScoredRun<'a> {
     /// The run.
-    pub run: Uuid,
+    pub(super) run: Uuid,
     /// Its graph.
-    pub graph_id: Uuid,
+    pub(super) graph_id: Uuid,
     /// The name of the graph.
-    pub graph: &'a str,
+    pub(super) graph: &'a str,
     /// The name of the score.
-    pub metric: &'a str,
+    pub(super) metric: &'a str,
     /// The score.
-    pub score: f64,
+    pub(super) score: f64,
 }
 
 /// Writes `score.below` for the webhooks whose threshold for this metric is above the score. Within the
 /// transaction that stores the score.
-pub async fn run_scored(
+pub(super) async fn run_scored(
     scope: &Scope,
     connection: &mut PgConnection,
     scored: ScoredRun<'_>,

@@ -74,6 +74,7 @@ const APP: &[&str] = &[
     "graph",
     "dataset",
     "run",
+    "feedback",
     "batch",
     "evaluation",
     "optimization",

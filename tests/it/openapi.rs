@@ -51,6 +51,9 @@ async fn every_example_request_is_accepted() {
         if path.ends_with("/signal") {
             run = waiting_run(&api).await;
         }
+        if path.ends_with("/feedback") {
+            run = succeeded_run(&api).await;
+        }
         let path = path.replace("{id}", &run);
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
         let mut body = example.to_string();

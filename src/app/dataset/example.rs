@@ -154,6 +154,13 @@ impl DatasetVersionBuilder {
         })
     }
 
+    /// Whether an example with this id is known. If it is, it counts as a duplicate.
+    pub(crate) fn has_duplicate(&mut self, id: &str) -> bool {
+        let is_known = self.ids.contains(&key(id));
+        self.totals.duplicates += usize::from(is_known);
+        is_known
+    }
+
     fn count(&mut self, line: &str, split: Option<&str>) {
         self.digest.update(line);
         self.digest.update("\n");

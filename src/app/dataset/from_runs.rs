@@ -1,6 +1,7 @@
 //! Examples from recorded runs: the inputs of a run, and its outputs or corrections as expected outputs.
 //! May not know jobs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use dsrs::problem::{At, Code, Problems};
@@ -26,13 +27,24 @@ const TRIES: usize = 5;
 /// The size of a page of the version before.
 const PAGE: PageLimits = PageLimits { count: 1000, bytes: 8 << 20 };
 
+/// What becomes the expected outputs of an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExpectedOutputs {
+    /// The outputs of the run.
+    Outputs,
+    /// The same with the newest corrected outputs of its feedback, which it must have.
+    Corrected,
+    /// Nothing.
+    None,
+}
+
 /// The request to append examples from runs.
 #[derive(Debug)]
 pub(crate) struct FromRuns {
     /// The runs, in the order of the examples.
     pub(crate) runs: IndexSet<Uuid>,
-    /// Whether the outputs are expected outputs.
-    pub(crate) expects_outputs: bool,
+    /// What is expected.
+    pub(crate) expects: ExpectedOutputs,
     /// Corrected outputs, by run and field.
     pub(crate) corrections: IndexMap<Uuid, Map>,
     /// The split of the examples.
@@ -56,17 +68,28 @@ impl App {
         add_all_known(&mut edit, &mut builder).await?;
         edit.keep().await?;
         let before = builder.totals.count;
+        let problems = request.faults.clone();
         let mut work =
-            RunExamples { request: &request, problems: request.faults.clone(), graph: None };
+            RunExamples { request: &request, problems, graph: None, corrected: HashMap::new() };
         let runs: Vec<Uuid> = request.runs.iter().copied().collect();
         for (chunk, ids) in runs.chunks(RUNS).enumerate() {
             let said = edit.runs(ids).await?;
+            if request.expects == ExpectedOutputs::Corrected {
+                work.corrected = edit.corrections(ids).await?.into_iter().collect();
+            }
             let mut piece = Vec::new();
             for (offset, id) in ids.iter().enumerate() {
                 let runs = At::Root.key("runs");
                 let at = runs.index(chunk * RUNS + offset);
                 let found = said.iter().find(|said| said.id == *id);
                 let draft = work.draft(*id, found, &at);
+                if draft
+                    .as_ref()
+                    .and_then(|draft| draft.id.as_deref())
+                    .is_some_and(|id| builder.has_duplicate(id))
+                {
+                    continue;
+                }
                 piece.extend(draft.and_then(|d| builder.add(d, &at, &mut work.problems)));
             }
             if work.problems.is_empty() {
@@ -134,6 +157,8 @@ struct RunExamples<'r> {
     problems: Problems,
     /// The graph of the first run.
     graph: Option<(Uuid, String)>,
+    /// The corrected outputs of the runs that are read at a time.
+    corrected: HashMap<Uuid, String>,
 }
 
 impl RunExamples<'_> {
@@ -144,7 +169,11 @@ impl RunExamples<'_> {
             return None;
         };
         let before = self.problems.len();
-        if said.status != RunStatus::Succeeded {
+        let corrected = self.corrected.remove(&id);
+        if self.request.expects == ExpectedOutputs::Corrected && corrected.is_none() {
+            let detail = format!("run `{id}` has no feedback with corrected outputs");
+            self.problems.add(at, Code::InvalidValue, detail);
+        } else if said.status != RunStatus::Succeeded && corrected.is_none() {
             let detail = format!("run `{id}` has not succeeded: it is {}", said.status);
             self.problems.add(at, Code::InvalidValue, detail);
         }
@@ -158,15 +187,23 @@ impl RunExamples<'_> {
             self.problems.add(at, Code::InvalidValue, detail);
         }
         let inputs = self.fields(&said.inputs, at);
-        let outputs = said.outputs.as_deref().filter(|_| self.request.expects_outputs);
+        let expects_outputs = self.request.expects != ExpectedOutputs::None;
+        let outputs = said.outputs.as_deref().filter(|_| expects_outputs);
         let outputs = outputs.map(|text| self.fields(text, at));
         let mut expected = outputs.unwrap_or(Some(Map::new()))?;
+        // The example of corrected outputs has the id of its run: so it is known where it is from.
+        let example_id = corrected.as_ref().map(|_| id.to_string().into());
+        if let Some(corrected) = corrected {
+            for (name, value) in self.fields(&corrected, at)? {
+                expected.insert(name, value);
+            }
+        }
         for (name, value) in self.request.corrections.get(&id).into_iter().flatten() {
             expected.insert(name.clone(), value.clone());
         }
         let inputs = inputs.filter(|_| self.problems.len() == before)?;
         Some(ExampleDraft {
-            id: None,
+            id: example_id,
             split: self.request.split.clone(),
             inputs,
             expected,

@@ -47,6 +47,7 @@ fn without_null(schema: &mut Value) {
 fn example_of(name: &str, schema: &Value) -> Value {
     match (name, &schema["type"], &schema["format"]) {
         (_, Value::String(kind), _) if kind == "integer" => json!(1),
+        (_, Value::String(kind), _) if kind == "number" => json!(0.5),
         (_, _, Value::String(format)) if format == "uuid" => json!(ID),
         ("include", ..) => json!("provenance"),
         ("problem", ..) => json!("timeout"),
@@ -94,7 +95,7 @@ fn form(place: &str, name: &str) -> Option<ParameterForm> {
 
 fn path_form(name: &str) -> Option<(Value, Value)> {
     Some(match name {
-        "id" | "delivery" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
+        "id" | "delivery" | "feedback" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
         "graph" => (text(), json!("support-reply")),
         "dataset" => (text(), json!("tickets")),
         "path" => (text(), json!("triage")),

@@ -13,6 +13,12 @@ pub(crate) fn version(segment: &str) -> Result<i32, ApiProblem> {
     })
 }
 
+/// Reads the id of a run from a path; also the id of an answer in the format of OpenAI, which names the run.
+pub(crate) fn run(segment: &str) -> Result<Uuid, ApiProblem> {
+    let prefixes = ["chatcmpl-", "resp_", "msg_"];
+    id(prefixes.iter().find_map(|prefix| segment.strip_prefix(prefix)).unwrap_or(segment))
+}
+
 /// Reads an id from a path.
 pub(crate) fn id(segment: &str) -> Result<Uuid, ApiProblem> {
     let wrong = || ApiProblem::parameter(format!("an id is a UUID, not `{segment}`"));

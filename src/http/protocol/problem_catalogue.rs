@@ -93,6 +93,11 @@ impl ProblemCode {
                 "The run has ended, so that it cannot be cancelled, resumed or signalled.",
                 "Read its result, or start a new run.",
             ),
+            Self::RunArchived => (
+                "the run is in the archive, where it takes no more feedback",
+                "Retention has moved the run to the archive, which is not changed.",
+                "Give feedback earlier, or set `retention.runs` to a longer time.",
+            ),
             Self::RunUnfinished => (
                 "the run is still `running`",
                 "The request needs a run that has ended.",

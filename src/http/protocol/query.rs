@@ -125,6 +125,11 @@ impl Query {
         self.read(name, "a whole number of 1 or more", positive)
     }
 
+    /// Refuses the parameters for what they are together.
+    pub(crate) fn refuse(&mut self, why: &str) {
+        self.wrong.push(why.to_owned());
+    }
+
     /// All parameters, in their order.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ impl From<AppError> for ApiProblem {
             AppError::Parse(misread) => misread_problem(*misread),
             AppError::StateMismatch(_) => Self::new(ProblemCode::StateMismatch, detail),
             AppError::RunFinished(_) => Self::new(ProblemCode::RunFinished, detail),
+            AppError::RunArchived(_) => Self::new(ProblemCode::RunArchived, detail),
             AppError::NotWaiting(_) => Self::new(ProblemCode::NodeNotWaiting, detail),
             AppError::RunUnfinished(_) => Self::new(ProblemCode::RunUnfinished, detail),
             AppError::NotComparable(_) => Self::new(ProblemCode::NotComparable, detail),

@@ -36,6 +36,8 @@ pub enum ProblemCode {
     RunCancelled,
     /// The run has ended.
     RunFinished,
+    /// The run is in the archive.
+    RunArchived,
     /// The run has not ended.
     RunUnfinished,
     /// The node does not wait for a value.
@@ -132,6 +134,7 @@ impl ProblemCode {
         Self::AlreadyExists,
         Self::RunCancelled,
         Self::RunFinished,
+        Self::RunArchived,
         Self::RunUnfinished,
         Self::NodeNotWaiting,
         Self::NothingFound,
@@ -203,6 +206,7 @@ impl ProblemCode {
             Self::AlreadyExists => (S::CONFLICT, "already_exists", "The name is taken"),
             Self::RunCancelled => (S::CONFLICT, "run_cancelled", "The run was cancelled"),
             Self::RunFinished => (S::CONFLICT, "run_finished", "The run has ended"),
+            Self::RunArchived => (S::CONFLICT, "run_archived", "The run is in the archive"),
             Self::RunUnfinished => (S::CONFLICT, "run_unfinished", "The run has not ended"),
             Self::NodeNotWaiting => {
                 (S::CONFLICT, "node_not_waiting", "The node does not wait for a value")

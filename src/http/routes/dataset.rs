@@ -11,7 +11,7 @@ use dsrs::value::{Map, Payload};
 use indexmap::{IndexMap, IndexSet};
 use uuid::Uuid;
 
-use crate::app::{App, DatasetPut, FromRuns, is_split};
+use crate::app::{App, DatasetPut, ExpectedOutputs, FromRuns, is_split};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
@@ -125,7 +125,8 @@ pub(crate) async fn dataset_put(
 ///
 /// Appends examples to the newest version, which creates the next version, or creates the dataset.
 /// All runs must have succeeded and belong to one graph. The outputs of a run become its expected
-/// outputs, except for `corrections`. Examples that the dataset has already are counted, not added
+/// outputs, except for `corrections`. With `expected: corrected`, the newest corrected outputs of the feedback on a
+/// run take their place; the run may have failed, then, and its example has the id of the run. Examples that the dataset has already are counted, not added
 /// again.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/from-runs", tag = "datasets",
@@ -156,12 +157,14 @@ pub(crate) async fn dataset_from_runs(Path(name): Path<String>, post: KeyedPost)
 fn read_from_runs(document: &Document) -> Result<FromRuns, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let runs = object.required("runs", read_runs);
-        let expects_outputs = object.optional("expected", |payload, at, problems| {
+        let expects = object.optional("expected", |payload, at, problems| {
             match text(payload, at, problems)? {
-                "outputs" => Some(true),
-                "none" => Some(false),
+                "outputs" => Some(ExpectedOutputs::Outputs),
+                "corrected" => Some(ExpectedOutputs::Corrected),
+                "none" => Some(ExpectedOutputs::None),
                 other => {
-                    let detail = format!("expected `outputs` or `none`, found `{other}`");
+                    let detail =
+                        format!("expected `outputs`, `corrected` or `none`, found `{other}`");
                     problems.add(at, Code::InvalidValue, detail);
                     None
                 }
@@ -182,7 +185,7 @@ fn read_from_runs(document: &Document) -> Result<FromRuns, ApiProblem> {
         let description = object.optional("description", shared_text);
         Some(FromRuns {
             runs: runs?,
-            expects_outputs: expects_outputs.unwrap_or(true),
+            expects: expects.unwrap_or(ExpectedOutputs::Outputs),
             corrections: corrections.unwrap_or_default(),
             split,
             description,

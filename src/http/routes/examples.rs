@@ -36,6 +36,17 @@ pub(crate) fn graph() -> Value {
     })
 }
 
+/// A score with a comment and corrected outputs.
+pub(crate) fn feedback() -> Value {
+    json!({
+        "name": "helpful",
+        "score": 0.0,
+        "comment": "It must name the date.",
+        "outputs": {"answer": "It arrives on Friday."},
+        "source": "user"
+    })
+}
+
 /// A key for a job of continuous integration.
 pub(crate) fn key() -> Value {
     json!({

@@ -19,6 +19,8 @@ pub(crate) mod evaluation;
 pub(crate) mod evaluation_comparison;
 pub(crate) mod evaluation_events;
 pub(crate) mod examples;
+pub(crate) mod feedback;
+pub(crate) mod feedback_filter;
 pub(crate) mod graph;
 pub(crate) mod graph_contract;
 pub(crate) mod graph_edit;

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, boolean, count};
 use dsrs::value::Payload;
+use uuid::Uuid;
 
 use crate::app::run_labels::read_labels;
 use crate::app::{App, ExecuteRequest, RequestId};
@@ -24,8 +25,11 @@ use crate::http::protocol::path;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::{NoQuery, Query, plain_number};
 use crate::http::protocol::raw_json::RawJson;
+use crate::http::routes::feedback_filter;
 use crate::http::routes::run_events::{self, StreamRequest};
-use crate::http::views::{ExecuteBody, RunEvents, RunItemView, RunPage, RunView};
+use crate::http::views::{
+    ExecuteBody, RunEvents, RunFeedbackView, RunItemView, RunPage, RunScoreView, RunView,
+};
 use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::run::{RunFilter, RunStatus};
 use crate::store::run_label::RunLabel;
@@ -174,6 +178,12 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("error_code" = Option<String>, Query, min_length = 1, description = "Only runs that ended with this code, or have a node that did"),
         ("min_duration_ms" = Option<u64>, Query, description = "Only runs that took so long or longer"),
         ("max_duration_ms" = Option<u64>, Query, description = "Only runs that took so long or shorter"),
+        ("score" = Option<String>, Query, pattern = "^[A-Za-z0-9._-]{1,64}$", description = "Only runs with a score of this name"),
+        ("min_score" = Option<f64>, Query, minimum = 0, maximum = 1, description = "With `score`: one of this or more"),
+        ("max_score" = Option<f64>, Query, minimum = 0, maximum = 1, description = "With `score`: one of this or less"),
+        ("category" = Option<String>, Query, min_length = 1, max_length = 64, pattern = "^[^\\u0000]+$", description = "With `score`: one that is this category"),
+        ("source" = Option<String>, Query, pattern = "^[A-Za-z0-9._-]{1,64}$", description = "With `score` or `corrected`: feedback from this source"),
+        ("corrected" = Option<String>, Query, pattern = "^true$", description = "`true`: only runs with corrected outputs"),
         PageParams),
     responses((status = 200, description = "A page", body = RunPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
@@ -196,10 +206,17 @@ pub(crate) async fn run_list(
         labels: label_filters(&mut query),
         min_duration: query.read("min_duration_ms", "a number of milliseconds", plain_number),
         max_duration: query.read("max_duration_ms", "a number of milliseconds", plain_number),
+        feedback: feedback_filter::read(&mut query),
     };
     query.close()?;
-    let found = app.run_list(&caller.scope(), &filter, page.newest()?).await?;
-    Ok(page.respond(&found, RunItemView::from))
+    let scope = caller.scope();
+    let found = app.run_list(&scope, &filter, page.newest()?).await?;
+    let ids: Vec<Uuid> = found.items.iter().map(|run| run.id).collect();
+    let scores = app.run_scores(&scope, &ids).await?;
+    Ok(page.respond(&found, |run| {
+        let scores = scores.get(&run.id).map_or(&[][..], Vec::as_slice);
+        RunItemView { scores: RunScoreView::all(scores), ..RunItemView::from(run) }
+    }))
 }
 
 /// Reads the labels that a list is narrowed to, those first that usually have the fewest runs.
@@ -264,7 +281,10 @@ pub(crate) async fn run_get(
         None => None,
     };
     let provenance = provenance.map(RawJson::from);
-    Ok(answer::ok(&RunView { provenance, archived, ..RunView::from(&*run) }))
+    let scores = app.run_scores(&scope, &[run.id]).await?;
+    let feedback = scores.get(&run.id).map_or(&[][..], Vec::as_slice);
+    let feedback = (!archived).then(|| RunFeedbackView::from(feedback));
+    Ok(answer::ok(&RunView { provenance, archived, feedback, ..RunView::from(&*run) }))
 }
 
 /// Reads the comma-separated names of optional members; `provenance` is the only one.

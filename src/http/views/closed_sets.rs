@@ -76,7 +76,7 @@ const SETS: &[ClosedSet] = &[
     },
     ClosedSet {
         name: "ExpectedOutputs",
-        words: &["outputs", "none"],
+        words: &["outputs", "corrected", "none"],
         members: &[("FromRunsBody", "expected")],
     },
     ClosedSet { name: "HealthStatus", words: &["ok"], members: &[("Health", "status")] },

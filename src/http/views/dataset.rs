@@ -20,8 +20,8 @@ use crate::store::dataset_example::ExampleRow;
 pub struct FromRunsBody {
     /// Ids of succeeded runs of one graph.
     pub runs: Vec<Uuid>,
-    /// `outputs`: the outputs of a run are its expected outputs; `none`: nothing is expected.
-    /// Default: `outputs`.
+    /// `outputs`: the outputs of a run are its expected outputs; `corrected`: with the newest corrected outputs of
+    /// its feedback; `none`: nothing is expected. Default: `outputs`.
     pub expected: Option<String>,
     /// Corrected outputs, by run id and field.
     #[schema(value_type = Option<Object>)]

@@ -18,6 +18,7 @@ mod evaluation_comparison;
 mod evaluation_result;
 mod example;
 mod example_prompt;
+mod feedback;
 mod graph;
 mod graph_contract;
 mod graph_definition;
@@ -77,6 +78,10 @@ pub use evaluation_comparison::{
     ComparedEvaluationView, ComparedExampleView, EvaluationComparisonView,
 };
 pub use evaluation_result::{EvaluationResultPage, EvaluationResultView};
+pub use feedback::{
+    FeedbackBody, FeedbackPage, FeedbackView, GraphScoreView, GraphScoresView, RunFeedbackView,
+    RunScoreView,
+};
 pub use graph::{
     CarryOverView, DroppedPathView, GraphItemView, GraphPage, GraphUpdateView, GraphView,
     ValidGraphView, VersionItemView, VersionPage,

@@ -13,7 +13,7 @@ use super::provenance::ProvenanceView;
 use super::run_labels::RunLabelsView;
 use super::time::{timestamp, timestamp_or_null};
 use super::trace::TraceView;
-use super::{Json, PageView, RawJson, UsageView, example};
+use super::{Json, PageView, RawJson, RunFeedbackView, RunScoreView, UsageView, example};
 use crate::app::{self, ResumeOutcome};
 use crate::http::protocol::problem_view::ProblemView;
 use crate::store::run::{RunRow, RunSummaryRow};
@@ -96,6 +96,9 @@ pub struct RunView<'a> {
     /// The caller's own names.
     #[serde(flatten)]
     pub labels: RunLabelsView<'a>,
+    /// What the feedback on the run says. Only `GET /v1/runs/{id}` answers it, and not of an archived run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<RunFeedbackView<'a>>,
     /// True if the run is in the archive, and no more in the database. Missing otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(value_type = Option<bool>)]
@@ -123,6 +126,7 @@ impl<'a> From<&'a RunRow> for RunView<'a> {
             trace: Some((&run.trace).into()),
             provenance: None,
             labels: (&run.labels).into(),
+            feedback: None,
             archived: false,
         }
     }
@@ -160,6 +164,7 @@ impl RunView<'static> {
             trace: Some(example::raw(&TraceView::example())),
             provenance: None,
             labels: RunLabelsView::example(),
+            feedback: Some(RunFeedbackView::example()),
             archived: false,
         }
     }
@@ -324,6 +329,8 @@ pub struct RunItemView<'a> {
     /// The caller's own names.
     #[serde(flatten)]
     pub labels: RunLabelsView<'a>,
+    /// The scores of the run by name.
+    pub scores: Vec<RunScoreView<'a>>,
 }
 
 impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
@@ -341,6 +348,7 @@ impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
             finished_at: run.finished_at,
             duration_ms: run.duration_ms,
             labels: (&run.labels).into(),
+            scores: Vec::new(),
         }
     }
 }
@@ -360,6 +368,7 @@ impl RunItemView<'static> {
             finished_at: Some(example::time(2)),
             duration_ms: Some(2000),
             labels: RunLabelsView::example(),
+            scores: vec![RunScoreView::example()],
         }
     }
 }

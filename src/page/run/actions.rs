@@ -4,7 +4,7 @@ use axum::extract::Path;
 use axum::response::Response;
 use dsrs::problem::Problems;
 
-use crate::app::{AnswerBuilder, FromRuns, ResumeRequest};
+use crate::app::{AnswerBuilder, ExpectedOutputs, FromRuns, ResumeRequest};
 use crate::http::ApiProblem;
 use crate::page::evaluation::id_of;
 use crate::page::form::{Form, encoded, see};
@@ -55,7 +55,11 @@ pub(in crate::page) async fn make_example(
     let name = form.text("dataset").trim();
     let request = FromRuns {
         runs: [id].into_iter().collect(),
-        expects_outputs: form.text("expected") != "none",
+        expects: match form.text("expected") {
+            "none" => ExpectedOutputs::None,
+            "corrected" => ExpectedOutputs::Corrected,
+            _ => ExpectedOutputs::Outputs,
+        },
         corrections: indexmap::IndexMap::new(),
         split: None,
         description: None,

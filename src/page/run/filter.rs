@@ -3,8 +3,10 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use crate::app::PlainName;
 use crate::http::{Query, problem_text, read_time};
 use crate::page::parts::choice::{Names, choice};
+use crate::store::feedback_filter::FeedbackFilter;
 use crate::store::graph::GraphRef;
 use crate::store::run::{RunFilter, RunStatus};
 use crate::store::run_label::RunLabel;
@@ -25,6 +27,9 @@ pub(super) struct FilterForm {
     error_code: String,
     min_duration_ms: String,
     max_duration_ms: String,
+    score: String,
+    min_score: String,
+    max_score: String,
 }
 
 impl FilterForm {
@@ -45,6 +50,9 @@ impl FilterForm {
             error_code: text("error_code"),
             min_duration_ms: text("min_duration_ms"),
             max_duration_ms: text("max_duration_ms"),
+            score: text("score"),
+            min_score: text("min_score"),
+            max_score: text("max_score"),
         }
     }
 
@@ -68,6 +76,9 @@ impl FilterForm {
             ("error_code", &self.error_code),
             ("min_duration_ms", &self.min_duration_ms),
             ("max_duration_ms", &self.max_duration_ms),
+            ("score", &self.score),
+            ("min_score", &self.min_score),
+            ("max_score", &self.max_score),
         ]
         .into_iter()
         .map(|(name, value)| (name, value.as_str()))
@@ -87,6 +98,7 @@ impl FilterForm {
             labels: self.labels(),
             min_duration: self.min_duration_ms.parse().ok().filter(|least| *least >= 0),
             max_duration: self.max_duration_ms.parse().ok().filter(|most| *most >= 0),
+            feedback: self.feedback(),
         }
     }
 
@@ -100,6 +112,17 @@ impl FilterForm {
             given(&self.tag).map(RunLabel::tag),
         ];
         labels.into_iter().flatten().collect()
+    }
+
+    fn feedback(&self) -> Option<FeedbackFilter> {
+        let score = PlainName::parse(&self.score)?;
+        let number = |text: &str| text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+        Some(FeedbackFilter {
+            score: Some(score.as_str().to_owned()),
+            min: number(&self.min_score),
+            max: number(&self.max_score),
+            ..FeedbackFilter::default()
+        })
     }
 
     /// The parameters of an address, without those that filter nothing.
@@ -135,6 +158,9 @@ impl FilterForm {
                 label { "Error code" input name="error_code" value=(self.error_code) maxlength="64"; }
                 label.short { "From ms" input name="min_duration_ms" value=(self.min_duration_ms) inputmode="numeric" pattern="[0-9]*"; }
                 label.short { "To ms" input name="max_duration_ms" value=(self.max_duration_ms) inputmode="numeric" pattern="[0-9]*"; }
+                label { "Score" input name="score" value=(self.score) maxlength="64" placeholder="thumb" autocomplete="off"; }
+                label.short { "at least" input name="min_score" value=(self.min_score) inputmode="decimal" autocomplete="off"; }
+                label.short { "at most" input name="max_score" value=(self.max_score) inputmode="decimal" autocomplete="off"; }
                 button type="submit" { "Filter" }
                 @if !self.is_empty() { a.button.quiet href="/runs" { "Clear" } }
             }

@@ -1,9 +1,12 @@
 //! `/runs`: a table of runs, newest first, with filters. A script renews it while a person looks.
 
+use std::collections::HashMap;
+
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::http::{ApiProblem, PageRequest, Query};
 use crate::page::dataset::view::graph_names;
@@ -18,6 +21,7 @@ use crate::page::parts::time::{ago, duration};
 use crate::page::run::filter::FilterForm;
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
+use crate::store::feedback_summary::RunScoreRow;
 use crate::store::run::RunSummaryRow;
 
 /// Calls, tokens and cost, as runs store them.
@@ -47,6 +51,8 @@ pub(in crate::page) async fn runs(
     let form = FilterForm::read(&mut query);
     let page = PageRequest::of("runs", query)?;
     let found = visitor.app.run_list(&visitor.scope, &form.filter(), page.newest()?).await?;
+    let ids: Vec<Uuid> = found.items.iter().map(|run| run.id).collect();
+    let scores = visitor.app.run_scores(&visitor.scope, &ids).await?;
     let next = page.next_of(&found);
     let is_first = page.after.is_none();
     let graphs = graph_names(&visitor).await?;
@@ -58,7 +64,7 @@ pub(in crate::page) async fn runs(
         (form.show(&graphs))
         // Only the first page has what is new.
         div #runs data-renew[is_first] {
-            @if found.items.is_empty() { (nothing(&form)) } @else { (table(&found.items)) }
+            @if found.items.is_empty() { (nothing(&form)) } @else { (table(&found.items, &scores)) }
         }
         (pager(&path("/runs", form.query()), is_first, next.as_deref()))
         (SameRequest::get(&path("/v1/runs", form.api_query())).show())
@@ -77,21 +83,22 @@ fn nothing(form: &FilterForm) -> Markup {
     empty("No run fits", &html! { p { a href="/runs" { "Show all runs" } } })
 }
 
-fn table(rows: &[RunSummaryRow]) -> Markup {
+fn table(rows: &[RunSummaryRow], scores: &HashMap<Uuid, Vec<RunScoreRow>>) -> Markup {
     html! {
         form #comparison action="/runs/compare" method="get" {}
         table.stack.runs {
             thead { tr {
                 th { span.sr { "Compare" } } th { "Run" } th { "Status" } th { "Graph" } th { "Started" } th.number { "Duration" }
-                th.number { "Calls" } th.number { "Tokens" } th.number { "Cost" } th { "Problem" }
+                th.number { "Calls" } th.number { "Tokens" } th.number { "Cost" } @if !scores.is_empty() { th { "Scores" } } th { "Problem" }
             } }
-            tbody { @for row in rows { (line(row)) } }
+            tbody { @for row in rows { (line(row, (!scores.is_empty()).then(|| scores.get(&row.id).map_or(&[][..], Vec::as_slice)))) } }
         }
         button.quiet type="submit" form="comparison" { "Compare the two that are marked" }
     }
 }
 
-fn line(row: &RunSummaryRow) -> Markup {
+/// The line of a run; with its scores if a run of the page has some.
+fn line(row: &RunSummaryRow, scores: Option<&[RunScoreRow]>) -> Markup {
     let usage = RunUsage::read(&row.usage);
     let id = row.id.to_string();
     html! {
@@ -105,9 +112,19 @@ fn line(row: &RunSummaryRow) -> Markup {
             td.number data-label="Calls" { (count(usage.lm_calls)) }
             td.number data-label="Tokens" { (count(usage.input_tokens + usage.output_tokens)) }
             td.number data-label="Cost" { (usage.cost.map_or_else(|| "–".to_owned(), cost)) }
+            @if let Some(scores) = scores { td data-label="Scores" { (score_texts(scores)) } }
             td.problem data-label="Problem" { @if let Some(problem) = row.error.as_deref().and_then(problem_line) { span.cut title=(problem) { (problem) } } }
         }
     }
+}
+
+fn score_texts(scores: &[RunScoreRow]) -> String {
+    let text = |row: &RunScoreRow| {
+        let name = row.name.as_deref()?;
+        let number = row.score.map(|score| format!("{score:.2}"));
+        Some(format!("{name} {}", number.or_else(|| row.category.clone())?))
+    };
+    scores.iter().filter_map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// A duration that may be unknown.

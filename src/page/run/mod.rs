@@ -2,8 +2,10 @@
 
 pub(super) mod actions;
 pub(super) mod compare;
+mod feedback;
 mod filter;
 mod labels;
+pub(super) mod give_feedback;
 pub(super) mod list;
 mod provenance;
 mod signal;

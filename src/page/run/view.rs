@@ -17,6 +17,7 @@ use crate::page::parts::marked_text::repairs;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
 use crate::page::parts::values::members;
+use crate::page::run::feedback::{RefusedFeedback, panel as panel_of_feedback};
 use crate::page::run::labels::labels;
 use crate::page::run::list::{RunUsage, millis};
 use crate::page::run::provenance::{lineage, panel};
@@ -41,7 +42,7 @@ pub(in crate::page) async fn run(
     query.close()?;
     let portion =
         portion.and_then(|(span, first)| Some((u32::try_from(span).ok()?, first.parse().ok()?)));
-    show(&visitor, id, &RunFocus { output, portion, refused: None }).await
+    show(&visitor, id, &RunFocus { output, portion, refused: None, refused_feedback: None }).await
 }
 
 /// What of a run a person looks at.
@@ -53,6 +54,8 @@ pub(super) struct RunFocus<'f> {
     pub(super) portion: Option<(u32, usize)>,
     /// The value that a person sent to a waiting node, if it does not fit.
     pub(super) refused: Option<RefusedSignal<'f>>,
+    /// The feedback that a person gave, if it does not fit.
+    pub(super) refused_feedback: Option<RefusedFeedback>,
 }
 
 /// The view of a run.
@@ -61,7 +64,7 @@ pub(super) async fn show(
     id: Uuid,
     focus: &RunFocus<'_>,
 ) -> Result<Response, ApiProblem> {
-    let RunFocus { output, portion, refused } = focus;
+    let RunFocus { output, portion, refused, refused_feedback } = focus;
     let (row, is_archived) = visitor.app.run_find(&visitor.scope, id).await?;
     let found = match output {
         Some(output) => lineage(visitor, &row, output).await?,
@@ -74,6 +77,10 @@ pub(super) async fn show(
         forms(visitor, &row, refused.as_ref()).await?
     } else {
         html! {}
+    };
+    let feedback = match is_archived {
+        true => html! {},
+        false => panel_of_feedback(visitor, &row, refused_feedback.as_ref()).await?,
     };
     let body = html! {
         (title(visitor, &row, is_archived))
@@ -90,6 +97,7 @@ pub(super) async fn show(
             (Some(output), None) => p.muted #provenance { "Where " code { (output) } " comes from is not known." },
             _ => {}
         }
+        (feedback)
         section #trace data-live aria-label="Trace" {
             h2 { "Trace " span.muted.small { (count(i64::try_from(tree.spans.len()).unwrap_or(i64::MAX))) " spans" } }
             @if tree.spans.is_empty() { p.muted { "No spans are recorded yet." } }
@@ -226,6 +234,7 @@ fn example_form(row: &RunRow) -> Markup {
                 label { "Expected outputs"
                     select name="expected" {
                         option value="outputs" { "those of this run" }
+                        option value="corrected" { "with the corrected outputs of its feedback" }
                         option value="none" selected[row.outputs.is_none()] { "none" }
                     }
                 }

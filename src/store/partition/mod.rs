@@ -19,6 +19,8 @@ pub(super) use session::begin_resumption;
 pub enum PartitionedTable {
     /// Runs.
     Runs,
+    /// Feedback on runs.
+    RunFeedback,
     /// Checkpoints of runs that have not ended.
     RunNodes,
     /// Events of runs.
@@ -37,6 +39,7 @@ impl PartitionedTable {
     /// Every one.
     pub const ALL: [Self; 7] = [
         Self::Runs,
+        Self::RunFeedback,
         Self::RunNodes,
         Self::RunEvents,
         Self::BatchItems,
@@ -50,6 +53,7 @@ impl PartitionedTable {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
+            Self::RunFeedback => "run_feedback",
             Self::RunNodes => "run_nodes",
             Self::RunEvents => "run_events",
             Self::BatchItems => "batch_items",
@@ -63,7 +67,7 @@ impl PartitionedTable {
     const fn key(self) -> &'static str {
         match self {
             Self::Runs => "id",
-            Self::RunNodes | Self::RunEvents | Self::RunLabels => "run_id",
+            Self::RunFeedback | Self::RunNodes | Self::RunEvents | Self::RunLabels => "run_id",
             Self::BatchItems | Self::BatchResults => "batch_id",
             Self::EvaluationResults => "evaluation_id",
         }
@@ -73,7 +77,7 @@ impl PartitionedTable {
     /// and `$3` are the bounds of the partition, the lower one possibly null.
     const fn survivors(self) -> &'static str {
         match self {
-            Self::Runs => {
+            Self::Runs | Self::RunFeedback => {
                 "select id from runs where ($2::uuid is null or id >= $2) and id < $3
                  and (finished_at is null or finished_at >= $1)"
             }

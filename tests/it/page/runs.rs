@@ -174,3 +174,49 @@ fn link(view: &str, before: &str) -> String {
     let address = view.split(before).nth(1).unwrap().split(['"', '#']).next().unwrap();
     address.replace("&amp;", "&")
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feedback_is_given_and_shown_on_the_page_of_a_run() {
+    let api = Api::new().await;
+    api.post("/v1/graphs", support_reply()).await.expect(201);
+    let run = executed(&api, "support-reply", json!({"ticket": "Where?"})).await;
+    let path = format!("/runs/{run}/feedback");
+    submit(&api, &path, &[("name", "thumb"), ("score", "1")]).await.expect(303);
+    submit(&api, &path, &[("name", "thumb"), ("score", "0")]).await.expect(303);
+    let recorded = api.get(&format!("/v1/runs/{run}")).await.expect(200).json();
+    let mood = recorded["outputs"]["mood"].as_str().unwrap();
+    let other = if mood == "calm" { "angry" } else { "calm" };
+    let answer = recorded["outputs"]["answer"].as_str().unwrap();
+    let corrected =
+        [("comment", "Not <so>."), ("/outputs/answer", answer), ("/outputs/mood", other)];
+    submit(&api, &path, &corrected).await.expect(303);
+    let list = api.get(&format!("/v1/runs/{run}/feedback")).await.expect(200).json();
+    assert_eq!(list["items"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        list["items"][0]["outputs"],
+        json!({"mood": other}),
+        "what is unchanged is not corrected"
+    );
+    assert_eq!(
+        (&list["items"][1]["score"], &list["items"][1]["source"]),
+        (&json!(0.0), &json!("reviewer"))
+    );
+    let view = open(&api, &format!("/runs/{run}")).await.expect(200).text;
+    assert!(view.contains("Not &lt;so&gt;.") && view.contains("Corrected outputs"), "{view}");
+    let wrong = submit(&api, &path, &[("/outputs/mood", "furious"), ("comment", "hm")]).await;
+    let wrong = wrong.expect(422).text;
+    assert!(wrong.contains(">\nhm<") && wrong.contains("furious"), "{wrong}");
+    submit(&api, &path, &[("score", "3"), ("name", "x")]).await.expect(400);
+    submit(&api, &path, &[]).await.expect(400);
+    let shown = async |query: &str| {
+        open(&api, &format!("/runs{query}"))
+            .await
+            .expect(200)
+            .text
+            .contains(&format!("/runs/{run}\""))
+    };
+    assert!(shown("").await && shown("?score=thumb&max_score=0.5").await);
+    assert!(!shown("?score=thumb&min_score=0.5").await && !shown("?score=other").await);
+    let list = open(&api, "/runs").await.expect(200).text;
+    assert!(list.contains("thumb 0.00"), "{list}");
+}

@@ -1,13 +1,16 @@
 //! Runs read back and listed.
 
 use dsrs_server::config::Record;
+use dsrs_server::store::feedback_filter::FeedbackFilter;
 use dsrs_server::store::graph::GraphRef;
 use dsrs_server::store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_server::store::run_recorder::recorder;
-use dsrs_server::store::{Db, ListQuery, Scope, job};
+use dsrs_server::store::{Db, ListQuery, PoolSettings, Scope, job};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
 use super::{ann, database, id_at, make, name, run as new_run};
+use crate::support::test_database;
 
 async fn record(db: &Db, runs: &[RunRow]) {
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
@@ -81,4 +84,52 @@ async fn runs_of_one_instant_are_paged_without_gaps_or_repeats() {
     let mut expected: Vec<_> = runs.iter().map(|run| run.id).collect();
     expected.sort_unstable_by(|a, b| b.cmp(a));
     assert_eq!(seen, expected);
+}
+
+/// The plan of a list of runs by a score, as `store/feedback_filter` writes it.
+async fn plan_by_score(owner: &mut PgConnection, graph: &str) -> String {
+    let workspace = ann().workspace;
+    let statement = format!(
+        "explain select runs.id, status
+         from (select distinct run_created_at as created_at, run_id as id from run_feedback
+               where workspace_id = '{workspace}'{graph} and name is not null and name = 's' and score >= 0.5
+               order by run_created_at desc, run_id desc) as feedback
+           cross join lateral (select * from runs where id = feedback.id limit 1) as runs
+         where workspace_id = '{workspace}' order by feedback.created_at desc, feedback.id desc limit 51"
+    );
+    let plan: Vec<String> =
+        sqlx::query_scalar(AssertSqlSafe(statement)).fetch_all(owner).await.unwrap();
+    plan.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_with_a_score_are_listed_by_indexes_alone() {
+    let url = test_database().await;
+    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let mut owner = PgConnection::connect(&url).await.unwrap();
+    record(&db, &[new_run("a")]).await;
+    // As many rows as make indexes worth while: one run in a hundred has a score.
+    let fill = "set dsrs.workspace = '*';
+        insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status, created_at,
+                          inputs, usage, nodes, trace, created_by)
+        select first_uuid(at), workspace_id, graph_id, graph_name, graph_version, state_version, status, at,
+               inputs, usage, nodes, trace, created_by
+        from runs, generate_series(1, 20000) as n, lateral (select created_at + n * interval '1 ms' as at) times;
+        insert into run_feedback (id, run_id, workspace_id, graph_id, graph_name, graph_version, state_version,
+                                  run_created_at, source, name, score, created_at, updated_at, created_by)
+        select gen_random_uuid(), id, workspace_id, graph_id, graph_name, graph_version, state_version, created_at,
+               'user', (array['s', 't', 'u'])[1 + n % 3], 0.7, created_at, created_at, created_by
+        from (select *, row_number() over () as n from runs) numbered where n % 33 = 0;
+        analyze runs, run_feedback";
+    sqlx::raw_sql(fill).execute(&mut owner).await.unwrap();
+    for (graph, index) in [("", "scores"), (" and graph_name = 'a'", "of_graph")] {
+        let plan = plan_by_score(&mut owner, graph).await;
+        assert!(!plan.contains("Seq Scan") && !plan.contains("Sort"), "{plan}");
+        assert!(plan.contains("name = 's'") && plan.contains("Index"), "{index}: {plan}");
+    }
+    let score =
+        FeedbackFilter { score: Some("s".to_owned()), min: Some(0.5), ..FeedbackFilter::default() };
+    let filter = RunFilter { feedback: Some(score), ..RunFilter::default() };
+    let page = run::list(&ann(), &db, &filter, ListQuery::new(None, 50)).await.unwrap();
+    assert!(page.items.len() == 50 && page.next.is_some());
 }

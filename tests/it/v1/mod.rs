@@ -12,6 +12,7 @@ mod edits;
 mod evaluations;
 mod execute;
 mod exposed_graphs;
+mod feedback;
 mod followed_runs;
 pub(crate) mod graph_builds;
 mod graph_contracts;

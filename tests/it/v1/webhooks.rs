@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
@@ -130,6 +131,31 @@ async fn a_webhook_reports_only_its_events_of_its_graph() {
     api.delete(&path_of(&webhook)).await.expect(204);
     api.get(&path_of(&webhook)).await.expect(404);
     api.get(&format!("{}/deliveries", path_of(&webhook))).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_score_below_the_threshold_of_a_webhook_is_reported() {
+    let api = api_with(&[]).await;
+    let receiver = Receiver::friendly().await;
+    let body = json!({"name": "quality", "url": receiver.url, "events": ["score.below"],
+                      "score": {"metric": "helpful", "below": 0.5}});
+    api.post("/v1/webhooks", body).await.expect(201);
+    let run = execute(&api, "q", "good").await.expect(200).json()["id"].clone();
+    let path = format!("/v1/runs/{}/feedback", run.as_str().unwrap());
+    let score = |name: &str, score: f64| json!({"name": name, "score": score});
+    for (name, given) in [("helpful", 0.5), ("other", 0.1)] {
+        api.post(&path, score(name, given)).await.expect(201);
+    }
+    api.post(&path, json!({"name": "helpful", "category": "no", "user_id": "ann"}))
+        .await
+        .expect(201);
+    assert_eq!(count_of(&api, "webhook_deliveries").await, 0);
+    api.post(&path, score("helpful", 0.25)).await.expect(200);
+    let message = receiver.arrived(1).await[0].json();
+    assert_eq!(message["type"], "score.below");
+    let data = json!({"id": run, "graph": "q", "graph_id": message["data"]["graph_id"],
+                      "metric": "helpful", "score": 0.25, "below": 0.5});
+    assert_eq!(message["data"], data);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -352,9 +378,10 @@ async fn every_problem_of_a_webhook_is_reported_at_once() {
     let score = json!({"events": ["score.below"], "score": {"metric": "helpful", "below": 0.5}});
     let changed = api.patch(&path_of(&webhook), score.clone()).await.expect(200).json();
     assert_eq!(changed["score"], score["score"]);
-    for number in 0..48 {
-        api.post("/v1/webhooks", body(&format!("n{number}"))).await.expect(201);
-    }
+    let more = async |number: usize| api.post("/v1/webhooks", body(&format!("n{number}"))).await;
+    let answers = join_all((0..60).map(more)).await;
+    let created = answers.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!(created, 48, "creations at the same time do not exceed the limit");
     let refused = api.post("/v1/webhooks", body("more")).await.expect(422);
     assert_eq!(refused.errors(), [" too_large"]);
     assert_eq!(api.pages("/v1/webhooks", "items", 20).await.len(), 50);
