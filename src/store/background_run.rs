@@ -15,7 +15,7 @@ use super::job::{self, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
-use super::{Db, Scope, StoreError, partition, run_event, run_label};
+use super::{Db, Scope, StoreError, partition, run_event, run_label_index};
 
 /// Background runs as jobs.
 pub const JOB: JobType = JobType::new("run", "runs");
@@ -71,7 +71,7 @@ pub(super) async fn insert(
     let inserted = inserted.bind(&run.inputs).bind(&run.usage).bind(&run.nodes).bind(&run.trace);
     let inserted = inserted.bind(&*scope.actor).bind(tags).bind(session_id);
     inserted.bind(user_id).bind(metadata).execute(&mut *connection).await?;
-    run_label::add(connection, std::iter::once((scope, run))).await
+    run_label_index::add(connection, std::iter::once((scope, run))).await
 }
 
 /// Stores the checkpoint of a node, and counts what it has spent. False if the lease is lost. Safe to repeat.
@@ -213,7 +213,7 @@ pub async fn resume(
     if reset.rows_affected() != 1 {
         return Err(StoreError::Superseded("another request has resumed the run"));
     }
-    run_label::remove_error_codes(&mut tx, run.id).await?;
+    run_label_index::remove_error_codes(&mut tx, run.id).await?;
     let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
     // A server of the release before removes a job without its checkpoints.

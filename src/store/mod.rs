@@ -59,6 +59,7 @@ pub mod run_archive;
 pub mod run_batch;
 pub mod run_event;
 pub mod run_label;
+mod run_label_index;
 pub mod run_progress;
 pub mod run_recorder;
 pub mod scope;

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
-use super::{Db, Scope, StoreError, feedback, run_label};
+use super::{Db, Scope, StoreError, feedback, run_label_index};
 
 /// The kinds of old rows. A batch, an evaluation or an optimization is hidden before its rows are removed, so
 /// that no client reads half of it.
@@ -172,7 +172,7 @@ async fn remove_runs(scope: &Scope, db: &Db, expiry: Expiry, most: i64) -> Resul
     feedback::remove_with_runs(&mut tx, &found).await?;
     let removed = sqlx::query("delete from runs where id = any($1)").bind(&found);
     let removed = removed.execute(&mut *tx).await?.rows_affected();
-    run_label::remove(&mut tx, &found).await?;
+    run_label_index::remove(&mut tx, &found).await?;
     tx.commit().await?;
     Ok(removed)
 }

@@ -312,7 +312,6 @@ fn push_rows(
     push_labels(sql, scope, labels);
     table
 }
-}
 
 /// Each filter is written so that an index of `runs` begins with it.
 fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilter) {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::retention::{Expiry, lock_old};
 use super::run::RunRow;
-use super::{Db, Scope, StoreError, feedback, run_label};
+use super::{Db, Scope, StoreError, feedback, run_label_index};
 
 /// A file of archived runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl OldRuns {
         feedback::remove_with_runs(&mut self.tx, &self.ids).await?;
         let removed = sqlx::query("delete from runs where id = any($1)").bind(&self.ids);
         let removed = removed.execute(&mut *self.tx).await?.rows_affected();
-        run_label::remove(&mut self.tx, &self.ids).await?;
+        run_label_index::remove(&mut self.tx, &self.ids).await?;
         add(&mut self.tx, std::slice::from_ref(file)).await?;
         self.tx.commit().await?;
         Ok(removed)

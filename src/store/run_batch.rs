@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::key_spending::{self, SpendingSum};
 use super::run::RunRow;
 use super::webhook_event::{ReportedRuns, run_events};
-use super::{Scope, StoreError, run_label};
+use super::{Scope, StoreError, run_label_index};
 
 /// The rows as one array a column, borrowing every text.
 #[derive(Default)]
@@ -196,7 +196,7 @@ pub(super) async fn add<'r>(
         .bind(&rows.user_id)
         .bind(&rows.metadata);
     let spent: Vec<SpentRow> = spent.fetch_all(&mut *connection).await?;
-    run_label::add(connection, runs.iter().copied()).await?;
+    run_label_index::add(connection, runs.iter().copied()).await?;
     let spent = spent.into_iter().map(|row| SpendingSum {
         workspace: row.workspace_id,
         actor: row.created_by.into(),

@@ -1,16 +1,11 @@
-//! Labels: the names that a caller gives to runs. They are columns of a run, and rows of `run_labels` by which runs
-//! are found, together with the codes of errors. May not know which labels are valid.
+//! Labels: the names that a caller gives to runs, as columns of a run, and as filters of lists. May not know which
+//! labels are valid. `run_label_index` writes the rows by which runs are found.
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
-use uuid::Uuid;
+use sqlx::{FromRow, Postgres, QueryBuilder};
 
-use super::run::RunRow;
-use super::{Scope, StoreError};
+use super::Scope;
 
 /// The labels of a run. Documents are JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
@@ -28,8 +23,8 @@ pub struct RunLabels {
 /// One label by which runs are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunLabel {
-    name: String,
-    value: String,
+    pub(super) name: String,
+    pub(super) value: String,
 }
 
 impl RunLabel {
@@ -83,7 +78,8 @@ impl RunLabels {
         texts.into_iter().flatten().map(String::len).sum()
     }
 
-    fn add_to(&self, labels: &mut BTreeSet<RunLabel>) {
+    /// Adds each of them.
+    pub(super) fn add_to(&self, labels: &mut BTreeSet<RunLabel>) {
         labels.extend(self.tags().into_iter().map(RunLabel::tag));
         labels.extend(self.session_id.iter().map(RunLabel::session));
         labels.extend(self.user_id.iter().map(RunLabel::user));
@@ -95,117 +91,6 @@ impl RunLabels {
             }));
         }
     }
-}
-
-/// An outcome of a node, or a problem, as far as it matters here.
-#[derive(Deserialize)]
-struct Coded {
-    code: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct NodeWithError {
-    error: Option<Coded>,
-}
-
-/// The codes of the errors of a run and of its nodes.
-fn error_codes(run: &RunRow, labels: &mut BTreeSet<RunLabel>) {
-    let error = run.error.as_deref().and_then(|error| serde_json::from_str::<Coded>(error).ok());
-    labels.extend(error.and_then(|error| error.code).map(RunLabel::error_code));
-    // Most runs have no node with an error, so that their nodes are not read.
-    if !run.nodes.contains(r#""error":{"#) {
-        return;
-    }
-    let nodes = serde_json::from_str::<std::collections::BTreeMap<&str, &RawValue>>(&run.nodes);
-    for node in nodes.unwrap_or_default().values() {
-        let node = serde_json::from_str::<NodeWithError>(node.get());
-        let code = node.ok().and_then(|node| node.error).and_then(|error| error.code);
-        labels.extend(code.map(RunLabel::error_code));
-    }
-}
-
-/// The labels of many runs as one array per column.
-#[derive(Default)]
-struct LabelColumns {
-    run: Vec<Uuid>,
-    workspace: Vec<Uuid>,
-    name: Vec<String>,
-    value: Vec<String>,
-    created_at: Vec<DateTime<Utc>>,
-}
-
-impl LabelColumns {
-    fn push(&mut self, workspace: Uuid, run: &RunRow, labels: BTreeSet<RunLabel>) {
-        for RunLabel { name, value } in labels {
-            self.run.push(run.id);
-            self.workspace.push(workspace);
-            self.name.push(name);
-            self.value.push(value);
-            self.created_at.push(run.created_at);
-        }
-    }
-}
-
-/// Adds the labels of runs that are stored for the first time. Does nothing if there are none. Safe to repeat.
-pub(super) async fn add<'r>(
-    connection: &mut PgConnection,
-    runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
-) -> Result<(), StoreError> {
-    let mut columns = LabelColumns::default();
-    for (scope, run) in runs {
-        let mut labels = BTreeSet::new();
-        run.labels.add_to(&mut labels);
-        error_codes(run, &mut labels);
-        columns.push(scope.workspace, run, labels);
-    }
-    insert(connection, columns).await
-}
-
-/// Adds the codes of errors of runs that end.
-pub(super) async fn add_error_codes<'r>(
-    connection: &mut PgConnection,
-    runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
-) -> Result<(), StoreError> {
-    let mut columns = LabelColumns::default();
-    for (scope, run) in runs {
-        let mut labels = BTreeSet::new();
-        error_codes(run, &mut labels);
-        columns.push(scope.workspace, run, labels);
-    }
-    insert(connection, columns).await
-}
-
-async fn insert(connection: &mut PgConnection, columns: LabelColumns) -> Result<(), StoreError> {
-    if columns.run.is_empty() {
-        return Ok(());
-    }
-    let added = sqlx::query(
-        "insert into run_labels (run_id, workspace_id, name, value, created_at)
-         select run_id, workspace_id, name, value, created_at
-         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::timestamptz[])
-              as new (run_id, workspace_id, name, value, created_at)
-         order by run_id, name, value on conflict do nothing",
-    );
-    let added = added.bind(columns.run).bind(columns.workspace).bind(columns.name);
-    added.bind(columns.value).bind(columns.created_at).execute(connection).await?;
-    Ok(())
-}
-
-/// Removes the codes of errors of a run that continues.
-pub(super) async fn remove_error_codes(
-    connection: &mut PgConnection,
-    run: Uuid,
-) -> Result<(), StoreError> {
-    let removed = sqlx::query("delete from run_labels where run_id = $1 and name = 'error_code'");
-    removed.bind(run).execute(connection).await?;
-    Ok(())
-}
-
-/// Removes the labels of runs that are removed.
-pub(super) async fn remove(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(), StoreError> {
-    let removed = sqlx::query("delete from run_labels where run_id = any($1)");
-    removed.bind(runs).execute(connection).await?;
-    Ok(())
 }
 
 /// Reads the runs with a label instead of all runs: an index has them in the order of time, as `label.created_at` and

@@ -51,6 +51,7 @@ fn example_of(name: &str, schema: &Value) -> Value {
         (_, _, Value::String(format)) if format == "uuid" => json!(ID),
         ("include", ..) => json!("provenance"),
         ("problem", ..) => json!("timeout"),
+        (_, Value::String(kind), _) if kind == "array" => json!(["tickets"]),
         _ => schema["enum"].get(0).cloned().unwrap_or_else(|| json!("tickets")),
     }
 }
@@ -131,6 +132,9 @@ fn query_form(name: &str) -> Option<(Value, Value)> {
         "description" => (any_text(), json!("Tickets of January")),
         "actor" => (any_text(), json!("deploy")),
         "kind" => (any_text(), json!("graph")),
+        "session_id" => (text(), json!("ticket-4711")),
+        "user_id" => (text(), json!("u-17")),
+        "error_code" => (text(), json!("lm_error")),
         "inputs" => (columns(), json!(["ticket"])),
         "expected" => (columns(), json!(["reply"])),
         _ => return None,
@@ -145,6 +149,13 @@ fn header_form(name: &str) -> Option<(Value, Value)> {
         "Idempotency-Key" => {
             (json!({"type": "string", "pattern": "^[!-~]{1,255}$"}), json!("order-4711-reply"))
         }
+        "X-Dsrs-Tags" => (label(), json!("nightly, de")),
+        "X-Dsrs-Session-Id" => (label(), json!("ticket-4711")),
+        "X-Dsrs-User-Id" => (label(), json!("u-17")),
+        "X-Dsrs-Metadata" => (
+            json!({"type": "string", "pattern": r"^\{[\x20-\x7e]*\}$"}),
+            json!(r#"{"channel": "mail"}"#),
+        ),
         "Last-Event-ID" => (json!({"type": "integer", "format": "int64", "minimum": 0}), json!(12)),
         _ => return None,
     })
@@ -176,6 +187,11 @@ const COLUMN: &str = r"^[^,\s\x00]([^,\x00]*[^,\s\x00])?$";
 /// A text that the database can hold.
 fn text() -> Value {
     json!({"type": "string", "pattern": r"^[^\x00]+$"})
+}
+
+/// A label in a header.
+fn label() -> Value {
+    json!({"type": "string", "pattern": "^[!-~]([ -~]{0,62}[!-~])?$"})
 }
 
 /// A number that the database holds as an integer.

@@ -81,11 +81,6 @@ impl Query {
         own
     }
 
-    /// Refuses the query for a reason.
-    pub(crate) fn refuse(&mut self, reason: String) {
-        self.wrong.push(reason);
-    }
-
     /// Reads an optional parameter; `wanted` describes valid values.
     pub(crate) fn read<T>(
         &mut self,

@@ -232,7 +232,7 @@ pub(crate) fn label_filters(query: &mut Query) -> Vec<RunLabel> {
     labels.extend(query.read("error_code", wanted, text).map(RunLabel::error_code));
     labels.extend(query.all("tag").into_iter().map(RunLabel::tag));
     if labels.len() > MOST_FILTERS {
-        query.refuse(format!("at most {MOST_FILTERS} labels filter a list"));
+        query.refuse(&format!("at most {MOST_FILTERS} labels filter a list"));
         labels.truncate(MOST_FILTERS);
     }
     labels

@@ -29,6 +29,9 @@ const THUMB: &str = "thumb";
 /// Pieces of feedback that are shown.
 const SHOWN: u32 = 50;
 
+/// The greatest outputs that a form has fields for, in bytes of JSON: each element of a list is a row.
+const LARGEST_IN_FORM: usize = 4096;
+
 /// Feedback that does not fit.
 pub(super) struct RefusedFeedback {
     pub(super) form: Form,
@@ -44,7 +47,8 @@ pub(super) async fn panel(
     let list = ListQuery::new(None, SHOWN);
     let found = visitor.app.feedback_list(&visitor.scope, run.id, list).await?;
     let may_give = visitor.may(KeyScope::Execute);
-    let program = match may_give {
+    let is_small = run.outputs.as_ref().is_none_or(|outputs| outputs.len() <= LARGEST_IN_FORM);
+    let program = match may_give && is_small {
         // A definition whose tools are gone from this server has no form for its outputs.
         true => visitor.app.recorded_program(&visitor.scope, run).await.ok(),
         false => None,
@@ -154,7 +158,9 @@ fn give_form(run: &RunRow, program: Option<&Program>, refused: Option<&RefusedFe
                     label { "or a category" input name="category" value=(text("category")) maxlength="64" autocomplete="off"; }
                 }
                 label.value-field { "Comment" textarea name="comment" rows="2" maxlength="10000" { "\n" (text("comment")) } }
-                @if !fields.is_empty() {
+                @if fields.is_empty() {
+                    p.hint { "Corrected outputs of this run are sent with the API." }
+                } @else {
                     p.hint { "Change outputs that are wrong; what is left as it is counts as not corrected." }
                     @for field in &fields {
                         (field.show(written.get(field.name).or_else(|| recorded.get(field.name)), &problems))

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::store::key_spending::SpendingSum;
 use crate::store::run::RunRow;
 use crate::store::webhook_event::{ReportedRuns, run_events};
-use crate::store::{Scope, StoreError, run_label};
+use crate::store::{Scope, StoreError, run_label_index};
 
 /// The end of a run.
 pub(super) struct RunEnd<'w> {
@@ -38,7 +38,7 @@ pub(super) async fn write(
         ends.iter().partition(is_complete);
     let spent = write_complete(connection, &complete).await?;
     let ended = complete.iter().map(|end| (end.scope, end.run));
-    run_label::add_error_codes(connection, ended).await?;
+    run_label_index::add_error_codes(connection, ended).await?;
     Ok((behind.into_iter().map(|end| end.run.id).collect(), spent))
 }
 

@@ -37,7 +37,7 @@ pub enum PartitionedTable {
 
 impl PartitionedTable {
     /// Every one.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Runs,
         Self::RunFeedback,
         Self::RunNodes,

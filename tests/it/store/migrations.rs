@@ -15,7 +15,7 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     alter table batches drop column reasoning_tokens, drop column cache_write_tokens, drop column tags,
         drop column session_id, drop column user_id, drop column metadata;
     alter table runs drop column tags, drop column session_id, drop column user_id, drop column metadata;
-    drop table run_labels;
+    drop table run_labels, run_feedback;
     alter table evaluations drop column reasoning_tokens, drop column cache_write_tokens,
         drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
     alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;
