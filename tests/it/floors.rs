@@ -78,6 +78,7 @@ const APP: &[&str] = &[
     "evaluation",
     "optimization",
     "job_registry",
+    "metrics_text",
     "partition",
     "webhook",
     "retention",
