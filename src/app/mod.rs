@@ -26,6 +26,7 @@ mod job_registry;
 pub(crate) mod json;
 mod key;
 pub mod metrics;
+mod metrics_text;
 mod model;
 mod optimization;
 mod parse;
@@ -71,6 +72,7 @@ use exposure::ExposureCache;
 use item_upload::CheckRoom;
 use job::active::ActiveWork;
 use metrics::Metrics;
+use metrics_text::QueueLook;
 use program::Programs;
 use spool::SpoolSpace;
 
@@ -173,6 +175,7 @@ pub struct App {
     workspace_runs: Arc<Capacity>,
     /// The followers of events.
     followers: Arc<Capacity>,
+    queue_look: QueueLook,
     programs: Programs,
     exposures: ExposureCache,
     /// The threads for what callers make the server compute.
@@ -196,6 +199,7 @@ impl App {
         let engine_listener = EngineListener::open(config)?;
         let (recorder, writer) = recorder(db.clone(), config.record);
         let app = Arc::new(Self {
+            queue_look: QueueLook::default(),
             programs: Programs::new(),
             exposures: ExposureCache::new(),
             compute: ComputePool::start()?,
@@ -240,6 +244,11 @@ impl App {
         Ok((app, background))
     }
 
+    /// The models for many runs of one graph, whose requests are counted under its name.
+    pub(crate) fn observed_models(&self, graph: &str) -> Arc<dsrs::lm::Models> {
+        Arc::new(dsrs::lm::Models::clone(&self.models).observed(self.metrics.graph(graph)))
+    }
+
     /// Waits until the server has tried to connect to every configured MCP server, so that
     /// definitions can name its tools.
     pub async fn tools_tried(&self) {
@@ -259,7 +268,7 @@ impl App {
         for (wall, stands) in found.walls {
             self.metrics.wall(wall.as_str(), stands);
         }
-        self.metrics.gauge("dsrs_sandbox_usable", f64::from(u8::from(found.usable)));
+        self.metrics.gauge(metrics::catalogue::SANDBOX_USABLE, f64::from(u8::from(found.usable)));
     }
 
     /// Whether the database answers, is migrated and sends notifications, and whether the server accepts
@@ -294,17 +303,6 @@ impl App {
     /// If there are too many.
     pub(crate) fn follower_place(&self, scope: &Scope) -> Result<CapacityShare, AppError> {
         self.followers.place(scope.workspace).map_err(CapacityExceeded::of_followers)
-    }
-
-    /// The metrics in the text format of Prometheus.
-    pub(crate) fn metrics_text(&self) -> String {
-        let stats = self.recorder.stats();
-        self.metrics.gauge("dsrs_recorder_commits", stats.commits as f64);
-        self.metrics.gauge("dsrs_recorder_runs", stats.runs as f64);
-        self.metrics.gauge("dsrs_recorder_lost", stats.lost as f64);
-        self.metrics.gauge("dsrs_uploads_spooled_bytes", self.spool.used() as f64);
-        self.metrics.gauge("dsrs_body_memory_bytes", self.body_memory.total() as f64);
-        self.metrics.render()
     }
 }
 

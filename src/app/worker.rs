@@ -185,6 +185,7 @@ async fn beat(app: &App, requeues: bool) -> Result<(), StoreError> {
     }
     if requeues {
         let count = job::requeue_expired(&app.db).await?;
+        app.metrics.taken_over(count);
         if count > 0 {
             tracing::warn!(count, "requeued jobs of workers that no longer renew their leases");
         }

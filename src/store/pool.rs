@@ -120,6 +120,19 @@ pub struct Db {
     pub(super) replica: Option<Replica>,
 }
 
+/// The connections of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolSize {
+    /// What the pool is for.
+    pub name: &'static str,
+    /// Connections that are open.
+    pub open: u32,
+    /// Those of them that nobody uses.
+    pub idle: u32,
+    /// The most that it opens.
+    pub max: u32,
+}
+
 impl Db {
     /// Opens the database at `url`, making one connection first: its error says what is wrong.
     pub async fn connect(url: &str, settings: &PoolSettings) -> Result<Self, StoreError> {
@@ -230,6 +243,22 @@ impl Db {
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let begin = Visible::Workspace(scope.workspace()).begin();
         Ok(self.uploads.begin_with(AssertSqlSafe(begin)).await?)
+    }
+
+    /// The pools with their connections.
+    pub fn pool_sizes(&self) -> [PoolSize; 4] {
+        let pools = [
+            ("requests", &self.pool),
+            ("uploads", &self.uploads),
+            ("recorder", &self.recorder),
+            ("leases", &self.leases),
+        ];
+        pools.map(|(name, pool)| PoolSize {
+            name,
+            open: pool.size(),
+            idle: u32::try_from(pool.num_idle()).unwrap_or(u32::MAX),
+            max: pool.options().get_max_connections(),
+        })
     }
 
     /// A connection that sees all workspaces: for workers that claim jobs, and for the removal of old rows.

@@ -187,6 +187,19 @@ pub enum AttemptOutcome {
     Gone,
 }
 
+impl AttemptOutcome {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Retry(_) => "retry",
+            Self::GivenUp => "given_up",
+            Self::Gone => "gone",
+        }
+    }
+}
+
 /// Records an attempt: its outcome, and `entry` in the log, a JSON object. False if another attempt holds the
 /// message, or it was replayed. A webhook all of whose attempts failed for `longest_failure` is disabled.
 pub async fn record(

@@ -79,6 +79,7 @@ const APP: &[&str] = &[
     "evaluation",
     "optimization",
     "job_registry",
+    "metrics_text",
     "partition",
     "webhook",
     "retention",

@@ -1,17 +1,11 @@
-//! Parts of pages that are made of the source are current: settings, limits, problems; and the page about monitoring names
-//! every metric.
+//! Parts of pages that are made of the source are current: settings, limits, problems, metrics.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use dsrs_server::app::metrics::metrics_markdown;
 use dsrs_server::config::{all_settings, limits_markdown, settings_markdown};
 use dsrs_server::http::problems_markdown;
-use regex::Regex;
-use reqwest::Method;
-use serde_json::json;
-
-use crate::support::{Api, one_node};
 
 #[test]
 fn the_table_of_settings_equals_the_settings_of_the_server() {
@@ -40,22 +34,9 @@ fn a_setting_that_the_catalogue_of_problems_names_exists() {
     assert!(missing.is_empty(), "no such setting: {missing:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_page_about_monitoring_names_every_metric_of_a_server_and_no_other() {
-    let api = Api::new().await;
-    api.post("/v1/graphs", one_node("ask", "question -> answer")).await.expect(201);
-    // Whether it succeeds or not: a run has ended.
-    api.post("/v1/graphs/ask/execute", json!({"inputs": {"question": "?"}})).await;
-    let metrics = api.send(Method::GET, "/metrics", &[], None).await.expect(200).text;
-    let name = Regex::new(r"dsrs_[a-z_]+").unwrap();
-    let types = metrics.lines().filter(|line| line.starts_with("# TYPE"));
-    let served: BTreeSet<&str> = types.filter_map(|line| Some(name.find(line)?.as_str())).collect();
-    let page = include_str!("../../docs/operations/monitoring.md");
-    let named = name.find_iter(page).map(|found| found.as_str());
-    // This server has no sandbox, and `dsrs_server` is the crate in a line of the log.
-    let is_metric = |name: &&str| !name.starts_with("dsrs_sandbox_") && *name != "dsrs_server";
-    let named: BTreeSet<&str> = named.filter(is_metric).collect();
-    assert_eq!(named, served);
+#[test]
+fn the_table_of_metrics_equals_the_catalogue_of_the_server() {
+    assert_current("docs/operations/metrics.md", "metrics", &metrics_markdown());
 }
 
 /// Compares the part of a page between its marks with what the source makes, or writes it.

@@ -13,6 +13,7 @@ mod hosts;
 mod limits_page;
 mod logs;
 mod malformed;
+mod metrics;
 mod openapi;
 mod page;
 mod pg;

@@ -69,6 +69,7 @@ impl BatchWork {
             }
         };
         let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
+        scope.observer = Some(self.app.metrics.graph(&self.versions.name));
         scope.cancelled = self.cancel.child_token();
         let (id, start, scope) = (Uuid::now_v7(), now(), Arc::new(scope));
         let running = self.app.metrics.run_started();

@@ -64,7 +64,7 @@ impl JobKind for Evaluations {
         let metric = stored(Payload::from_json(&row.metric).ok(), "metric")?;
         let metric = app.stored_metric(scope, &metric, &program).await?;
         let evaluator = Evaluator {
-            models: app.models.clone(),
+            models: app.observed_models(&versions.name),
             metric: Arc::new(metric),
             budgeted: None,
             timeout: attempt.timeout(),

@@ -167,6 +167,11 @@ impl EventBuffers {
         table.buffers.get(&run).filter(|buffer| buffer.workspace == workspace).cloned()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.0).buffers.len()
+    }
+
     fn remove(&self, run: Uuid) {
         lock(&self.0).buffers.remove(&run);
     }

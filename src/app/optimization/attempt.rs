@@ -243,7 +243,7 @@ impl JobAttempt {
             train,
             val,
             evaluator: Evaluator {
-                models: app.models.clone(),
+                models: app.observed_models(&row.graph_name),
                 metric: Arc::new(metric),
                 budgeted: Some(budgeted.clone()),
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),

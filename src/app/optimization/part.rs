@@ -68,12 +68,13 @@ impl OptimizationPart {
         let ExampleSets { train, val, held_out } = sets.ok_or_else(broken)?;
         let examples = train.into_iter().chain(val).chain(held_out);
         let limit = app.limits.run_timeout;
+        let models = app.observed_models(&row.graph_name);
         Ok(Self {
             row,
             builder,
             examples: examples.map(|example| (example.id.clone(), example)).collect(),
             evaluator: Evaluator {
-                models: app.models.clone(),
+                models,
                 metric: Arc::new(metric),
                 budgeted: None,
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),

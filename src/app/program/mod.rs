@@ -202,6 +202,11 @@ impl App {
         self.cached(key, || self.build_with(&graphs, BuildPhase::Stored, None, build))
     }
 
+    /// How many programs are cached, approximately.
+    pub(crate) fn cached_programs(&self) -> u64 {
+        self.programs.built.entry_count()
+    }
+
     /// The programs that were built of the tools there are now.
     fn built(&self) -> &Cache<ProgramKey, Arc<Program>> {
         let (built, seen) = (&self.programs.built, &self.programs.tools);

@@ -102,22 +102,19 @@ impl JobKind for BackgroundRuns {
             let (known, added) = (None, AttemptOutput::none());
             RunResult { known, added, ended: Err((status, failure)) }
         };
-        match conclusion {
-            Conclusion::Finished(result) => {
-                let usage = result.added.usage;
-                let took = (now() - attempt.start).to_std().unwrap_or_default();
-                let (status, is_held) = attempt.record_run(result).await?;
-                attempt.app.metrics.run_finished(status.as_str(), took, &usage);
-                Ok(is_held)
-            }
-            Conclusion::Failed { code, detail } => {
-                Ok(attempt.record_run(failed(RunStatus::Failed, code, &detail)).await?.1)
-            }
+        let took = (now() - attempt.start).to_std().unwrap_or_default();
+        let (result, took) = match conclusion {
+            Conclusion::Finished(result) => (result, Some(took)),
+            Conclusion::Failed { code, detail } => (failed(RunStatus::Failed, code, &detail), None),
             Conclusion::Cancelled => {
-                let result = failed(RunStatus::Cancelled, "run_cancelled", CANCELLED);
-                Ok(attempt.record_run(result).await?.1)
+                (failed(RunStatus::Cancelled, "run_cancelled", CANCELLED), None)
             }
+        };
+        let ended = attempt.record_run(result).await?;
+        if let Some(run) = &ended {
+            attempt.app.metrics.graph(&run.graph_name).run_ended(run.status.as_str(), took);
         }
+        Ok(ended.is_some())
     }
 
     fn abandoned(limit: u32) -> String {
@@ -138,6 +135,7 @@ impl JobAttempt {
     ) -> Result<AttemptEnd<RunResult>, AppError> {
         let LoadedRun { earlier, program, inputs, deadline } = work;
         let mut scope = RunScope::new(self.app.models.clone(), deadline);
+        scope.observer = Some(self.app.metrics.graph(&earlier.run.graph_name));
         scope.count_spent(earlier.spent());
         scope.cancelled = guard.cancellation();
         let _running = self.app.metrics.run_started();
@@ -227,7 +225,7 @@ impl JobAttempt {
             Err(failure) if cancelled && stopped.is_none() => Err(internal(&failure.to_string())),
             Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
         };
-        self.warn_of_failed_run(&earlier.run, &outcome);
+        self.report_attempt(&earlier.run, &outcome);
         let added = AttemptOutput {
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,
@@ -237,10 +235,11 @@ impl JobAttempt {
         Ok(Conclusion::Finished(RunResult { known: Some(earlier), added, ended }).into())
     }
 
-    fn warn_of_failed_run(&self, run: &RunRow, outcome: &Outcome) {
+    fn report_attempt(&self, run: &RunRow, outcome: &Outcome) {
         let took = (now() - self.start).to_std().unwrap_or_default();
         let (id, graph, request) = (run.id, &run.graph_name, &self.request.request_id);
         let times = RunTimes::of(&outcome.spans, took);
+        self.app.metrics.graph(graph).times(times);
         self.app.warn_of_failure(&EndedRun { id, graph, request, took }, outcome, times);
     }
 
@@ -258,9 +257,9 @@ impl JobAttempt {
         Ok(persist(|| self.lease.stored_run()).await?.into())
     }
 
-    /// Writes the record, and returns its status and whether the lease was held. A signal that arrives
-    /// meanwhile is in the record, too.
-    async fn record_run(&self, mut result: RunResult) -> Result<(RunStatus, bool), AppError> {
+    /// Writes the record and returns it, `None` if the lease was lost. A signal that arrives meanwhile is in the
+    /// record, too.
+    async fn record_run(&self, mut result: RunResult) -> Result<Option<Arc<RunRow>>, AppError> {
         loop {
             // Read again only if there are values of signals by now.
             let earlier = match result.known.take() {
@@ -271,9 +270,9 @@ impl JobAttempt {
             let (added, ended) = (result.added.clone(), result.ended.clone());
             let run = Arc::new(earlier.without_cost_of(&added).finished(added, ended, now()));
             match persist(|| self.lease.end_run(run.clone(), count)).await? {
-                CommitOutcome::Stored => return Ok((run.status, true)),
+                CommitOutcome::Stored => return Ok(Some(run)),
                 CommitOutcome::Behind => {}
-                CommitOutcome::LeaseLost => return Ok((run.status, false)),
+                CommitOutcome::LeaseLost => return Ok(None),
             }
         }
     }

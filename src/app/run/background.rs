@@ -70,7 +70,9 @@ impl App {
         let earlier = UnfinishedRun { run, ended, newest_event: 0 };
         let cancelled = Err((RunStatus::Cancelled, failure));
         let run = Arc::new(earlier.finished(AttemptOutput::none(), cancelled, now()));
-        engine_run::end(scope, &self.db, &run).await?;
+        if engine_run::end(scope, &self.db, &run).await? {
+            self.metrics.graph(&run.graph_name).run_ended(run.status.as_str(), None);
+        }
         Ok(())
     }
 

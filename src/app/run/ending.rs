@@ -26,7 +26,9 @@ impl App {
     /// Reports a run that one attempt has executed.
     pub(crate) fn report_run(&self, run: &EndedRun<'_>, outcome: &Outcome) -> RunTimes {
         let times = RunTimes::of(&outcome.spans, run.took);
-        self.metrics.run_finished(status(outcome).as_str(), run.took, &outcome.usage);
+        let graph = self.metrics.graph(run.graph);
+        graph.run_ended(status(outcome).as_str(), Some(run.took));
+        graph.times(times);
         self.warn_of_failure(run, outcome, times);
         times
     }

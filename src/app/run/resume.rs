@@ -64,6 +64,7 @@ impl App {
         let nodes = verdicts(&run, (&old, &admit(&old, &recorded)?), (&new, &inputs));
         self.check_queue(scope).await?;
         self.check_waiting(scope, &new).await?;
+        request.request_id.note_run(run.id);
         let job = JobRequest::new(request.timeout, request.request_id);
         let (completed, ended_at) = (completed_nodes(&run, &nodes), run.finished_at);
         let next = RunRow {

@@ -110,6 +110,7 @@ async fn attempt(app: &App, delivery: ClaimedDelivery) {
     let (at, begun) = (now(), Instant::now());
     let result = send(app, &delivery, at).await;
     let outcome = outcome(&app.webhook_settings, &delivery, &result);
+    app.metrics.webhook_attempt(outcome.as_str());
     let entry = entry(at, begun.elapsed(), &result);
     let longest = app.webhook_settings.disable_after;
     match webhook_delivery::record(&app.db, &delivery, outcome, &entry, longest).await {

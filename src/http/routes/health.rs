@@ -75,7 +75,7 @@ pub(crate) async fn readyz(
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let mut response = Response::new(Body::from(app.metrics_text()));
+    let mut response = Response::new(Body::from(app.metrics_text().await));
     response.headers_mut().insert(header::CONTENT_TYPE, PROMETHEUS);
     response
 }

@@ -9,6 +9,7 @@
 //! May not know what a job does. Workers see the jobs of all workspaces; each job names its own.
 
 mod dispatch;
+mod figures;
 mod lease;
 mod part;
 mod queue;
@@ -24,6 +25,7 @@ pub use dispatch::{
     TakenOver, decline_part, observe, return_to_queue, return_unsent, set_dispatched, take_over,
     take_queued,
 };
+pub use figures::{QueueFigures, queue_figures};
 pub use lease::{Lease, RenewedLease, renew, requeue};
 pub(super) use lease::{begin_results, lock, progress, release, remove};
 pub use part::{ItemRange, OtherParts, divide, offer, reclaim, take_back, take_front};

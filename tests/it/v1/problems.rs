@@ -94,9 +94,10 @@ async fn requests_and_runs_are_counted() {
     let metrics = api.get("/metrics").await.expect(200).text;
     for line in [
         r#"dsrs_http_requests_total{route="/v1/graphs",method="POST",status="201"} 1"#,
-        r#"dsrs_runs_total{status="succeeded"} 1"#,
-        "dsrs_lm_calls_total 2",
-        "dsrs_recorder_runs 1",
+        r#"dsrs_runs_total{graph="support-reply",outcome="succeeded"} 1"#,
+        r#"dsrs_lm_requests_total{alias="default",graph="support-reply"} 2"#,
+        r#"dsrs_queue_jobs{kind="run"} 0"#,
+        "dsrs_recorder_runs_total 1",
     ] {
         assert!(metrics.contains(line), "{line} is not in\n{metrics}");
     }

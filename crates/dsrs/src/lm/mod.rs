@@ -18,6 +18,7 @@ mod message;
 mod models;
 #[cfg(feature = "genai")]
 mod native;
+mod observer;
 mod openai;
 mod param_support;
 mod params;
@@ -51,6 +52,7 @@ pub use message::{Chat, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{EmbeddingModel, Model, Models, Prices};
 #[cfg(feature = "genai")]
 pub use native::{Native, NativeConfig, Protocol};
+pub use observer::{LmAttempt, LmObserver};
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{
-    ConstrainedDecoding, Embedder, Gate, Lane, Lm, LmParams, ReplyCache, RunBudget, Usage,
+    ConstrainedDecoding, Embedder, Gate, Lane, Lm, LmObserver, LmParams, ReplyCache, RunBudget,
+    Usage,
 };
 
 /// A model that answers.
@@ -164,6 +165,7 @@ pub struct Models {
     gate: Option<Gate>,
     per_run: Option<u32>,
     run_budget: Option<RunBudget>,
+    observer: Option<Arc<dyn LmObserver>>,
 }
 
 impl Models {
@@ -208,6 +210,18 @@ impl Models {
     #[must_use]
     pub const fn run_budget(&self) -> Option<&RunBudget> {
         self.run_budget.as_ref()
+    }
+
+    /// The same models, whose runs report their requests to an observer, unless they have another one.
+    #[must_use]
+    pub fn observed(self, observer: Arc<dyn LmObserver>) -> Self {
+        Self { observer: Some(observer), ..self }
+    }
+
+    /// The observer of runs that have no other.
+    #[must_use]
+    pub const fn observer(&self) -> Option<&Arc<dyn LmObserver>> {
+        self.observer.as_ref()
     }
 
     /// The limit of all models together, if there is one.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::exchange::Exchange;
+use super::exchange::{Exchange, observe_repairs};
 use super::predictor_core::PredictorCore;
 use super::predictor_tools::{PredictorTools, ROUNDS};
 use super::trace::{SpanId, SpanKind, SpanStatus};
@@ -365,6 +365,7 @@ fn close<T>(
             if let Some(tally) = &ctx.tally {
                 tally.add_checks(&predictor.path, span, &checks);
             }
+            observe_repairs(ctx, &report);
             ctx.trace().close(span, SpanStatus::Succeeded, |span| {
                 span.outputs = Some(fields.clone());
                 span.parse_report = (!report.is_empty()).then(|| report.to_payload());

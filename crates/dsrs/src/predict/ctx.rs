@@ -13,7 +13,9 @@ use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
 use super::tally::CallTally;
 use super::trace::{SpanId, Trace};
-use crate::lm::{BudgetedReplies, Lane, LmError, LmErrorKind, Models, RunAccount, Usage};
+use crate::lm::{
+    BudgetedReplies, Lane, LmError, LmErrorKind, LmObserver, Models, RunAccount, Usage,
+};
 use crate::predict::LmOverrides;
 
 /// State shared by all calls of one run.
@@ -30,6 +32,8 @@ pub struct RunScope {
     pub lane: Lane,
     /// The listener that receives the events of the run.
     pub listener: Option<Arc<dyn RunListener>>,
+    /// Observes its LM requests.
+    pub observer: Option<Arc<dyn LmObserver>>,
     /// The budget that pays for its LM requests, with the replies recorded so far. Without one,
     /// requests are not counted.
     pub budgeted: Option<Arc<BudgetedReplies>>,
@@ -63,6 +67,7 @@ impl RunScope {
     pub fn new(models: Arc<Models>, deadline: Instant) -> Self {
         let (cancelled, trace, lane) = (CancellationToken::new(), Trace::new(), models.lane());
         let (listener, budgeted, variation) = (None, None, None);
+        let observer = models.observer().cloned();
         let budget = models.run_budget().map(|budget| budget.open(Usage::default()));
         let [out_of_budget, starved, long_work] = [false; 3].map(AtomicBool::new);
         Self {
@@ -72,6 +77,7 @@ impl RunScope {
             trace,
             lane,
             listener,
+            observer,
             budgeted,
             budget,
             out_of_budget,

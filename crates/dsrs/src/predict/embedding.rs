@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::trace::{Span, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::lm::retry::{self, RetryPolicy};
-use crate::lm::{EmbeddingModel, Embeddings, Gates, LmError, LmErrorKind, Usage};
+use crate::lm::{EmbeddingModel, Embeddings, Gates, LmAttempt, LmError, LmErrorKind, Usage};
 
 /// One vector for each text, and the span of the request. `fill` completes the span.
 ///
@@ -25,10 +28,12 @@ pub(crate) async fn embed(
         span.model = Some(model.model.clone());
         fill(span);
     });
+    let begun = Instant::now();
     match ask(ctx, model, texts).await {
         Ok(embedded) => {
             let cost = model.prices.map(|prices| prices.cost(&embedded.usage));
             let usage = Usage { cost: cost.or(embedded.usage.cost), ..embedded.usage };
+            observe(ctx, model, begun, Ok(&usage));
             if let Some(tally) = &ctx.tally {
                 tally.add(usage);
             }
@@ -36,6 +41,7 @@ pub(crate) async fn embed(
             Ok((Embeddings { usage, ..embedded }, span))
         }
         Err(error) => {
+            observe(ctx, model, begun, Err(error.kind));
             let cancelled = error.kind == LmErrorKind::Cancelled;
             let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
             trace.close(span, status, |span| span.error = Some(error.message.as_str().into()));
@@ -45,6 +51,22 @@ pub(crate) async fn embed(
             let message = format!("the embedding model `{alias}` failed: {}", error.message);
             Err(ctx.request_error(LmError { message, ..error }))
         }
+    }
+}
+
+/// Reports the requests for some texts to the observer of the run, as one.
+fn observe(ctx: &Ctx, model: &EmbeddingModel, begun: Instant, result: Result<&Usage, LmErrorKind>) {
+    if let Some(observer) = &ctx.run.observer {
+        observer.attempted(&LmAttempt {
+            alias: &model.alias,
+            is_retry: false,
+            is_fallback: false,
+            is_stored: false,
+            queued: Duration::ZERO,
+            duration: begun.elapsed(),
+            first_token: None,
+            result,
+        });
     }
 }
 

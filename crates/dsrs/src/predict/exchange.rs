@@ -13,10 +13,11 @@ use super::predictor_core::PredictorCore;
 use super::stream_reporter::StreamReporter;
 use super::trace::{ConstraintStatus, SpanId, SpanKind, SpanStatus};
 use crate::adapter::{ParseError, ParsedOutput};
+use crate::coerce::ParseReport;
 use crate::lm::retry::{self, RetryEvent, RetryPolicy};
 use crate::lm::{
-    BudgetedLm, BudgetedReplies, CacheLookup, CachedLm, Gates, Lm, LmError, LmErrorKind, LmReply,
-    LmRequest, Model, ReplyCache, RequestKey, Usage,
+    BudgetedLm, BudgetedReplies, CacheLookup, CachedLm, Gates, Lm, LmAttempt, LmError, LmErrorKind,
+    LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
 };
 use crate::value::Fields;
 
@@ -37,8 +38,21 @@ pub(super) struct Exchange<'c> {
     last: Option<SpanId>,
     /// Reports the answer to the listener of the run, if there is one.
     reporter: Option<StreamReporter<'c>>,
+    /// The request in flight.
+    current: CurrentAttempt,
+    /// The first model; others are fallbacks.
+    first: &'c Arc<Model>,
     /// The cache entry of the last answer.
     cached: Option<(&'c ReplyCache, RequestKey)>,
+}
+
+/// The request that was sent last.
+#[derive(Clone, Copy, Default)]
+struct CurrentAttempt {
+    begun: Option<Instant>,
+    queued: Duration,
+    first_token: Option<Duration>,
+    is_retry: bool,
 }
 
 /// Marks the run as starved if a request spends more of its time waiting than running. The guard
@@ -76,7 +90,18 @@ impl<'c> Exchange<'c> {
         let listens = ctx.has_listener();
         let reporter =
             listens.then(|| StreamReporter::new(ctx, &predictor.plan, &predictor.path, span));
-        Self { ctx, predictor, model, span, attempts: 0, last: None, reporter, cached: None }
+        Self {
+            ctx,
+            predictor,
+            model,
+            span,
+            attempts: 0,
+            last: None,
+            reporter,
+            current: CurrentAttempt::default(),
+            first: model,
+            cached: None,
+        }
     }
 
     /// The reply to a request: a recorded one, or a new one.
@@ -161,6 +186,7 @@ impl<'c> Exchange<'c> {
         if let Some(reporter) = &mut self.reporter {
             reporter.void(error.to_string());
         }
+        observe_repairs(self.ctx, &error.report);
         if let Some(last) = self.last {
             self.ctx.trace().amend(last, |span| {
                 span.parse_report = Some(error.report.to_payload());
@@ -196,6 +222,7 @@ impl<'c> Exchange<'c> {
             RetryEvent::Started { number, waited } => {
                 self.attempts = before + number;
                 self.begin(request, waited);
+                self.current.is_retry = number > 1;
             }
             RetryEvent::Delta(piece) => self.receive(piece),
             RetryEvent::Ended(result) => self.end(result, is_stored()),
@@ -225,12 +252,19 @@ impl<'c> Exchange<'c> {
             span.constraint = self.constrained(request);
         });
         self.last = Some(opened);
+        if self.ctx.run.observer.is_some() {
+            let (begun, queued) = (Some(Instant::now()), waited);
+            self.current = CurrentAttempt { begun, queued, ..CurrentAttempt::default() };
+        }
         if let Some(reporter) = &mut self.reporter {
             reporter.begin(self.attempts);
         }
     }
 
     fn receive(&mut self, piece: &str) {
+        if self.current.first_token.is_none() {
+            self.current.first_token = self.current.begun.map(|begun| begun.elapsed());
+        }
         if let Some(reporter) = &mut self.reporter {
             reporter.receive(piece);
         }
@@ -252,6 +286,7 @@ impl<'c> Exchange<'c> {
             (Some(reporter), Err(error)) => reporter.void(error.message.clone()),
             (None, _) => {}
         }
+        self.observe(result, is_stored);
         let Some(last) = self.last else { return };
         let status = match result {
             Ok(_) => SpanStatus::Succeeded,
@@ -275,6 +310,23 @@ impl<'c> Exchange<'c> {
         });
     }
 
+    /// Reports the last request to the observer of the run.
+    fn observe(&self, result: &Result<LmReply, LmError>, is_stored: bool) {
+        let Some(observer) = &self.ctx.run.observer else { return };
+        let CurrentAttempt { begun, queued, first_token, is_retry } = self.current;
+        let usage = result.as_ref().map(|reply| self.usage(reply, is_stored));
+        observer.attempted(&LmAttempt {
+            alias: &self.model.alias,
+            is_retry,
+            is_fallback: !Arc::ptr_eq(self.model, self.first),
+            is_stored,
+            queued,
+            duration: begun.map(|begun| begun.elapsed()).unwrap_or_default(),
+            first_token: first_token.filter(|_| self.reporter.is_some()),
+            result: usage.as_ref().map_err(|error| error.kind),
+        });
+    }
+
     /// Adds a reply to the tally.
     fn count(&self, reply: &LmReply, span: SpanId, is_stored: bool) {
         if let Some(tally) = &self.ctx.tally {
@@ -289,5 +341,14 @@ impl<'c> Exchange<'c> {
         let used = if is_free { Usage::default() } else { reply.usage };
         let cost = self.model.prices.map(|prices| prices.cost(&used));
         Usage { cost: cost.or(used.cost), ..used }
+    }
+}
+
+/// Reports the leniencies with which an answer was read to the observer of the run.
+pub(super) fn observe_repairs(ctx: &Ctx, report: &ParseReport) {
+    if let Some(observer) = &ctx.run.observer {
+        for entry in report.entries() {
+            observer.repaired(entry.kind.as_str());
+        }
     }
 }
