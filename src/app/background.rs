@@ -12,6 +12,7 @@ use crate::app::engine_worker::EngineListener;
 use crate::app::model::shared_limit;
 use crate::app::partition;
 use crate::app::retention;
+use crate::app::usage;
 use crate::app::webhook::delivery;
 use crate::app::worker;
 use crate::app::{App, spawn_named};
@@ -76,6 +77,7 @@ impl BackgroundTasks {
                 tick.tick().await;
             }
         });
+        until(&stop, "usage", usage::merge_always(Arc::downgrade(app)));
         let weak = Arc::downgrade(app);
         until(&stop, "purge", async move {
             let mut tick = every(PURGE);

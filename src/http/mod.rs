@@ -27,8 +27,8 @@ use protocol::{fallback, openai_problem, openapi};
 use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
-    graph_edit, health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run,
-    run_events, state, strategy, webhook, webhook_delivery, workspace,
+    graph_edit, graph_profile, health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run,
+    run_events, state, strategy, usage, webhook, webhook_delivery, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -71,6 +71,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(feedback::feedback_give, feedback::feedback_list))
         .routes(routes!(feedback::feedback_delete))
         .routes(routes!(feedback::graph_scores))
+        .routes(routes!(usage::usage_read))
+        .routes(routes!(graph_profile::graph_profile))
         .routes(routes!(background_run::run_start))
         .routes(routes!(background_run::run_cancel))
         .routes(routes!(background_run::run_resume))

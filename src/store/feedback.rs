@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::page::ListedRow;
+use super::usage_feedback::{self, CountedFeedback};
 use super::webhook_event::{self, ScoredRun};
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
@@ -136,9 +137,10 @@ pub async fn put(
     // One at a time on a run, so that the count is exact.
     sqlx::query(TURN).bind(row.run_id).execute(&mut *tx).await?;
     let row = match earlier(scope, &mut tx, &row).await? {
-        Some((id, created_at)) => {
+        Some((id, created_at, score)) => {
             let row = FeedbackRow { id, created_at, ..row };
             replace(scope, &mut tx, &row).await?;
+            usage_feedback::count(scope, &mut tx, counted(&row, score, -1)).await?;
             row
         }
         None if count(scope, &mut tx, row.run_id).await? >= most => {
@@ -149,6 +151,7 @@ pub async fn put(
             row
         }
     };
+    usage_feedback::count(scope, &mut tx, counted(&row, row.score, 1)).await?;
     if let (Some(metric), Some(score)) = (&row.name, row.score) {
         let FeedbackRow { run_id: run, graph_id, graph_name: graph, .. } = &row;
         let scored = ScoredRun { run: *run, graph_id: *graph_id, graph, metric, score };
@@ -159,13 +162,17 @@ pub async fn put(
     Ok(FeedbackOutcome::Stored(Box::new(row)))
 }
 
+fn counted(row: &FeedbackRow, score: Option<f64>, count: i64) -> CountedFeedback<'_> {
+    CountedFeedback { run: row.run_id, name: row.name.as_deref(), score, count }
+}
+
 async fn earlier(
     scope: &Scope,
     connection: &mut PgConnection,
     row: &FeedbackRow,
-) -> Result<Option<(Uuid, DateTime<Utc>)>, StoreError> {
+) -> Result<Option<(Uuid, DateTime<Utc>, Option<f64>)>, StoreError> {
     let found = sqlx::query_as(
-        "select id, created_at from run_feedback
+        "select id, created_at, score from run_feedback
          where workspace_id = $1 and run_id = $2 and source = $3 and name = $4 and user_id = $5",
     );
     let found = found.bind(scope.workspace).bind(row.run_id).bind(&row.source);
@@ -246,13 +253,20 @@ pub(super) async fn corrections(
 
 /// Removes feedback from a run.
 pub async fn delete(scope: &Scope, db: &Db, run: Uuid, id: Uuid) -> Result<(), StoreError> {
-    let removed =
-        sqlx::query("delete from run_feedback where workspace_id = $1 and run_id = $2 and id = $3");
-    let removed = removed.bind(scope.workspace).bind(run).bind(id);
-    match removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected() {
-        0 => Err(StoreError::not_found("feedback", id)),
-        _ => Ok(()),
-    }
+    let mut tx = db.begin(scope).await?;
+    let removed: Option<(Option<String>, Option<f64>)> = sqlx::query_as(
+        "delete from run_feedback where workspace_id = $1 and run_id = $2 and id = $3 returning name, score",
+    )
+    .bind(scope.workspace)
+    .bind(run)
+    .bind(id)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let (name, score) = removed.ok_or_else(|| StoreError::not_found("feedback", id))?;
+    let counted = CountedFeedback { run, name: name.as_deref(), score, count: -1 };
+    usage_feedback::count(scope, &mut tx, counted).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Removes the feedback on runs that are removed, within the transaction that removes them.

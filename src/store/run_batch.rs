@@ -8,6 +8,7 @@ use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::key_spending::{self, SpendingSum};
+use super::model_usage::model_usage;
 use super::run::RunRow;
 use super::webhook_event::{ReportedRuns, run_events};
 use super::{Scope, StoreError, run_label_index};
@@ -37,6 +38,7 @@ struct RunColumns<'a> {
     session_id: Vec<Option<&'a str>>,
     user_id: Vec<Option<&'a str>>,
     metadata: Vec<Option<&'a str>>,
+    model_usage: Vec<Option<String>>,
 }
 
 impl<'a> RunColumns<'a> {
@@ -69,6 +71,7 @@ impl<'a> RunColumns<'a> {
         self.session_id.push(run.labels.session_id.as_deref());
         self.user_id.push(run.labels.user_id.as_deref());
         self.metadata.push(run.labels.metadata.as_deref());
+        self.model_usage.push(model_usage(&run.trace));
     }
 }
 
@@ -119,20 +122,21 @@ static ADD: LazyLock<String> = LazyLock::new(|| {
      insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
                        state_version, status, created_at, started_at, finished_at,
                        duration_ms, inputs, outputs, error, usage, nodes, trace, created_by,
-                       tags, session_id, user_id, metadata)
+                       tags, session_id, user_id, metadata, model_usage)
      select id, workspace_id, graph_id, graph_name, graph_version,
             state_version, status, created_at, started_at, finished_at,
             duration_ms, inputs::json, outputs::json, error::json, usage::json,
-            nodes::json, trace::json, created_by, tags::json, session_id, user_id, metadata::json
+            nodes::json, trace::json, created_by, tags::json, session_id, user_id, metadata::json,
+            model_usage::json
      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int4[],
                  $6::int4[], $7::text[], $8::timestamptz[], $9::timestamptz[],
                  $10::timestamptz[], $11::int8[], $12::text[], $13::text[], $14::text[],
                  $15::text[], $16::text[], $17::text[], $18::text[],
-                 $25::text[], $26::text[], $27::text[], $28::text[])
+                 $25::text[], $26::text[], $27::text[], $28::text[], $29::text[])
           as run (id, workspace_id, graph_id, graph_name, graph_version,
                   state_version, status, created_at, started_at, finished_at,
                   duration_ms, inputs, outputs, error, usage, nodes, trace, created_by,
-                  tags, session_id, user_id, metadata)
+                  tags, session_id, user_id, metadata, model_usage)
      on conflict (id) do nothing
      returning id, workspace_id, graph_id, graph_name, graph_version, state_version, status,
                created_by, created_at, started_at, finished_at, duration_ms, usage
@@ -194,7 +198,8 @@ pub(super) async fn add<'r>(
         .bind(&rows.tags)
         .bind(&rows.session_id)
         .bind(&rows.user_id)
-        .bind(&rows.metadata);
+        .bind(&rows.metadata)
+        .bind(&rows.model_usage);
     let spent: Vec<SpentRow> = spent.fetch_all(&mut *connection).await?;
     run_label_index::add(connection, runs.iter().copied()).await?;
     let spent = spent.into_iter().map(|row| SpendingSum {

@@ -82,6 +82,7 @@ const APP: &[&str] = &[
     "metrics_text",
     "partition",
     "webhook",
+    "usage",
     "retention",
     "worker",
     "engine_worker",

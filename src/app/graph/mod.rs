@@ -1,6 +1,7 @@
 //! Graphs: created, changed, read, deleted. A change holds the lock of the graph from the first read
 //! to the commit. May know `program` and `state`; may not know runs.
 
+pub(crate) mod profile;
 mod size;
 mod sketch;
 

@@ -106,7 +106,7 @@ fn span_data(object: &mut JsonObject, span: &Span) {
         let start = (!prefix.is_empty()).then(|| prefix.json().to_owned());
         object.list("messages", start.into_iter().chain(turns.iter().map(json)));
     }
-    for (name, text) in [("raw", &span.raw), ("model", &span.model)] {
+    for (name, text) in [("raw", &span.raw), ("alias", &span.alias), ("model", &span.model)] {
         if let Some(text) = text {
             object.text(name, text);
         }

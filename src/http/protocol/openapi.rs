@@ -44,6 +44,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "optimizations", description = "Search for better prompts and graphs with examples"),
         (name = "state", description = "The instructions and demos of the predictors of a graph"),
         (name = "strategies", description = "The strategies, models and types of the server"),
+        (name = "usage", description = "Runs, calls, tokens, cost and scores over time"),
         (name = "webhooks", description = "Signed messages about what has ended"),
         (name = "keys", description = "API keys and workspaces"),
         (name = "openai", description = "Graphs as models for clients of OpenAI's API"),

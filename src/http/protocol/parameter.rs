@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::http::protocol::page::{DEFAULT_LIMIT, MAX_LIMIT};
+use crate::store::usage::UsageDimension;
 
 /// Completes the parameters of an operation.
 pub(crate) fn complete(operation: &mut Map<String, Value>) {
@@ -132,6 +133,9 @@ fn query_form(name: &str) -> Option<(Value, Value)> {
         "description" => (any_text(), json!("Tickets of January")),
         "actor" => (any_text(), json!("deploy")),
         "kind" => (any_text(), json!("graph")),
+        "by" => (dimensions(), json!(["graph", "model"])),
+        "key" => (text(), json!("deploy")),
+        "model" => (text(), json!("default")),
         "session_id" => (text(), json!("ticket-4711")),
         "user_id" => (text(), json!("u-17")),
         "error_code" => (text(), json!("lm_error")),
@@ -172,6 +176,14 @@ fn columns() -> Value {
     json!({
         "type": "array", "minItems": 1, "uniqueItems": true,
         "items": {"type": "string", "pattern": COLUMN}
+    })
+}
+
+/// By what usage is divided, with commas between them.
+fn dimensions() -> Value {
+    let names = UsageDimension::ALL.map(UsageDimension::as_str);
+    json!({
+        "type": "array", "minItems": 1, "uniqueItems": true, "items": {"type": "string", "enum": names}
     })
 }
 

@@ -23,6 +23,7 @@ mod graph;
 mod graph_contract;
 mod graph_definition;
 mod graph_edit;
+mod graph_profile;
 mod health;
 mod key;
 mod mcp;
@@ -47,6 +48,7 @@ mod strategy;
 mod time;
 mod trace;
 mod usage;
+mod usage_report;
 mod variants;
 mod webhook;
 mod workspace;
@@ -89,6 +91,7 @@ pub use graph::{
 pub(crate) use graph_contract::{GraphContract, ServerDocument};
 pub use graph_definition::{EdgeView, ExposureView, GraphDefinition, LmSettings, NodeView};
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
+pub use graph_profile::{GraphProfileView, NodeProfileView};
 pub use health::{HealthView, ReadyView};
 pub use key::{CreatedKeyView, KeyBody, KeyLimitsView, KeyPage, KeyScopeName, KeyView};
 pub use mcp::McpMessage;
@@ -139,6 +142,7 @@ pub use state_version::{
 pub use strategy::{PredictorPreviewView, PreviewRequest, PreviewView, StrategyPage, StrategyView};
 pub use trace::{Check, MessageView, SpanView, ToolCallFunction, ToolCallView, TraceView};
 pub use usage::UsageView;
+pub use usage_report::{UsageItemView, UsageReportView, UsageScoreView};
 pub use webhook::{
     DeliveryAttemptView, DeliveryPage, DeliveryView, RotateSecretBody, ScoreThresholdView,
     WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,

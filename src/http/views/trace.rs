@@ -38,6 +38,7 @@ impl TraceView {
             "predictor": "triage",
             "messages": PROMPT.messages,
             "raw": PROMPT.answer,
+            "alias": "default",
             "model": "gpt-4o-mini",
             "attempt": 1,
             "usage": UsageView::example()
@@ -101,6 +102,8 @@ pub struct SpanView {
     /// The settings that were not sent, because the endpoint of the model refuses them, such as
     /// `temperature`.
     pub omitted_settings: Option<Vec<String>>,
+    /// The alias of the model in the settings of the server.
+    pub alias: Option<String>,
     /// The model that answered or computed the vectors.
     pub model: Option<String>,
     /// The number of the attempt, from 1: of an LM request, or of a strategy; for an element, its

@@ -9,6 +9,7 @@ use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::store::key_spending::SpendingSum;
+use crate::store::model_usage::model_usage;
 use crate::store::run::RunRow;
 use crate::store::webhook_event::{ReportedRuns, run_events};
 use crate::store::{Scope, StoreError, run_label_index};
@@ -65,11 +66,12 @@ static END: LazyLock<String> = LazyLock::new(|| {
     format!(
         "with ended as (
          select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
-          usage::json, nodes::json, trace::json
+          usage::json, nodes::json, trace::json, model_usage::json
          from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[],
-               $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+               $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+               $13::text[])
         as end_of_run (id, status, started_at, finished_at, duration_ms, outputs, error,
-                       usage, nodes, trace)
+                       usage, nodes, trace, model_usage)
      ), checkpoints as (
          delete from run_nodes where run_id = any($1) returning run_id, usage
      ), counted as (
@@ -88,7 +90,8 @@ static END: LazyLock<String> = LazyLock::new(|| {
          set status = ended.status, started_at = ended.started_at,
        finished_at = ended.finished_at, duration_ms = ended.duration_ms,
        outputs = ended.outputs, error = ended.error, usage = ended.usage,
-       nodes = ended.nodes, trace = ended.trace
+       nodes = ended.nodes, trace = ended.trace,
+             model_usage = ended.model_usage
          from ended where runs.id = ended.id and runs.id = any($1)
          returning runs.id, runs.workspace_id, runs.graph_id, runs.graph_name, runs.graph_version,
              runs.state_version, runs.status, runs.created_at, runs.started_at,
@@ -123,6 +126,8 @@ async fn write_complete(
     };
     let ids: Vec<Uuid> = ends.iter().map(|end| end.run.id).collect();
     let durations: Vec<Option<i64>> = ends.iter().map(|end| end.run.duration_ms).collect();
+    let model_usages: Vec<Option<String>> =
+        ends.iter().map(|end| model_usage(&end.run.trace)).collect();
     let reports = ReportedRuns::of(ends.iter().map(|end| end.run));
     let spent = sqlx::query_as(END.as_str())
         .bind(&ids)
@@ -136,7 +141,8 @@ async fn write_complete(
         .bind(column(|run| &run.nodes))
         .bind(column(|run| &run.trace))
         .bind(&reports.events)
-        .bind(&reports.codes);
+        .bind(&reports.codes)
+        .bind(&model_usages);
     let spent: Vec<SpentRow> = spent.fetch_all(connection).await?;
     let scopes: HashMap<Uuid, &Scope> = ends.iter().map(|end| (end.run.id, end.scope)).collect();
     let spent = spent.into_iter().filter_map(|row| {

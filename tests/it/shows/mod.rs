@@ -31,6 +31,7 @@ mod strategies;
 mod streams;
 mod support_reply;
 mod uploads;
+mod usage;
 mod webhooks;
 
 use serde_json::{Value, json};

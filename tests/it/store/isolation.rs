@@ -87,7 +87,8 @@ pub(super) async fn columns(session: &mut PgConnection, table: &str) -> Vec<(Str
     .unwrap();
     let value = |name: &str, kind: &str| match (name, kind) {
         ("status", _) => "'succeeded'".to_owned(),
-        ("kind", _) => "'run'".to_owned(),
+        ("kind" | "work", _) => "'run'".to_owned(),
+        ("dimension", _) => "'whole'".to_owned(),
         (_, "uuid") => "gen_random_uuid()".to_owned(),
         (_, "timestamptz" | "date") => "now()".to_owned(),
         (_, "json" | "jsonb") => "'{}'".to_owned(),

@@ -15,7 +15,13 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     alter table batches drop column reasoning_tokens, drop column cache_write_tokens, drop column tags,
         drop column session_id, drop column user_id, drop column metadata;
     alter table runs drop column tags, drop column session_id, drop column user_id, drop column metadata;
-    drop table run_labels, run_feedback;
+    drop trigger runs_added on runs;
+    drop trigger runs_changed on runs;
+    drop trigger evaluation_results_added on evaluation_results;
+    drop trigger optimizations_changed on optimizations;
+    drop function count_runs_added, count_runs_changed, count_results_added, count_optimization_changed, usage_of_run;
+    alter table runs drop column model_usage;
+    drop table run_labels, run_feedback, usage_hours;
     alter table evaluations drop column reasoning_tokens, drop column cache_write_tokens,
         drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
     alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;

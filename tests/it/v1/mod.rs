@@ -40,6 +40,7 @@ mod state;
 mod state_versions;
 mod strategies;
 mod streams;
+mod usage;
 mod waiting_runs;
 mod webhooks;
 mod workspace_limits;

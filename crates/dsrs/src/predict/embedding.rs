@@ -25,6 +25,7 @@ pub(crate) async fn embed(
     let model = embedding_model(ctx, alias)?;
     let trace = ctx.trace();
     let span = trace.open(SpanKind::Embedding, &ctx.node.node, ctx.parent, |span| {
+        span.alias = Some(model.alias.clone());
         span.model = Some(model.model.clone());
         fill(span);
     });

@@ -246,6 +246,7 @@ impl<'c> Exchange<'c> {
         let opened = trace.open(SpanKind::Lm, &self.ctx.node.node, Some(self.span), |span| {
             span.predictor = Some(self.predictor.path.clone());
             span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
+            span.alias = Some(self.model.alias.clone());
             span.model = Some(self.model.model.clone());
             span.attempt = Some(self.attempts);
             span.queued = (waited >= NOTICEABLE).then_some(waited);

@@ -110,6 +110,8 @@ pub struct Span {
     pub reasoning: Option<Arc<ReplyReasoning>>,
     /// The settings that were not sent, because the endpoint refuses them.
     pub omitted: OmittedParams,
+    /// The alias of the model.
+    pub alias: Option<Arc<str>>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
     /// A number from 1: of an LM request over all retries, of an attempt within its strategy, or of
@@ -151,6 +153,7 @@ impl Span {
             tool_calls: Vec::new(),
             reasoning: None,
             omitted: OmittedParams::default(),
+            alias: None,
             model: None,
             attempt: None,
             cached: false,

@@ -1,0 +1,98 @@
+//! Usage is exact while servers are killed: its sums equal those over the runs, as a whole, by tag and by model.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::task::JoinSet;
+
+use super::{on, one_node, text};
+use crate::support::{
+    Dice, Does, FakeLm, Remote, Server, ServerSetup, http_client, sections, test_database,
+};
+
+const RUNS: usize = 120;
+const KILLS: usize = 6;
+
+fn setup(database: &str, lm: &FakeLm) -> ServerSetup {
+    on(database, lm)
+        .env("DSRS_MODELS__DEFAULT__MODEL", "fake")
+        .env("DSRS_MODELS__DEFAULT__INPUT_PRICE", "0.3")
+        .env("DSRS_MODELS__DEFAULT__OUTPUT_PRICE", "0.7")
+        .env("DSRS_WORKER_LEASE", "2s")
+        .env("DSRS_WORKER_ATTEMPTS", "100")
+        .env("DSRS_WORKER_CONCURRENCY", "8")
+}
+
+/// Sums over the runs and over the usage, which are equal.
+const SUMS: [(&str, &str); 3] = [
+    (
+        "select count(*) filter (where status in ('succeeded', 'failed', 'cancelled')),
+                count(*) filter (where status = 'failed'), sum((usage->>'lm_calls')::int8),
+                sum((usage->>'input_tokens')::int8), sum((usage->>'cost')::numeric), sum(duration_ms) from runs",
+        "select sum(runs), sum(failed), sum(lm_calls), sum(input_tokens), sum(cost), sum(duration_ms)
+         from usage_hours where dimension = 'whole'",
+    ),
+    (
+        "select count(*), sum((usage->>'lm_calls')::int8), sum((usage->>'cost')::numeric)
+         from runs cross join json_array_elements_text(tags) tag where tag = 'even'",
+        "select sum(runs), sum(lm_calls), sum(cost) from usage_hours where dimension = 'tag' and value = 'even'",
+    ),
+    (
+        "select count(*) filter (where model_usage is not null), sum((usage->>'lm_calls')::int8),
+                sum((usage->>'input_tokens')::int8) from runs",
+        "select sum(runs), sum(lm_calls), sum(input_tokens) from usage_hours where dimension = 'model' and value = 'default'",
+    ),
+];
+
+async fn sums(database: &mut PgConnection, sql: &str) -> String {
+    // The names of the columns differ, the values do not.
+    let values = "(select array_agg(value) from json_each_text(row_to_json(sums)))::text";
+    let sql = format!("select {values} from ({sql}) sums");
+    sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(database).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_equals_the_sums_over_the_runs_whichever_server_is_killed() {
+    let url = test_database().await;
+    let said = sections([("answer", "a")]);
+    let lm = FakeLm::by(move |number, _| match number % 9 {
+        0 => Does::Answer(500, Vec::new(), "{}".to_owned()),
+        _ => Does::SayLate(Duration::from_millis(20), said.clone()),
+    })
+    .await;
+    let mut servers: Vec<Server> = (0..2).map(|_| setup(&url, &lm).start()).collect();
+    let api = Remote::new(&servers[0].url);
+    let node = json!({"retries": 1});
+    api.post("/v1/graphs", one_node("q", "question -> answer", node)).await.expect(201);
+    let mut started = Vec::new();
+    for number in 0..RUNS {
+        let tags = if number % 2 == 0 { json!(["even", "all"]) } else { json!([]) };
+        let body = json!({"inputs": {"question": format!("{number}")}, "tags": tags});
+        let run = api.post("/v1/graphs/q/runs", body).await.expect(202).json();
+        started.push(text(&run, "id").to_owned());
+    }
+    let mut dice = Dice(11);
+    for _ in 0..KILLS {
+        let mut executions = JoinSet::new();
+        for number in 0..6 {
+            let path = format!("{}/v1/graphs/q/execute", servers[number % 2].url);
+            let body = json!({"inputs": {"question": "now"}, "tags": ["even"]});
+            // Its server may be killed meanwhile.
+            executions.spawn(http_client().post(path).json(&body).send());
+        }
+        tokio::time::sleep(Duration::from_millis(100 + 5 * dice.roll(40) as u64)).await;
+        servers.remove(dice.roll(2)).kill();
+        servers.push(setup(&url, &lm).start());
+        executions.abort_all();
+    }
+    let api = Remote::new(&servers[1].url);
+    for id in &started {
+        api.until(&format!("/v1/runs/{id}"), |run| run.json()["finished_at"].is_string()).await;
+    }
+    drop(servers);
+    let mut database = PgConnection::connect(&url).await.unwrap();
+    for (runs, usage) in SUMS {
+        assert_eq!(sums(&mut database, usage).await, sums(&mut database, runs).await, "{usage}");
+    }
+}
