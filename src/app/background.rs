@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::engine_worker::EngineListener;
 use crate::app::model::shared_limit;
+use crate::app::online_evaluation;
 use crate::app::partition;
 use crate::app::retention;
 use crate::app::usage;
@@ -62,6 +63,7 @@ impl BackgroundTasks {
         until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
         until(&stop, "webhooks", delivery::send_always(app.clone()));
         if app.worker.enabled {
+            until(&stop, "online evaluations", online_evaluation::score_always(app.clone()));
             until(&stop, "worker", worker::empty_queue(app.clone()));
             until(&stop, "leases", worker::renew_leases(app.clone()));
         }

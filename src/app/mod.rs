@@ -28,6 +28,7 @@ mod key;
 pub mod metrics;
 mod metrics_text;
 mod model;
+mod online_evaluation;
 mod optimization;
 mod parse;
 mod partition;
@@ -110,6 +111,7 @@ pub(crate) use model::endpoint_check::{
     FeatureCheck, FeatureOutcome, check_embedding, check_model,
 };
 pub use model::{ModelError, engine_models};
+pub(crate) use online_evaluation::OnlineEvaluationRequest;
 pub(crate) use optimization::OptimizationRequest;
 pub(crate) use optimization::attempt::Optimizations;
 pub(crate) use optimization::plan::Activate;

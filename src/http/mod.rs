@@ -27,8 +27,9 @@ use protocol::{fallback, openai_problem, openapi};
 use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
-    graph_edit, graph_profile, health, key, mcp, openai_response, optimization, optimizer, parse, predictor, run,
-    run_events, state, strategy, usage, webhook, webhook_delivery, workspace,
+    graph_edit, graph_profile, health, key, mcp, online_evaluation, openai_response, optimization,
+    optimizer, parse, predictor, run, run_events, state, strategy, usage, webhook,
+    webhook_delivery, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -72,6 +73,11 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(feedback::feedback_delete))
         .routes(routes!(feedback::graph_scores))
         .routes(routes!(usage::usage_read))
+        .routes(routes!(
+            online_evaluation::online_evaluation_put,
+            online_evaluation::online_evaluation_get,
+            online_evaluation::online_evaluation_delete
+        ))
         .routes(routes!(graph_profile::graph_profile))
         .routes(routes!(background_run::run_start))
         .routes(routes!(background_run::run_cancel))

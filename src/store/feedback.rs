@@ -134,32 +134,43 @@ pub async fn put(
     answer: impl FnOnce(&FeedbackRow) -> Option<KeyedAnswer> + Send,
 ) -> Result<FeedbackOutcome, StoreError> {
     let mut tx = db.begin(scope).await?;
-    // One at a time on a run, so that the count is exact.
-    sqlx::query(TURN).bind(row.run_id).execute(&mut *tx).await?;
-    let row = match earlier(scope, &mut tx, &row).await? {
-        Some((id, created_at, score)) => {
-            let row = FeedbackRow { id, created_at, ..row };
-            replace(scope, &mut tx, &row).await?;
-            usage_feedback::count(scope, &mut tx, counted(&row, score, -1)).await?;
-            row
-        }
-        None if count(scope, &mut tx, row.run_id).await? >= most => {
-            return Ok(FeedbackOutcome::TooMany);
-        }
-        None => {
-            add(scope, &mut tx, &row).await?;
-            row
-        }
+    let Some(row) = put_within(scope, &mut tx, row, most).await? else {
+        return Ok(FeedbackOutcome::TooMany);
     };
-    usage_feedback::count(scope, &mut tx, counted(&row, row.score, 1)).await?;
-    if let (Some(metric), Some(score)) = (&row.name, row.score) {
-        let FeedbackRow { run_id: run, graph_id, graph_name: graph, .. } = &row;
-        let scored = ScoredRun { run: *run, graph_id: *graph_id, graph, metric, score };
-        webhook_event::run_scored(scope, &mut tx, scored).await?;
-    }
     store_answer(scope, &mut tx, answer(&row).as_ref()).await?;
     tx.commit().await?;
     Ok(FeedbackOutcome::Stored(Box::new(row)))
+}
+
+/// The same within a transaction; `None` if the run has as much as it may have.
+pub(super) async fn put_within(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    row: FeedbackRow,
+    most: i64,
+) -> Result<Option<FeedbackRow>, StoreError> {
+    // One at a time on a run, so that the count is exact.
+    sqlx::query(TURN).bind(row.run_id).execute(&mut *connection).await?;
+    let row = match earlier(scope, connection, &row).await? {
+        Some((id, created_at, score)) => {
+            let row = FeedbackRow { id, created_at, ..row };
+            replace(scope, connection, &row).await?;
+            usage_feedback::count(scope, connection, counted(&row, score, -1)).await?;
+            row
+        }
+        None if count(scope, connection, row.run_id).await? >= most => return Ok(None),
+        None => {
+            add(scope, connection, &row).await?;
+            row
+        }
+    };
+    usage_feedback::count(scope, connection, counted(&row, row.score, 1)).await?;
+    if let (Some(metric), Some(score)) = (&row.name, row.score) {
+        let FeedbackRow { run_id: run, graph_id, graph_name: graph, .. } = &row;
+        let scored = ScoredRun { run: *run, graph_id: *graph_id, graph, metric, score };
+        webhook_event::run_scored(scope, connection, scored).await?;
+    }
+    Ok(Some(row))
 }
 
 fn counted(row: &FeedbackRow, score: Option<f64>, count: i64) -> CountedFeedback<'_> {

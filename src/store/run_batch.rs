@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::key_spending::{self, SpendingSum};
 use super::model_usage::model_usage;
+use super::online_sample::chosen_runs;
 use super::run::RunRow;
 use super::webhook_event::{ReportedRuns, run_events};
 use super::{Scope, StoreError, run_label_index};
@@ -117,6 +118,7 @@ struct SpentRow {
 /// The runs, the jobs of those that are queued, and the events of those that have ended.
 static ADD: LazyLock<String> = LazyLock::new(|| {
     let events = run_events("added", [22, 23, 24]);
+    let samples = chosen_runs("added", 22);
     format!(
     "with added as (
      insert into runs (id, workspace_id, graph_id, graph_name, graph_version,
@@ -145,7 +147,7 @@ static ADD: LazyLock<String> = LazyLock::new(|| {
      select id, workspace_id, kind, request::json, created_at, created_by
      from unnest($19::uuid[], $20::text[], $21::text[]) as job (id, request, kind)
      join added using (id)
-     ), reported as ({events})
+     ), reported as ({events}), sampled as ({samples})
      select workspace_id, created_by, sum(tokens_of(usage))::int8 as tokens, sum(cost_of(usage)) as cost
      from added group by workspace_id, created_by"
     )

@@ -77,6 +77,7 @@ const APP: &[&str] = &[
     "feedback",
     "batch",
     "evaluation",
+    "online_evaluation",
     "optimization",
     "job_registry",
     "metrics_text",

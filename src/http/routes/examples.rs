@@ -36,6 +36,15 @@ pub(crate) fn graph() -> Value {
     })
 }
 
+/// A metric that judges a tenth of the runs.
+pub(crate) fn online_evaluation() -> Value {
+    json!({
+        "metrics": {"short": {"expression": "outputs.answer|length < 400"}},
+        "sample": 0.1,
+        "calls_per_day": 1000
+    })
+}
+
 /// A score with a comment and corrected outputs.
 pub(crate) fn feedback() -> Value {
     json!({

@@ -29,6 +29,7 @@ pub(crate) mod health;
 pub(crate) mod job;
 pub(crate) mod key;
 pub(crate) mod mcp;
+pub(crate) mod online_evaluation;
 pub(crate) mod openai_response;
 pub(crate) mod optimization;
 pub(crate) mod optimizer;

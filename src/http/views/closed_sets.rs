@@ -24,6 +24,7 @@ const SETS: &[ClosedSet] = &[
             "graph",
             "state",
             "dataset",
+            "online_evaluation",
             "key",
             "workspace",
             "run",

@@ -28,6 +28,7 @@ mod health;
 mod key;
 mod mcp;
 mod model;
+mod online_evaluation;
 mod openai_response;
 mod optimization;
 mod optimization_candidate;
@@ -97,6 +98,7 @@ pub use key::{CreatedKeyView, KeyBody, KeyLimitsView, KeyPage, KeyScopeName, Key
 pub use mcp::McpMessage;
 pub(crate) use mcp::graph_tool;
 pub use model::{ModelPage, ModelView};
+pub use online_evaluation::{OnlineEvaluationBody, OnlineEvaluationView};
 pub(crate) use openai_response::output_text;
 pub use openai_response::{CachedTokensView, ReasoningTokensView, ResponseBody, ResponseView};
 pub use optimization::{

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::store::key_spending::SpendingSum;
 use crate::store::model_usage::model_usage;
+use crate::store::online_sample::chosen_runs;
 use crate::store::run::RunRow;
 use crate::store::webhook_event::{ReportedRuns, run_events};
 use crate::store::{Scope, StoreError, run_label_index};
@@ -63,6 +64,7 @@ async fn counts(
 /// when it was written. The ids are also parameters, so that the planner leaves out partitions.
 static END: LazyLock<String> = LazyLock::new(|| {
     let events = run_events("written", [1, 11, 12]);
+    let samples = chosen_runs("written", 1);
     format!(
         "with ended as (
          select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
@@ -96,7 +98,7 @@ static END: LazyLock<String> = LazyLock::new(|| {
          returning runs.id, runs.workspace_id, runs.graph_id, runs.graph_name, runs.graph_version,
              runs.state_version, runs.status, runs.created_at, runs.started_at,
              runs.finished_at, runs.duration_ms, runs.usage
-     ), reported as ({events})
+     ), reported as ({events}), sampled as ({samples})
      select id, tokens, cost from spent"
     )
 });

@@ -21,7 +21,7 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop trigger optimizations_changed on optimizations;
     drop function count_runs_added, count_runs_changed, count_results_added, count_optimization_changed, usage_of_run;
     alter table runs drop column model_usage;
-    drop table run_labels, run_feedback, usage_hours;
+    drop table run_labels, run_feedback, usage_hours, online_evaluations, online_samples;
     alter table evaluations drop column reasoning_tokens, drop column cache_write_tokens,
         drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
     alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;

@@ -24,6 +24,7 @@ mod keys;
 mod limits;
 mod mcp;
 mod odd_input;
+mod online_evaluation;
 mod openai_responses;
 mod optimizations;
 mod pages;

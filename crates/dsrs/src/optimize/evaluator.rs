@@ -152,6 +152,17 @@ impl Evaluator {
         self.check_paid(&ctx.run)
     }
 
+    /// Scores outputs that a program has made elsewhere, and returns what the metric spent, too.
+    pub async fn score(
+        &self,
+        example: &Example,
+        outputs: &Fields,
+    ) -> (Result<Score, PredictError>, Usage) {
+        let (ctx, tally) = self.ctx(METRIC, LmOverrides::default()).with_tally();
+        let score = self.metric.score(&ctx, Case { example, outputs, calls: &[] }).await;
+        (score, tally.sum().usage)
+    }
+
     /// A context for predictor calls outside of a graph, under a name in place of a node name.
     #[must_use]
     pub fn ctx(&self, name: &str, lm: LmOverrides) -> Ctx {

@@ -1,0 +1,119 @@
+//! Online evaluations: set, read and removed. `scoring` judges runs in the background. May not know SQL.
+
+mod scoring;
+
+use std::sync::Arc;
+
+use dsrs::optimize::Metric;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::strategy::BuildEnv;
+use dsrs::value::{Map, Payload};
+
+use crate::app::clock::now;
+use crate::app::{App, AppError, Invalid, PlainName};
+use crate::store::graph::{GraphRef, VersionSelection};
+use crate::store::online_evaluation::{self, OnlineEvaluationRow, OnlineEvaluationSettings};
+use crate::store::{Scope, StoreError};
+
+pub(crate) use scoring::score_always;
+
+/// The most metrics of a graph.
+const MOST_METRICS: usize = 8;
+
+/// An online evaluation to set.
+#[derive(Clone, Debug)]
+pub(crate) struct OnlineEvaluationRequest {
+    /// The metrics by the name of their score, as requested.
+    pub(crate) metrics: Map,
+    /// The share of the runs.
+    pub(crate) sample: f64,
+    pub(crate) enabled: bool,
+    pub(crate) calls_per_day: Option<i64>,
+    pub(crate) cost_per_day: Option<f64>,
+    /// The problems found so far.
+    pub(crate) faults: Problems,
+}
+
+impl App {
+    /// Sets the online evaluation of a graph. The metrics fit its current version.
+    pub(crate) async fn online_evaluation_put(
+        self: &Arc<Self>,
+        scope: &Scope,
+        graph: &GraphRef,
+        request: OnlineEvaluationRequest,
+    ) -> Result<OnlineEvaluationRow, AppError> {
+        let found = self.graph_get(scope, graph, None).await?;
+        let mut problems = request.faults;
+        let metrics = self.checked_metrics(scope, graph, &request.metrics, &mut problems).await?;
+        problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
+        let settings = OnlineEvaluationSettings {
+            metrics: Payload::map(metrics).to_json(),
+            sample: request.sample,
+            enabled: request.enabled,
+            calls_per_day: request.calls_per_day,
+            cost_per_day: request.cost_per_day,
+        };
+        let graph = (found.id, found.name.as_str());
+        Ok(online_evaluation::put(scope, &self.db, graph, &settings, now()).await?)
+    }
+
+    /// The metrics with everything filled in. What is wrong is reported.
+    async fn checked_metrics(
+        self: &Arc<Self>,
+        scope: &Scope,
+        graph: &GraphRef,
+        written: &Map,
+        problems: &mut Problems,
+    ) -> Result<Map, AppError> {
+        let (_, program) = self.ready(scope, graph, VersionSelection::NEWEST).await?;
+        let root = At::Root;
+        let at = root.key("metrics");
+        if !(1..=MOST_METRICS).contains(&written.len()) {
+            problems.add(&at, Code::InvalidValue, format!("expected 1 to {MOST_METRICS} metrics"));
+        }
+        let mut metrics = Map::new();
+        for (name, metric) in written {
+            let at = at.key(name);
+            if PlainName::parse(name).is_none() {
+                let detail = format!("the name of a score: {}", PlainName::EXPECTED);
+                problems.add(&at, Code::InvalidValue, detail);
+            }
+            let read = |env: &dyn BuildEnv| Metric::read(metric, env, &program, &at);
+            let references = Metric::references(metric);
+            match Box::pin(self.build_new(scope, None, references, read)).await? {
+                Ok(read) => drop(metrics.insert(name.clone(), read.to_payload())),
+                Err(found) => problems.append(found),
+            }
+        }
+        Ok(metrics)
+    }
+
+    /// The online evaluation of a graph.
+    pub(crate) async fn online_evaluation_get(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+    ) -> Result<OnlineEvaluationRow, AppError> {
+        let found = self.graph_get(scope, graph, None).await?;
+        let row = online_evaluation::get(scope, &self.db, found.id).await?;
+        row.ok_or_else(|| {
+            StoreError::not_found("online evaluation of the graph", found.name).into()
+        })
+    }
+
+    /// Removes the online evaluation of a graph. Its scores stay.
+    pub(crate) async fn online_evaluation_delete(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+    ) -> Result<(), AppError> {
+        let found = self.graph_get(scope, graph, None).await?;
+        let removed = (found.id, found.name.as_str());
+        match online_evaluation::delete(scope, &self.db, removed, now()).await? {
+            true => Ok(()),
+            false => {
+                Err(StoreError::not_found("online evaluation of the graph", found.name).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `/v1/graphs/{graph}/online-evaluation`: metrics that judge a share of the runs of a graph.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use dsrs::problem::{At, Code, Problems};
+use dsrs::read::{boolean, count, map, number};
+use dsrs::value::Payload;
+
+use crate::app::{App, OnlineEvaluationRequest};
+use crate::http::protocol::answer;
+use crate::http::protocol::body::Document;
+use crate::http::protocol::caller::Caller;
+use crate::http::protocol::problem::ApiProblem;
+use crate::http::protocol::query::NoQuery;
+use crate::http::views::{OnlineEvaluationBody, OnlineEvaluationView};
+use crate::store::graph::GraphRef;
+
+/// Set the online evaluation of a graph
+///
+/// A share of the runs that succeed is judged in the background, within the budget of a day. The scores are feedback of
+/// the source `online`: they are shown with runs, filter lists, and are in usage, metrics and the webhook event
+/// `score.below`. Runs that the budget does not cover stay without scores. It replaces what was set before.
+#[utoipa::path(
+    put, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
+    params(("graph" = String, Path, description = "Name or id of the graph")),
+    request_body(content = OnlineEvaluationBody, example = json!(crate::http::routes::examples::online_evaluation())),
+    responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView)),
+    extensions(("x-scope" = json!("write")), ("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn online_evaluation_put(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let request = read_request(&document)?;
+    let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
+    let row = Box::pin(app.online_evaluation_put(&scope, &graph, request)).await?;
+    Ok(answer::ok(&OnlineEvaluationView::from(&row)))
+}
+
+fn read_request(document: &Document) -> Result<OnlineEvaluationRequest, ApiProblem> {
+    let (mut request, faults) = document.read(|object| {
+        let metrics =
+            object.required("metrics", |payload, at, problems| map(payload, at, problems).cloned());
+        let sample = object.required("sample", read_share);
+        let enabled = object.optional("enabled", boolean);
+        let calls = object.optional("calls_per_day", read_calls);
+        let cost = object.optional("cost_per_day", read_cost);
+        Some(OnlineEvaluationRequest {
+            metrics: metrics?,
+            sample: sample?,
+            enabled: enabled.unwrap_or(true),
+            calls_per_day: calls,
+            cost_per_day: cost,
+            faults: Problems::new(),
+        })
+    })?;
+    request.faults = faults;
+    Ok(request)
+}
+
+fn read_share(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
+    let found = number(payload, at, problems)?;
+    if !(found > 0.0 && found <= 1.0) {
+        problems.add(at, Code::InvalidValue, "expected a number above 0, at most 1");
+    }
+    Some(found)
+}
+
+fn read_cost(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
+    let found = number(payload, at, problems)?;
+    if !(found > 0.0 && found.is_finite()) {
+        problems.add(at, Code::InvalidValue, "expected a number above 0");
+    }
+    Some(found)
+}
+
+fn read_calls(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i64> {
+    let found = i64::try_from(count(payload, at, problems)?).unwrap_or(i64::MAX);
+    if found == 0 {
+        problems.add(at, Code::InvalidValue, "expected 1 or more; `enabled: false` pauses it");
+    }
+    Some(found)
+}
+
+/// Read the online evaluation of a graph
+#[utoipa::path(
+    get, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
+    params(("graph" = String, Path, description = "Name or id of the graph")),
+    responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView)),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
+        ("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn online_evaluation_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let row = app.online_evaluation_get(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    Ok(answer::ok(&OnlineEvaluationView::from(&row)))
+}
+
+/// Remove the online evaluation of a graph
+///
+/// Its scores stay.
+#[utoipa::path(
+    delete, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
+    params(("graph" = String, Path, description = "Name or id of the graph")),
+    responses((status = 204, description = "The graph has no online evaluation")),
+    extensions(("x-scope" = json!("write")), ("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn online_evaluation_delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(graph): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    app.online_evaluation_delete(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    Ok(answer::no_content())
+}

@@ -1,0 +1,137 @@
+//! Online evaluations: which metrics judge the runs of a graph, how many of them, and what that may cost a day. Documents
+//! are JSON text. May not know metrics.
+
+use chrono::{DateTime, Utc};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
+use uuid::Uuid;
+
+use super::audit::{self, AuditAction, AuditThing};
+use super::{Db, Scope, StoreError};
+
+/// What clients set.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct OnlineEvaluationSettings {
+    /// The metrics by the name of their score.
+    pub metrics: String,
+    /// The share of the runs that are judged, above 0, at most 1.
+    pub sample: f64,
+    /// Whether runs are judged.
+    pub enabled: bool,
+    /// The most requests to models a day.
+    pub calls_per_day: Option<i64>,
+    /// The most cost a day.
+    pub cost_per_day: Option<f64>,
+}
+
+/// An online evaluation.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct OnlineEvaluationRow {
+    /// The graph.
+    pub graph_id: Uuid,
+    /// What clients set.
+    #[sqlx(flatten)]
+    pub settings: OnlineEvaluationSettings,
+    /// The requests to models of today.
+    pub spent_calls: i64,
+    /// The cost of today.
+    pub spent_cost: f64,
+    /// When it was set first.
+    pub created_at: DateTime<Utc>,
+    /// When it was set last.
+    pub updated_at: DateTime<Utc>,
+    /// By whom, last.
+    pub created_by: String,
+}
+
+const TODAY: &str = "(clock_timestamp() at time zone 'UTC')::date";
+
+fn columns() -> String {
+    format!(
+        "graph_id, metrics::text, sample, enabled, calls_per_day, cost_per_day,
+         case when spent_on = {TODAY} then spent_calls else 0 end as spent_calls,
+         case when spent_on = {TODAY} then spent_cost else 0 end as spent_cost, created_at, updated_at, created_by"
+    )
+}
+
+/// Sets the online evaluation of a graph.
+pub async fn put(
+    scope: &Scope,
+    db: &Db,
+    graph: (Uuid, &str),
+    settings: &OnlineEvaluationSettings,
+    at: DateTime<Utc>,
+) -> Result<OnlineEvaluationRow, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let sql = format!(
+        "insert into online_evaluations (graph_id, workspace_id, metrics, sample, enabled, calls_per_day, cost_per_day,
+                                         created_at, updated_at, created_by)
+         values ($1, $2, $3::text::json, $4, $5, $6, $7, $8, $8, $9)
+         on conflict (graph_id) do update
+         set metrics = excluded.metrics, sample = excluded.sample, enabled = excluded.enabled,
+             calls_per_day = excluded.calls_per_day, cost_per_day = excluded.cost_per_day,
+             updated_at = excluded.updated_at, created_by = excluded.created_by
+         returning {}",
+        columns()
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(graph.0).bind(scope.workspace);
+    let row = row.bind(&settings.metrics).bind(settings.sample).bind(settings.enabled);
+    let row = row.bind(settings.calls_per_day).bind(settings.cost_per_day).bind(at);
+    let row = row.bind(&*scope.actor).fetch_one(&mut *tx).await?;
+    let thing = AuditThing::named("online_evaluation", graph.0, graph.1);
+    audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
+    tx.commit().await?;
+    Ok(row)
+}
+
+/// The online evaluation of a graph, if it has one.
+pub async fn get(
+    scope: &Scope,
+    db: &Db,
+    graph: Uuid,
+) -> Result<Option<OnlineEvaluationRow>, StoreError> {
+    let sql = format!(
+        "select {} from online_evaluations where workspace_id = $1 and graph_id = $2",
+        columns()
+    );
+    let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(graph);
+    Ok(row.fetch_optional(&mut *db.scoped(scope).await?).await?)
+}
+
+/// Removes the online evaluation of a graph. Scores stay. False if there was none.
+pub async fn delete(
+    scope: &Scope,
+    db: &Db,
+    graph: (Uuid, &str),
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let removed =
+        sqlx::query("delete from online_evaluations where workspace_id = $1 and graph_id = $2");
+    let removed = removed.bind(scope.workspace).bind(graph.0).execute(&mut *tx).await?;
+    if removed.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let thing = AuditThing::named("online_evaluation", graph.0, graph.1);
+    audit::add(scope, &mut tx, AuditAction::Delete, thing, at).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Adds what metrics have spent to the day, within the transaction that stores their scores.
+pub(super) async fn spend(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    graph: Uuid,
+    calls: i64,
+    cost: f64,
+) -> Result<(), StoreError> {
+    let sql = format!(
+        "update online_evaluations
+         set spent_calls = case when spent_on = {TODAY} then spent_calls else 0 end + $3,
+             spent_cost = case when spent_on = {TODAY} then spent_cost else 0 end + $4, spent_on = {TODAY}
+         where workspace_id = $1 and graph_id = $2"
+    );
+    let spent = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(graph);
+    spent.bind(calls).bind(cost).execute(connection).await?;
+    Ok(())
+}

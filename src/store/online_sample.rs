@@ -1,0 +1,100 @@
+//! Runs that wait for the scores of an online evaluation: chosen in the statements that end runs, claimed by servers, and
+//! removed in the transaction that stores their scores. May not know metrics.
+
+use std::time::Duration;
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::feedback::{self, FeedbackRow};
+use super::{Db, Scope, StoreError, online_evaluation, usage_judging};
+
+/// The statement that chooses runs, to be a part of another one. `ended` is the name of a part with rows of `runs`;
+/// `runs` is the place of the parameter with the ids of those that clients or workers have ended. A run is chosen by its
+/// id, so that a repeat chooses the same.
+pub(super) fn chosen_runs(ended: &str, runs: u8) -> String {
+    format!(
+        "insert into online_samples (run_id, workspace_id, graph_id, attempts, next_attempt_at, created_at)
+         select ended.id, ended.workspace_id, ended.graph_id, 0, clock_timestamp(), clock_timestamp()
+         from {ended} as ended
+         join unnest(${runs}::uuid[]) as live (run) on live.run = ended.id
+         join online_evaluations online on online.graph_id = ended.graph_id and online.enabled
+         where ended.status = 'succeeded'
+           and ('x' || right(ended.id::text, 8))::bit(32)::bigint < online.sample * 4294967296
+         on conflict (run_id) do nothing"
+    )
+}
+
+/// A run that this server scores.
+#[derive(Clone, Debug, FromRow)]
+pub struct ClaimedSample {
+    /// The run.
+    pub run_id: Uuid,
+    /// Its workspace.
+    pub workspace_id: Uuid,
+    /// Its graph.
+    pub graph_id: Uuid,
+    /// The number of this attempt, from 1.
+    pub attempts: i32,
+}
+
+/// Claims runs, the oldest first. If the server is killed, another one claims them after `lease`.
+pub async fn claim(db: &Db, most: i64, lease: Duration) -> Result<Vec<ClaimedSample>, StoreError> {
+    let claimed = sqlx::query_as(
+        "with due as (
+             select run_id from online_samples where next_attempt_at <= clock_timestamp()
+             order by next_attempt_at limit $1 for update skip locked
+         )
+         update online_samples sample
+         set attempts = attempts + 1, next_attempt_at = clock_timestamp() + $2 * interval '1 second'
+         from due where sample.run_id = due.run_id
+         returning sample.run_id, sample.workspace_id, sample.graph_id, sample.attempts",
+    );
+    let claimed = claimed.bind(most).bind(lease.as_secs_f64());
+    Ok(claimed.fetch_all(&mut *db.all_workspaces().await?).await?)
+}
+
+/// What an attempt at a run spent.
+#[derive(Clone, Debug)]
+pub struct JudgingSpent {
+    /// As JSON text.
+    pub usage: String,
+    /// Requests to models.
+    pub calls: i64,
+    /// The cost, if prices are known.
+    pub cost: Option<f64>,
+}
+
+/// Stores the scores of a claimed run, and what they cost. False if another attempt has it.
+pub async fn finish(
+    scope: &Scope,
+    db: &Db,
+    claimed: &ClaimedSample,
+    scores: Vec<FeedbackRow>,
+    spent: &JudgingSpent,
+) -> Result<bool, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let removed = sqlx::query("delete from online_samples where run_id = $1 and attempts = $2");
+    let removed = removed.bind(claimed.run_id).bind(claimed.attempts).execute(&mut *tx).await?;
+    if removed.rows_affected() == 0 {
+        return Ok(false);
+    }
+    for score in scores {
+        feedback::put_within(scope, &mut tx, score, i64::MAX).await?;
+    }
+    if spent.calls > 0 {
+        let cost = spent.cost.unwrap_or_default();
+        online_evaluation::spend(scope, &mut tx, claimed.graph_id, spent.calls, cost).await?;
+        usage_judging::count(scope, &mut tx, claimed.run_id, &spent.usage).await?;
+    }
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Removes a claimed run that is not scored.
+pub async fn give_up(scope: &Scope, db: &Db, claimed: &ClaimedSample) -> Result<(), StoreError> {
+    let removed = sqlx::query("delete from online_samples where run_id = $1 and attempts = $2");
+    let removed = removed.bind(claimed.run_id).bind(claimed.attempts);
+    removed.execute(&mut *db.scoped(scope).await?).await?;
+    Ok(())
+}
