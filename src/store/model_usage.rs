@@ -65,7 +65,8 @@ pub(super) fn model_usage(trace: &str) -> Option<String> {
     let trace: Trace<'_> = serde_json::from_str(trace).ok()?;
     let mut sums: BTreeMap<&str, SpanUsage> = BTreeMap::new();
     for span in &trace.spans {
-        if let (Some(usage), Some(alias)) = (span.usage, span.alias.as_ref().or(span.model.as_ref()))
+        if let (Some(usage), Some(alias)) =
+            (span.usage, span.alias.as_ref().or(span.model.as_ref()))
         {
             *sums.entry(alias).or_default() += usage;
         }

@@ -56,6 +56,8 @@ mod tests {
         }
         let text = series.render();
         assert!(text.contains(r#"dsrs_run_score_sum{graph="q",score="s199",source="user"} 0.5"#));
-        assert!(text.contains(r#"dsrs_run_score_count{graph="other",score="other",source="other"} 2"#));
+        assert!(
+            text.contains(r#"dsrs_run_score_count{graph="other",score="other",source="other"} 2"#)
+        );
     }
 }

@@ -36,6 +36,7 @@ mod render;
 mod resumed_runs;
 mod run_labels;
 mod runs;
+mod schedules;
 mod state;
 mod state_versions;
 mod strategies;

@@ -60,7 +60,10 @@ async fn usage_is_divided_by_graph_tag_model_user_and_kind_of_work() {
     ended(&api, &format!("/v1/runs/{}", run["id"].as_str().unwrap())).await;
 
     let whole = usage(&api, "").await;
-    assert_eq!(members(&whole, &["runs", "failed", "cancelled", "start"]), [json!([5, 1, 0, null])]);
+    assert_eq!(
+        members(&whole, &["runs", "failed", "cancelled", "start"]),
+        [json!([5, 1, 0, null])]
+    );
     assert_eq!(whole[0]["usage"]["lm_calls"], 4);
     assert!(whole[0]["mean_duration_ms"].is_number() && whole[0].get("graph").is_none());
     let by_graph = usage(&api, "by=graph,version").await;
@@ -79,8 +82,15 @@ async fn usage_is_divided_by_graph_tag_model_user_and_kind_of_work() {
     assert!(by_hour[0]["start"].as_str().unwrap().ends_with(":00:00Z"), "{by_hour:?}");
     assert_eq!(usage(&api, "interval=day").await.len(), 1);
     assert_eq!(usage(&api, "until=2020-01-01T00:00:00Z").await, [] as [Value; 0]);
-    for wrong in ["by=tag,model", "tag=x&by=model", "by=", "by=colour", "interval=week",
-                  "work=play", "since=2020-01-02T00:00:00Z&until=2020-01-01T00:00:00Z"] {
+    for wrong in [
+        "by=tag,model",
+        "tag=x&by=model",
+        "by=",
+        "by=colour",
+        "interval=week",
+        "work=play",
+        "since=2020-01-02T00:00:00Z&until=2020-01-01T00:00:00Z",
+    ] {
         let answer = api.get(&format!("/v1/usage?{wrong}")).await.expect(400);
         assert_eq!(answer.code(), "invalid_parameter", "{wrong}");
     }
@@ -100,8 +110,10 @@ async fn evaluations_and_their_judges_are_counted_once() {
         ended(&api, &format!("/v1/evaluations/{}", found["id"].as_str().unwrap())).await;
     }
     let rows = usage(&api, "by=work").await;
-    let found: Vec<Value> =
-        rows.iter().map(|row| json!([row["work"], row["runs"], row["usage"]["lm_calls"]])).collect();
+    let found: Vec<Value> = rows
+        .iter()
+        .map(|row| json!([row["work"], row["runs"], row["usage"]["lm_calls"]]))
+        .collect();
     assert_eq!(found, [json!(["evaluation", 0, 2]), json!(["run", 2, 2])]);
 }
 
