@@ -41,6 +41,8 @@ EXCEPTIONS = [
     # A URL is read by a parser, and a setting lists where messages may go. A graph exists. `score` and the event
     # `score.below` need each other.
     (r"(POST|PATCH) /v1/webhooks.*", r"/(url|graph|score)", r"(invalid_value|missing_field)"),
+    # Expressions and time zones are read by parsers. A graph exists, and its routes check the request of a schedule.
+    (r"(POST|PATCH) /v1/schedules.*", r"/(cron|time_zone|graph|request(/.*)?)", r".*"),
     # The limit of concurrency is a setting.
     (r".*", r"/concurrency", r"invalid_value"),
     # Paths of predictors, fields of demos and the size of vectors depend on the graph.

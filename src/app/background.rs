@@ -13,6 +13,7 @@ use crate::app::model::shared_limit;
 use crate::app::online_evaluation;
 use crate::app::partition;
 use crate::app::retention;
+use crate::app::schedule::fire;
 use crate::app::usage;
 use crate::app::webhook::delivery;
 use crate::app::worker;
@@ -61,6 +62,7 @@ impl BackgroundTasks {
         until(&stop, "uses of keys", async move { access.write_uses(&db).await });
         until(&stop, "cancellations", worker::receive_cancellations(app.clone()));
         until(&stop, "cancelled runs", worker::look_for_cancellations(app.clone()));
+        until(&stop, "schedules", fire::fire_always(app.clone()));
         until(&stop, "webhooks", delivery::send_always(app.clone()));
         if app.worker.enabled {
             until(&stop, "online evaluations", online_evaluation::score_always(app.clone()));

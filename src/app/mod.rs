@@ -42,6 +42,7 @@ mod retention;
 mod row_file;
 mod run;
 mod sandbox;
+mod schedule;
 mod search;
 mod spool;
 mod state;
@@ -53,7 +54,7 @@ mod worker;
 mod workspace;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use dsrs::sandbox::Sandbox;
@@ -128,6 +129,11 @@ pub(crate) use run::failure::whole_seconds;
 pub(crate) use run::labels as run_labels;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
+pub(crate) use schedule::policy::{CatchUp, Overlap, ScheduleTarget};
+pub(crate) use schedule::{
+    ScheduleChange, ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest,
+    WorkStarter,
+};
 pub(crate) use search::SearchMatches;
 pub use spool::{SpoolError, check_spool_directory};
 pub(crate) use spool::{SpoolFile, no_space};
@@ -170,6 +176,10 @@ pub struct App {
     webhook_settings: WebhookConfig,
     /// Wakes the task that sends messages.
     deliveries_due: Notify,
+    /// Starts the work of schedules; only a process with routes has one.
+    pub(crate) work_starter: OnceLock<&'static dyn WorkStarter>,
+    /// Wakes the task that fires schedules.
+    firings_due: Notify,
     recorder: RunRecorder,
     /// The places in the queue of background runs.
     pub(crate) run_queue: QueuePlaces,
@@ -239,6 +249,8 @@ impl App {
             webhook_client: WebhookClient::new(config.webhooks.allow.clone()),
             webhook_settings: config.webhooks.clone(),
             deliveries_due: Notify::new(),
+            work_starter: OnceLock::new(),
+            firings_due: Notify::new(),
             recorder,
             run_queue: QueuePlaces::new(background_run::JOB),
             metrics,

@@ -26,6 +26,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 /// A greater age means the same.
 const LONGEST_AGE: TimeDelta = TimeDelta::days(365);
 
+/// The age at which firings of schedules are removed.
+const FIRINGS_AGE: Duration = Duration::from_secs(30 * 86_400);
+
 /// The removal of what is older than an age.
 pub(crate) struct Sweep {
     age: Duration,
@@ -50,6 +53,7 @@ pub(crate) fn sweeps(config: RetentionConfig, deliveries: Duration) -> impl Iter
         (config.optimizations, ExpiredRows::OF_OPTIMIZATIONS, &[]),
         (config.audit, ExpiredRows::OF_AUDIT, &[]),
         (Some(deliveries), ExpiredRows::OF_WEBHOOKS, &[]),
+        (Some(FIRINGS_AGE), ExpiredRows::OF_SCHEDULES, &[]),
     ];
     ages.into_iter().filter_map(|(age, kinds, tables)| age.map(|age| Sweep { age, kinds, tables }))
 }

@@ -28,8 +28,8 @@ use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
     graph_edit, graph_profile, health, key, mcp, online_evaluation, openai_response, optimization,
-    optimizer, parse, predictor, run, run_events, state, strategy, usage, webhook,
-    webhook_delivery, workspace,
+    optimizer, parse, predictor, run, run_events, schedule, schedule_start, state, strategy, usage,
+    webhook, webhook_delivery, workspace,
 };
 
 pub(crate) use protocol::accept::names_html;
@@ -51,6 +51,7 @@ pub(crate) use routes::dataset_upload::read_pasted as read_pasted_dataset;
 pub(crate) use routes::evaluation::{read_request as read_evaluation_request, result_key_of};
 pub(crate) use routes::optimization::read_request as read_optimization_request;
 pub(crate) use routes::run::{problem_text, time as read_time};
+pub(crate) use routes::schedule::change_schedule;
 
 /// Every route on one page.
 fn routes() -> OpenApiRouter<Arc<App>> {
@@ -130,6 +131,14 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(workspace::workspace_create, workspace::workspace_list))
         .routes(routes!(workspace::workspace_get))
         .routes(routes!(audit::audit_list))
+        .routes(routes!(schedule::schedule_create, schedule::schedule_list))
+        .routes(routes!(
+            schedule::schedule_get,
+            schedule::schedule_patch,
+            schedule::schedule_delete
+        ))
+        .routes(routes!(schedule::schedule_fire))
+        .routes(routes!(schedule::firing_list))
         .routes(routes!(webhook::webhook_create, webhook::webhook_list))
         .routes(routes!(webhook::webhook_get, webhook::webhook_patch, webhook::webhook_delete))
         .routes(routes!(webhook::webhook_rotate))
@@ -148,6 +157,8 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 /// The whole service over HTTP, with the routes of the page.
 pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
     let (router, document) = routes().split_for_parts();
+    // Fails only for a second router of the same service, whose routes are the same.
+    let _ = app.work_starter.set(&schedule_start::RouteStarter);
     let front = Arc::new(Front {
         admission: Admission::new(app.access.clone(), Some(app.quotas.clone())),
         guard: SiteGuard::new(config),

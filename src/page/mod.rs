@@ -15,11 +15,13 @@ mod problem_catalogue;
 mod reference;
 mod run;
 mod run_form;
+mod schedule;
 mod search;
 mod shell;
 mod sign_in;
 mod state;
 mod visitor;
+mod webhook;
 
 use axum::{Router, middleware};
 
@@ -34,6 +36,9 @@ const WRITE: HtmlAccess = HtmlAccess::Needs(KeyScope::Write);
 
 /// A view that runs something.
 const EXECUTE: HtmlAccess = HtmlAccess::Needs(KeyScope::Execute);
+
+/// A view for administrators of a workspace.
+const ADMIN: HtmlAccess = HtmlAccess::Needs(KeyScope::Admin);
 
 /// Every view on one page.
 pub(crate) fn routes() -> HtmlRoutes {
@@ -92,6 +97,19 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post_job("/runs/{id}/signal", EXECUTE, run::actions::signal)
         .post("/runs/{id}/example", WRITE, run::actions::make_example)
         .post("/runs/{id}/feedback", EXECUTE, run::give_feedback::give)
+        .get("/schedules", READ, schedule::list::schedules)
+        .get("/schedules/{id}", READ, schedule::view::schedule)
+        .post("/schedules/{id}/pause", EXECUTE, schedule::change::pause)
+        .post("/schedules/{id}/resume", EXECUTE, schedule::change::resume)
+        .post("/schedules/{id}/fire", EXECUTE, schedule::change::fire)
+        .post("/schedules/{id}/delete", EXECUTE, schedule::change::delete)
+        .get("/webhooks", ADMIN, webhook::list::webhooks)
+        .get("/webhooks/{id}", ADMIN, webhook::view::webhook)
+        .post("/webhooks/{id}/test", ADMIN, webhook::change::test)
+        .post("/webhooks/{id}/pause", ADMIN, webhook::change::pause)
+        .post("/webhooks/{id}/resume", ADMIN, webhook::change::resume)
+        .post("/webhooks/{id}/delete", ADMIN, webhook::change::delete)
+        .post("/webhooks/{id}/messages/{message}/replay", ADMIN, webhook::change::replay)
         .get("/problems", HtmlAccess::Open, problem_catalogue::problems)
         .get("/problems/{code}", HtmlAccess::Open, problem_catalogue::problem)
         .get("/search", READ, search::search)

@@ -21,17 +21,21 @@ pub(super) enum PageSection {
     Datasets,
     Evaluations,
     Optimizations,
+    Schedules,
+    Webhooks,
     Parse,
     /// A view outside of the navigation.
     Other,
 }
 
-const NAVIGATION: [(PageSection, &str, &str); 6] = [
+const NAVIGATION: [(PageSection, &str, &str); 8] = [
     (PageSection::Graphs, "/", "Graphs"),
     (PageSection::Runs, "/runs", "Runs"),
     (PageSection::Datasets, "/datasets", "Datasets"),
     (PageSection::Evaluations, "/evaluations", "Evaluations"),
     (PageSection::Optimizations, "/optimizations", "Optimizations"),
+    (PageSection::Schedules, "/schedules", "Schedules"),
+    (PageSection::Webhooks, "/webhooks", "Webhooks"),
     (PageSection::Parse, "/parse", "Parse"),
 ];
 
@@ -45,6 +49,8 @@ pub(super) struct PageUser<'a> {
     pub(super) actor: &'a str,
     /// Whether the browser has a session, which can end.
     pub(super) has_session: bool,
+    /// Whether the key is one of an administrator, who alone sees webhooks.
+    pub(super) is_admin: bool,
 }
 
 /// What the frame needs to know of a view.
@@ -138,7 +144,9 @@ fn top(section: PageSection, user: Option<PageUser<'_>>) -> Markup {
             @if let Some(user) = user {
                 nav.sections aria-label="Sections" {
                     @for (own, href, name) in NAVIGATION {
-                        a href=(href) aria-current=[(own == section).then_some("page")] { (name) }
+                        @if user.is_admin || own != PageSection::Webhooks {
+                            a href=(href) aria-current=[(own == section).then_some("page")] { (name) }
+                        }
                     }
                 }
                 form.search role="search" action="/search" method="get" {

@@ -7,18 +7,19 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
 
-use crate::app::{App, RequestId, RunPlace};
+use crate::app::{App, Identity, RequestId, RunPlace};
 use crate::http::{ApiProblem, Caller, ProblemCode, session_key};
 use crate::page::shell::{self, PageUser, View};
 use crate::store::Scope;
-use crate::store::key_scope::{KeyScope, KeyScopes};
+use crate::store::key_scope::KeyScope;
 
 /// A person who looks at the page.
 pub(super) struct Visitor {
     pub(super) app: Arc<App>,
     /// The scope of the key.
     pub(super) scope: Scope,
-    scopes: KeyScopes,
+    /// Whose key it is.
+    pub(super) identity: Arc<Identity>,
     has_session: bool,
     /// The id of the request.
     pub(super) request_id: RequestId,
@@ -29,7 +30,7 @@ pub(super) struct Visitor {
 impl Visitor {
     /// Whether the key may do this.
     pub(super) fn may(&self, scope: KeyScope) -> bool {
-        self.scopes.allow(scope)
+        self.identity.scopes.allow(scope)
     }
 
     /// Refuses a view that the key may not use.
@@ -42,7 +43,11 @@ impl Visitor {
 
     /// A whole view, in the frame of the page.
     pub(super) fn show(&self, view: &View, body: Markup) -> Response {
-        let user = PageUser { actor: &self.scope.actor, has_session: self.has_session };
+        let user = PageUser {
+            actor: &self.scope.actor,
+            has_session: self.has_session,
+            is_admin: self.may(KeyScope::Admin),
+        };
         shell::page(view, Some(user), body).into_response()
     }
 }
@@ -58,10 +63,10 @@ impl FromRequestParts<Arc<App>> for Visitor {
         Ok(Self {
             app: app.clone(),
             scope: caller.scope(),
-            scopes: caller.identity.scopes,
             has_session: session_key(&parts.headers).is_some(),
             request_id: caller.request_id.clone(),
             place: caller.place,
+            identity: caller.identity,
         })
     }
 }

@@ -66,6 +66,8 @@ pub mod run_label;
 mod run_label_index;
 pub mod run_progress;
 pub mod run_recorder;
+pub mod schedule;
+pub mod schedule_firing;
 pub mod scope;
 pub mod search;
 pub mod state;

@@ -45,6 +45,8 @@ pub enum ExpiredRows {
     Audit,
     /// Messages of webhooks, and the log of their delivery.
     Deliveries,
+    /// Firings of schedules.
+    Firings,
 }
 
 impl ExpiredRows {
@@ -74,6 +76,9 @@ impl ExpiredRows {
 
     /// Messages of webhooks.
     pub const OF_WEBHOOKS: &[Self] = &[Self::Deliveries];
+
+    /// Firings of schedules.
+    pub const OF_SCHEDULES: &[Self] = &[Self::Firings];
 }
 
 /// Datasets that are considered in one step.
@@ -160,6 +165,7 @@ pub async fn remove(
             return remove_empty(scope, db, &[OPTIMIZATIONS], expiry, most).await;
         }
         ExpiredRows::Audit => return remove_audit(scope, db, before, most).await,
+        ExpiredRows::Firings => return remove_firings(scope, db, before, most).await,
         ExpiredRows::Deliveries => return remove_deliveries(scope, db, before, most).await,
     };
     Ok(removal.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
@@ -205,6 +211,21 @@ async fn remove_audit(
         "delete from audit where id in (
              select id from audit where workspace_id = $1 and created_at < $2
              limit $3 for update skip locked)",
+    );
+    let removed = removed.bind(scope.workspace).bind(before).bind(most);
+    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
+}
+
+async fn remove_firings(
+    scope: &Scope,
+    db: &Db,
+    before: DateTime<Utc>,
+    most: i64,
+) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "delete from schedule_firings where id in (
+             select id from schedule_firings
+             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)",
     );
     let removed = removed.bind(scope.workspace).bind(before).bind(most);
     Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())

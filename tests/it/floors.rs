@@ -84,6 +84,7 @@ const APP: &[&str] = &[
     "partition",
     "webhook",
     "usage",
+    "schedule",
     "retention",
     "worker",
     "engine_worker",

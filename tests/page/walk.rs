@@ -7,8 +7,10 @@ use crate::world::{World, server};
 
 /// Name and address of every view of a server with data.
 fn views(world: &World) -> Vec<(&'static str, String)> {
-    let World { run, failed_run, waiting_run, evaluations: [before, after], optimization, .. } =
-        world;
+    let World {
+        run, failed_run, waiting_run, evaluations, optimization, schedule, webhook, ..
+    } = world;
+    let [before, after] = evaluations;
     [
         ("graphs", "/".to_owned()),
         ("graph", "/graphs/support-reply".to_owned()),
@@ -31,6 +33,10 @@ fn views(world: &World) -> Vec<(&'static str, String)> {
         ("evaluations-compare", format!("/evaluations/compare?a={before}&b={after}")),
         ("optimizations", "/optimizations".to_owned()),
         ("optimization", format!("/optimizations/{optimization}")),
+        ("schedules", "/schedules".to_owned()),
+        ("schedule", format!("/schedules/{schedule}")),
+        ("webhooks", "/webhooks".to_owned()),
+        ("webhook", format!("/webhooks/{webhook}")),
         ("parse", "/parse".to_owned()),
         ("search", "/search?q=support".to_owned()),
         ("strategy", "/strategies/chain_of_thought".to_owned()),
@@ -76,6 +82,8 @@ async fn an_empty_server_and_what_does_not_exist_are_explained() {
         "/datasets",
         "/evaluations",
         "/optimizations",
+        "/schedules",
+        "/webhooks",
         "/search",
         "/graphs/none",
         "/nowhere",

@@ -16,6 +16,8 @@ pub struct World {
     pub waiting_run: String,
     pub evaluations: [String; 2],
     pub optimization: String,
+    pub schedule: String,
+    pub webhook: String,
 }
 
 /// Answers tickets; knows the answer to `qN?` once it is shown a demo; answers `explode` with nothing that fits.
@@ -47,7 +49,8 @@ pub fn lm() -> ScriptedLm {
 
 /// A server with an LM, and nothing else.
 pub async fn server() -> Api {
-    Api::start(&test_database().await, Some(Arc::new(lm())), &[]).await
+    let settings = [("DSRS_WEBHOOKS_ALLOW", "127.0.0.1")];
+    Api::start(&test_database().await, Some(Arc::new(lm())), &settings).await
 }
 
 impl World {
@@ -91,7 +94,9 @@ impl World {
             json!({"dataset": "questions", "metric": "exact"}),
         )
         .await;
-        Self { api, run, failed_run, waiting_run, evaluations: [before, after], optimization }
+        let (schedule, webhook) = (schedule(&api).await, webhook(&api).await);
+        let evaluations = [before, after];
+        Self { api, run, failed_run, waiting_run, evaluations, optimization, schedule, webhook }
     }
 }
 
@@ -105,6 +110,43 @@ pub async fn execute(api: &Api, graph: &str, inputs: Value) -> String {
         .unwrap_or_else(|| panic!("{answer}"))
         .to_owned();
     api.until(&format!("/v1/runs/{id}"), |answer: &Answer| answer.status == 200).await;
+    id
+}
+
+/// The id of a schedule that has fired twice, the second time without success.
+async fn schedule(api: &Api) -> String {
+    let body = json!({
+        "name": "nightly-check", "description": "Scores the answers before the office opens", "cron": "30 2 * * 1-5",
+        "time_zone": "Europe/Berlin", "catch_up": "one", "graph": "ask", "target": "evaluation",
+        "request": {"dataset": "questions", "metric": "exact"}
+    });
+    let id =
+        api.post("/v1/schedules", body).await.expect(201).json()["id"].as_str().unwrap().to_owned();
+    let (path, ended) = (format!("/v1/schedules/{id}"), |answer: &Answer| {
+        answer.json()["items"][0]["finished_at"].is_string()
+    });
+    api.post(&format!("{path}/fire"), "").await.expect(202);
+    api.until(&format!("{path}/firings"), ended).await;
+    let gone = json!({"name": "gone", "examples": [{"inputs": {"question": "q1?"}, "expected": {"answer": "a1"}}]});
+    api.post("/v1/datasets", gone).await.expect(201);
+    let request = json!({"request": {"dataset": "gone", "metric": "exact"}});
+    api.patch(&path, request).await.expect(200);
+    api.delete("/v1/datasets/gone").await.expect(204);
+    api.post(&format!("{path}/fire"), "").await.expect(202);
+    api.until(&format!("{path}/firings"), ended).await;
+    id
+}
+
+/// The id of a webhook whose test message did not arrive.
+async fn webhook(api: &Api) -> String {
+    let url = "http://127.0.0.1:9/hooks/dsrs";
+    let body =
+        json!({"name": "on-call", "url": url, "events": ["run.failed", "evaluation.finished"]});
+    let id =
+        api.post("/v1/webhooks", body).await.expect(201).json()["id"].as_str().unwrap().to_owned();
+    api.post(&format!("/v1/webhooks/{id}/test"), "").await.expect(202);
+    let tried = |answer: &Answer| answer.json()["items"][0]["log"][0].is_object();
+    api.until(&format!("/v1/webhooks/{id}/deliveries"), tried).await;
     id
 }
 

@@ -69,6 +69,11 @@ impl KeyTables {
         Ok(self.table().await?.find(digest))
     }
 
+    /// The caller of this name in this workspace.
+    pub(super) async fn of_actor(&self, scope: &Scope) -> Result<Option<Arc<Identity>>, AppError> {
+        Ok(self.table().await?.of_actor(scope))
+    }
+
     async fn table(&self) -> Result<Arc<KeyTable>, AppError> {
         match self.fresh() {
             Some(table) => Ok(table),
@@ -122,7 +127,16 @@ impl KeyTable {
     }
 
     fn find(&self, digest: &[u8; 32]) -> Option<Arc<Identity>> {
-        let entry = self.by_digest.get(digest)?;
+        self.admitted(self.by_digest.get(digest)?)
+    }
+
+    fn of_actor(&self, scope: &Scope) -> Option<Arc<Identity>> {
+        let mut entries = self.by_digest.values();
+        self.admitted(entries.find(|entry| entry.identity.scope == *scope)?)
+    }
+
+    /// The caller of an entry, unless its key has ended meanwhile.
+    fn admitted(&self, entry: &TableEntry) -> Option<Arc<Identity>> {
         let age = TimeDelta::from_std(self.read_at.elapsed()).unwrap_or(TimeDelta::MAX);
         let expired = entry.expires_at.is_some_and(|end| end - self.now <= age);
         (!expired).then(|| entry.identity.clone())

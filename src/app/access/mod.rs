@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::AppError;
 use crate::config::ApiKeys;
-use crate::store::Db;
+use crate::store::{Db, Scope};
 
 pub use identity::{Identity, IdentityKey};
 use key_table::KeyTables;
@@ -72,6 +72,24 @@ impl Access {
             self.uses.add(key.id);
         }
         Ok(caller)
+    }
+
+    /// The caller of this name in this workspace, without its key; `None` if the key was revoked or has expired.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub(crate) async fn of_actor(&self, scope: &Scope) -> Result<Option<Arc<Identity>>, AppError> {
+        let configured = self.administrators.values().find(|known| known.scope == *scope);
+        if let Some(known) = configured {
+            return Ok(Some(known.clone()));
+        }
+        if self.anonymous.scope == *scope {
+            return Ok((!self.requires_key().await?).then(|| self.anonymous()));
+        }
+        match &self.stored {
+            Some(stored) => stored.of_actor(scope).await,
+            None => Ok(None),
+        }
     }
 
     /// Writes when keys are used, for as long as the server runs.

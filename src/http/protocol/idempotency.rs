@@ -49,9 +49,21 @@ const LONGEST: usize = 255;
 /// How long beyond the longest run a key stays claimed by a request that never completes.
 const MARGIN: TimeDelta = TimeDelta::minutes(1);
 
+/// A request of the server itself, as an extension of the request. It has a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnRequest {
+    /// Its key is not claimed, so its work is refused when it is about to be stored.
+    Rehearsed,
+    /// The claim of its key counts for this time only.
+    Fired {
+        /// The time.
+        lease: Duration,
+    },
+}
+
 /// The key of a request, if it has one.
 #[derive(Clone, Debug)]
-pub(crate) struct IdempotencyKey(Option<Arc<str>>);
+pub(crate) struct IdempotencyKey(Option<Arc<str>>, Option<OwnRequest>);
 
 impl IdempotencyKey {
     /// Whether the request has one.
@@ -64,13 +76,14 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = ApiProblem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
+        let own = parts.extensions.get().copied();
         let mut values = parts.headers.get_all(KEY).iter();
-        let Some(value) = values.next() else { return Ok(Self(None)) };
+        let Some(value) = values.next() else { return Ok(Self(None, own)) };
         let fits = |text: &&str| {
             (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
         };
         match value.to_str().ok().filter(fits).filter(|_| values.next().is_none()) {
-            Some(key) => Ok(Self(Some(Arc::from(key)))),
+            Some(key) => Ok(Self(Some(Arc::from(key)), own)),
             None => Err(ApiProblem::parameter(
                 "`Idempotency-Key` must be given once, as 1 to 255 visible ASCII characters",
             )),
@@ -109,6 +122,7 @@ pub(crate) struct KeyedRequest {
     scope: Scope,
     body_hash: Vec<u8>,
     place: Arc<AnswerPlace>,
+    own: Option<OwnRequest>,
 }
 
 /// Where the answer of one request is stored.
@@ -169,10 +183,11 @@ impl KeyedRequest {
         route: String,
         body_hash: impl FnOnce() -> Vec<u8>,
     ) -> Option<Self> {
-        let (request_id, key) = (caller.request_id.clone(), key.0?);
+        let IdempotencyKey(key, key_own) = key;
+        let (request_id, key) = (caller.request_id.clone(), key?);
         let place = AnswerPlace { request_id, route, key, holder: Uuid::now_v7() };
         let (app, scope) = (app.clone(), caller.scope());
-        Some(Self { app, scope, body_hash: body_hash(), place: Arc::new(place) })
+        Some(Self { app, scope, body_hash: body_hash(), place: Arc::new(place), own: key_own })
     }
 
     /// Claims the key, unless an earlier request has.
@@ -198,6 +213,9 @@ impl KeyedRequest {
     }
 
     async fn run(self, work: ResponseFuture) -> Response {
+        if self.own == Some(OwnRequest::Rehearsed) {
+            return catch_panic(work).await.into_response();
+        }
         match self.claim().await {
             KeyState::Repeated(response) => response,
             KeyState::First(claim) => {
@@ -208,7 +226,10 @@ impl KeyedRequest {
     }
 
     async fn begin(&self) -> Result<KeyLookup, ApiProblem> {
-        let longest = delta(self.app.limits.run_timeout) + MARGIN;
+        let longest = match self.own {
+            Some(OwnRequest::Fired { lease }) => delta(lease),
+            _ => delta(self.app.limits.run_timeout) + MARGIN,
+        };
         let keep = delta(self.app.idempotency_window);
         // Keys are compared with this time on all servers.
         let now = self.app.db.now().await.map_err(AppError::from)?;

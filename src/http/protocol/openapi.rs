@@ -45,6 +45,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "state", description = "The instructions and demos of the predictors of a graph"),
         (name = "strategies", description = "The strategies, models and types of the server"),
         (name = "usage", description = "Runs, calls, tokens, cost and scores over time"),
+        (name = "schedules", description = "Work that starts at times of a calendar"),
         (name = "webhooks", description = "Signed messages about what has ended"),
         (name = "keys", description = "API keys and workspaces"),
         (name = "openai", description = "Graphs as models for clients of OpenAI's API"),
@@ -179,7 +180,7 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>) -> Vec<Pro
 fn require_scope(operation: &mut Map<String, Value>) {
     let declared = declared_scope(&Value::Object(operation.clone()));
     let scope = declared.unwrap_or(KeyScope::Admin).as_str();
-    operation.remove(SCOPE);
+    operation.shift_remove(SCOPE);
     operation.insert("security".to_owned(), json!([{"key": [scope]}, {}]));
     let before = operation.get("description").and_then(Value::as_str).unwrap_or_default();
     let and = if before.is_empty() { "" } else { "\n\n" };
@@ -190,9 +191,9 @@ fn require_scope(operation: &mut Map<String, Value>) {
 /// The codes that a route may answer: its own, and those that follow from its parameters and body.
 fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
     use ProblemCode as P;
-    let own = operation.remove(OWN_PROBLEMS);
-    operation.remove(RUNS_ON);
-    let starts = operation.remove(STARTS).is_some();
+    let own = operation.shift_remove(OWN_PROBLEMS);
+    operation.shift_remove(RUNS_ON);
+    let starts = operation.shift_remove(STARTS).is_some();
     let own = own.iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
     let mut codes: Vec<ProblemCode> = own.filter_map(ProblemCode::named).collect();
     if operation.contains_key("requestBody") {

@@ -66,6 +66,18 @@ pub(crate) fn key() -> Value {
     })
 }
 
+/// A schedule of a run.
+pub(crate) fn schedule() -> Value {
+    json!({
+        "name": "nightly",
+        "cron": "0 3 * * *",
+        "time_zone": "Europe/Berlin",
+        "graph": "support-reply",
+        "target": "run",
+        "request": {"inputs": {"ticket": "My parcel has not arrived."}}
+    })
+}
+
 /// A webhook for failures.
 pub(crate) fn webhook() -> Value {
     json!({

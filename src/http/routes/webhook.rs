@@ -120,7 +120,8 @@ fn nullable<'v, T>(
     }
 }
 
-fn read_text(
+/// Reads a text of a length, in characters.
+pub(crate) fn read_text(
     payload: &Payload,
     at: &At<'_>,
     problems: &mut Problems,

@@ -17,7 +17,7 @@ pub struct AuditEntryView<'a> {
     pub actor: &'a str,
     /// `create`, `change`, `activate`, `delete`, `revoke` or `cancel`.
     pub action: &'a str,
-    /// `graph`, `state`, `dataset`, `key`, `workspace`, `run`, `batch`, `evaluation`, `optimization` or `webhook`.
+    /// `graph`, `state`, `dataset`, `key`, `workspace`, `run`, `batch`, `evaluation`, `optimization`, `webhook` or `schedule`.
     pub kind: &'a str,
     /// The id of the thing; of a state, that of its graph.
     pub id: Uuid,

@@ -32,6 +32,7 @@ const SETS: &[ClosedSet] = &[
             "evaluation",
             "optimization",
             "webhook",
+            "schedule",
         ],
         members: &[("AuditEntry", "kind")],
     },
@@ -59,6 +60,44 @@ const SETS: &[ClosedSet] = &[
         name: "DeliveryStatus",
         words: &["pending", "succeeded", "failed"],
         members: &[("Delivery", "status")],
+    },
+    ClosedSet {
+        name: "CatchUp",
+        words: &["none", "one", "all"],
+        members: &[
+            ("Schedule", "catch_up"),
+            ("ScheduleBody", "catch_up"),
+            ("SchedulePatch", "catch_up"),
+        ],
+    },
+    ClosedSet {
+        name: "Overlap",
+        words: &["skip", "queue", "allow"],
+        members: &[
+            ("Schedule", "overlap"),
+            ("ScheduleBody", "overlap"),
+            ("SchedulePatch", "overlap"),
+        ],
+    },
+    ClosedSet {
+        name: "ScheduleTarget",
+        words: &["run", "batch", "evaluation", "optimization"],
+        members: &[
+            ("Schedule", "target"),
+            ("ScheduleBody", "target"),
+            ("SchedulePatch", "target"),
+            ("Firing", "target"),
+        ],
+    },
+    ClosedSet {
+        name: "FiringStatus",
+        words: &["pending", "succeeded", "failed", "skipped", "missed"],
+        members: &[("Firing", "status")],
+    },
+    ClosedSet {
+        name: "ScheduleDisabledBecause",
+        words: &["key", "never"],
+        members: &[("Schedule", "disabled_because")],
     },
     ClosedSet {
         name: "DisabledBecause",

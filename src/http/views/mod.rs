@@ -41,6 +41,7 @@ mod provenance;
 mod request_schema;
 mod run;
 mod run_labels;
+mod schedule;
 mod signature;
 mod state;
 mod state_diff;
@@ -130,6 +131,9 @@ pub use run::{
     RunItemView, RunNode, RunPage, RunView, SignalBody,
 };
 pub use run_labels::RunLabelsView;
+pub use schedule::{
+    FiringPage, FiringView, ScheduleBody, SchedulePage, SchedulePatch, ScheduleView,
+};
 pub use signature::{Field, SignatureView};
 pub use state::{
     AuthorView, DspyFile, PutDspyState, PutOwnState, PutState, StateFile, StatePutView, StateView,

@@ -20,6 +20,22 @@ fn ago_text(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     }
 }
 
+/// A point in time to come: how far away it is, with the exact time on hover.
+pub(in crate::page) fn ahead(at: DateTime<Utc>) -> Markup {
+    html! { time datetime=(at.to_rfc3339()) { (ahead_text(at, Utc::now())) } }
+}
+
+fn ahead_text(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let seconds = (at - now).num_seconds();
+    match seconds {
+        ..1 => "now".to_owned(),
+        1..60 => format!("in {seconds} s"),
+        60..3600 => format!("in {} min", seconds / 60),
+        3600..86_400 => format!("in {} h", seconds / 3600),
+        _ => format!("in {} d", seconds / 86_400),
+    }
+}
+
 /// A duration in milliseconds.
 pub(in crate::page) fn duration(ms: f64) -> String {
     match ms {
@@ -49,6 +65,11 @@ mod tests {
             "just now, 42 s ago, 1 min ago, 2 h ago, 2 d ago"
         );
         assert_eq!(before(86_400 * 40), "1970-12-27");
+        let after = |seconds| ahead_text(now + TimeDelta::seconds(seconds), now);
+        assert_eq!(
+            [-3, 42, 90, 7_200, 172_800].map(after).join(", "),
+            "now, in 42 s, in 1 min, in 2 h, in 2 d"
+        );
     }
 
     #[test]

@@ -12,9 +12,11 @@ mod parse;
 mod problems;
 mod run_form;
 mod runs;
+mod schedules;
 mod search;
 mod sessions;
 mod state;
+mod webhooks;
 
 use reqwest::Method;
 

@@ -23,6 +23,7 @@ mod optimizations;
 mod real_lm;
 mod recording;
 mod restart;
+mod schedules;
 mod secrets;
 mod shared_limits;
 mod shutdown;

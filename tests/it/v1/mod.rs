@@ -37,6 +37,7 @@ mod render;
 mod resumed_runs;
 mod run_labels;
 mod runs;
+mod schedules;
 mod state;
 mod state_versions;
 mod strategies;

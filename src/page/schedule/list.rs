@@ -1,0 +1,92 @@
+//! `/schedules`: all schedules, each with its next time and what its last one has started.
+
+use std::collections::HashMap;
+
+use axum::response::Response;
+use maud::{Markup, html};
+use uuid::Uuid;
+
+use crate::app::ScheduleWithTimes;
+use crate::http::{ApiProblem, PageRequest, Query};
+use crate::page::form::encoded;
+use crate::page::parts::empty::empty;
+use crate::page::parts::head::head;
+use crate::page::parts::pager::pager;
+use crate::page::parts::same_request::SameRequest;
+use crate::page::schedule::{ended, firing_status, next_time, state, work};
+use crate::page::shell::{PageSection, View};
+use crate::page::visitor::Visitor;
+use crate::store::schedule_firing::FiringRow;
+
+/// `GET /schedules`.
+pub(in crate::page) async fn schedules(
+    visitor: Visitor,
+    query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::of("schedules", query)?;
+    let found = visitor.app.schedule_list(&visitor.scope, page.newest()?).await?;
+    let ids: Vec<Uuid> = found.items.iter().map(|schedule| schedule.row.id).collect();
+    let newest = visitor.app.firings_newest(&visitor.scope, &ids).await?;
+    let newest: HashMap<Uuid, FiringRow> =
+        newest.into_iter().map(|firing| (firing.schedule_id, firing)).collect();
+    let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let body = html! {
+        (head(&[], &html! { "Schedules" }, &html! {}))
+        @if found.items.is_empty() && is_first { (nothing()) }
+        @else {
+            (table(&found.items, &newest))
+            (pager("/schedules", is_first, next.as_deref()))
+        }
+        (SameRequest::get("/v1/schedules").show())
+    };
+    let view = View::new("Schedules", PageSection::Schedules).styles(&["quality.css"]);
+    Ok(visitor.show(&view, body))
+}
+
+fn nothing() -> Markup {
+    empty(
+        "No schedules yet",
+        &html! {
+            p.muted { "A schedule starts a run, a batch, an evaluation or an optimization at times of a calendar, once over "
+                "all servers. " code { "POST /v1/schedules" } " creates one." }
+            p { a href="/docs/" { "API" } }
+        },
+    )
+}
+
+fn table(schedules: &[ScheduleWithTimes], newest: &HashMap<Uuid, FiringRow>) -> Markup {
+    html! {
+        table.stack {
+            thead { tr { th { "Schedule" } th { "State" } th { "Starts" } th { "Next" } th { "Last" } th { "Overlap" } th { "Catch-up" } } }
+            tbody { @for schedule in schedules { (line(schedule, newest.get(&schedule.row.id))) } }
+        }
+    }
+}
+
+fn line(schedule: &ScheduleWithTimes, last: Option<&FiringRow>) -> Markup {
+    let settings = &schedule.row.settings;
+    html! {
+        tr {
+            td.name {
+                a href={ "/schedules/" (schedule.row.id) } { (settings.name) }
+                div.small.muted { code { (settings.cron) } " " (settings.time_zone) }
+            }
+            td data-label="State" { (state(&schedule.row)) }
+            td data-label="Starts" {
+                span {
+                    a href={ "/graphs/" (encoded(&settings.graph_name)) } { (settings.graph_name) } " "
+                    span.small.muted { (settings.target) }
+                }
+            }
+            td data-label="Next" { @match schedule.next.first() { Some(at) => span { (next_time(*at)) }, None => "–" } }
+            td data-label="Last" {
+                @match last {
+                    Some(firing) => span { (firing_status(&firing.status)) " " (work(firing)) " " span.small.muted { (ended(firing)) } },
+                    None => "–",
+                }
+            }
+            td data-label="Overlap" { (settings.overlap) }
+            td data-label="Catch-up" { (settings.catch_up) }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a person does with a webhook: test, pause, resume and delete it, send a message again.
+
+use axum::extract::Path;
+use axum::response::Response;
+
+use crate::app::WebhookChange;
+use crate::http::ApiProblem;
+use crate::page::evaluation::id_of;
+use crate::page::form::see;
+use crate::page::visitor::Visitor;
+
+/// `POST /webhooks/{id}/test`.
+pub(in crate::page) async fn test(
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, ApiProblem> {
+    let id = id_of(&id)?;
+    visitor.app.webhook_test(&visitor.scope, id).await?;
+    Ok(see(&format!("/webhooks/{id}#messages")))
+}
+
+/// `POST /webhooks/{id}/pause`.
+pub(in crate::page) async fn pause(
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, ApiProblem> {
+    enable(&visitor, &id, false).await
+}
+
+/// `POST /webhooks/{id}/resume`.
+pub(in crate::page) async fn resume(
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, ApiProblem> {
+    enable(&visitor, &id, true).await
+}
+
+async fn enable(visitor: &Visitor, id: &str, enabled: bool) -> Result<Response, ApiProblem> {
+    let id = id_of(id)?;
+    let change = WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
+    visitor.app.webhook_change(&visitor.scope, id, change).await?;
+    Ok(see(&format!("/webhooks/{id}")))
+}
+
+/// `POST /webhooks/{id}/delete`.
+pub(in crate::page) async fn delete(
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, ApiProblem> {
+    visitor.app.webhook_delete(&visitor.scope, id_of(&id)?).await?;
+    Ok(see("/webhooks"))
+}
+
+/// `POST /webhooks/{id}/messages/{message}/replay`.
+pub(in crate::page) async fn replay(
+    visitor: Visitor,
+    Path((id, message)): Path<(String, String)>,
+) -> Result<Response, ApiProblem> {
+    let (id, message) = (id_of(&id)?, id_of(&message)?);
+    visitor.app.delivery_replay(&visitor.scope, id, message).await?;
+    Ok(see(&format!("/webhooks/{id}#messages")))
+}

@@ -1,0 +1,71 @@
+//! `/webhooks`: all webhooks of the workspace.
+
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::http::{ApiProblem, PageRequest, Query};
+use crate::page::parts::empty::empty;
+use crate::page::parts::head::head;
+use crate::page::parts::pager::pager;
+use crate::page::parts::same_request::SameRequest;
+use crate::page::parts::time::ago;
+use crate::page::shell::{PageSection, View};
+use crate::page::visitor::Visitor;
+use crate::page::webhook::{events, state};
+use crate::store::webhook::WebhookRow;
+
+/// `GET /webhooks`.
+pub(in crate::page) async fn webhooks(
+    visitor: Visitor,
+    query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::of("webhooks", query)?;
+    let found = visitor.app.webhook_list(&visitor.scope, page.newest()?).await?;
+    let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let body = html! {
+        (head(&[], &html! { "Webhooks" }, &html! {}))
+        @if found.items.is_empty() && is_first { (nothing()) }
+        @else {
+            (table(&found.items))
+            (pager("/webhooks", is_first, next.as_deref()))
+        }
+        (SameRequest::get("/v1/webhooks").show())
+    };
+    let view = View::new("Webhooks", PageSection::Webhooks).styles(&["quality.css"]);
+    Ok(visitor.show(&view, body))
+}
+
+fn nothing() -> Markup {
+    empty(
+        "No webhooks yet",
+        &html! {
+            p.muted { "A webhook receives a signed message about each run, evaluation or optimization that has ended. "
+                code { "POST /v1/webhooks" } " creates one; its answer is the only place that shows the secret." }
+            p { a href="/docs/" { "API" } }
+        },
+    )
+}
+
+fn table(rows: &[WebhookRow]) -> Markup {
+    html! {
+        table.stack {
+            thead { tr { th { "Webhook" } th { "State" } th { "Events" } th { "Changed" } th { "By" } } }
+            tbody { @for row in rows { (line(row)) } }
+        }
+    }
+}
+
+fn line(row: &WebhookRow) -> Markup {
+    html! {
+        tr {
+            td.name {
+                a href={ "/webhooks/" (row.id) } { (row.settings.name) }
+                div.small.muted.cut title=(row.settings.url) { (row.settings.url) }
+            }
+            td data-label="State" { (state(row)) }
+            td data-label="Events" { (events(row)) }
+            td data-label="Changed" { (ago(row.updated_at)) }
+            td.muted data-label="By" { (row.created_by) }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Webhooks: the list, and one with the log of its messages. Secrets are shown by the API only.
+
+pub(super) mod change;
+pub(super) mod list;
+pub(super) mod messages;
+pub(super) mod view;
+
+use maud::{Markup, html};
+
+use crate::page::parts::badge::{Tone, badge};
+use crate::store::webhook::WebhookRow;
+
+/// Whether a webhook sends messages, in a word.
+fn state(row: &WebhookRow) -> Markup {
+    let (tone, word) = match (row.settings.enabled, row.failing_since) {
+        (true, None) => (Tone::Good, "active"),
+        (true, Some(_)) => (Tone::Warn, "failing"),
+        (false, _) if row.disabled_because.is_some() => (Tone::Bad, "disabled"),
+        (false, _) => (Tone::Plain, "paused"),
+    };
+    badge(tone, word)
+}
+
+/// The events of a webhook, and the graph that they are limited to.
+fn events(row: &WebhookRow) -> Markup {
+    html! {
+        span {
+            @for event in &row.settings.events { span.badge { (event) } " " }
+            @if let Some(graph) = &row.settings.graph_name { span.small.muted { "of " (graph) } }
+        }
+    }
+}
