@@ -85,8 +85,9 @@ async fn a_run_is_a_tree_of_spans_below_the_span_of_its_caller() {
             ("OTEL_SERVICE_NAME", "support"),
             ("OTEL_RESOURCE_ATTRIBUTES", "service.namespace=shop"),
         ],
-    );
-    let server = setup.await.start();
+    )
+    .await;
+    let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
     let run = execute(&api, &[("traceparent", PARENT), ("tracestate", "vendor=1")]).await;
@@ -154,8 +155,9 @@ async fn over_grpc_a_failed_run_has_the_kind_of_its_error_and_a_trace_with_the_i
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20key"),
         ],
-    );
-    let server = setup.await.start();
+    )
+    .await;
+    let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
     let body = json!({"inputs": {"question": "?"}});
@@ -254,8 +256,9 @@ async fn contents_are_in_the_form_of_the_conventions_once_they_are_switched_on()
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
             ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true"),
         ],
-    );
-    let server = setup.await.start();
+    )
+    .await;
+    let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
     execute(&api, &[]).await;
@@ -295,8 +298,9 @@ async fn tools_over_http_receive_the_span_that_calls_them() {
     let setup = server(
         &lm,
         &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url), ("DSRS_TOOLS_ALLOW", address)],
-    );
-    let server = setup.await.start();
+    )
+    .await;
+    let server = setup.start();
     let api = Remote::new(&server.url);
     let tools = json!([{"http": {"name": "ask", "description": "Asks.", "method": "POST", "url": tool.url}}]);
     let graph = json!({"name": "qa", "nodes": {"agent": {
@@ -354,8 +358,9 @@ async fn a_collector_that_is_dead_or_never_answers_delays_no_run_and_spans_are_c
                 ("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
                 ("OTEL_BSP_MAX_QUEUE_SIZE", "20"),
             ],
-        );
-        let server = setup.await.start();
+        )
+        .await;
+        let server = setup.start();
         let api = Remote::new(&server.url);
         api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
         execute(&api, &[]).await;
@@ -380,8 +385,9 @@ async fn a_server_that_stops_sends_its_last_spans() {
     let setup = server(
         &lm,
         &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url), ("OTEL_BSP_SCHEDULE_DELAY", "600000")],
-    );
-    let server = setup.await.start();
+    )
+    .await;
+    let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
     execute(&api, &[]).await;
