@@ -140,6 +140,7 @@ impl BatchWork {
             took,
             queued: None,
             inputs,
+            labels: self.labels.clone(),
             score: None,
         };
         self.app.send_spans(run, outcome);

@@ -130,6 +130,7 @@ impl EvaluationWork {
             took: ran.took,
             queued: None,
             inputs: self.app.traces_contents().then(|| item.example.inputs.clone()),
+            labels: RunLabels::default(),
             score,
         };
         self.app.send_spans(run, ran.outcome);

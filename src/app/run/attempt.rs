@@ -180,6 +180,7 @@ impl JobAttempt {
             took: Duration::ZERO,
             queued: queued.and_then(|queued| queued.to_std().ok()),
             inputs: self.app.traces_contents().then(|| inputs.clone()),
+            labels: run.labels.clone(),
             score: None,
         }
     }

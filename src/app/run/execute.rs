@@ -332,6 +332,7 @@ impl Run {
             took,
             queued: None,
             inputs,
+            labels: self.labels.clone(),
             score: None,
         };
         self.app.send_spans(run, outcome);

@@ -6,6 +6,7 @@ pub(super) mod gen_ai {
     pub(crate) const OPERATION: &str = "gen_ai.operation.name";
     pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
     pub(crate) const WORKFLOW: &str = "gen_ai.workflow.name";
+    pub(crate) const CONVERSATION: &str = "gen_ai.conversation.id";
     pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
     pub(crate) const REQUEST_STREAM: &str = "gen_ai.request.stream";
     pub(crate) const RESPONSE_MODEL: &str = "gen_ai.response.model";
@@ -56,6 +57,10 @@ pub(super) mod inference {
     pub(crate) const OUTPUT: &str = "output.value";
     pub(crate) const OUTPUT_TYPE: &str = "output.mime_type";
     pub(crate) const NODE: &str = "graph.node.id";
+    pub(crate) const SESSION: &str = "session.id";
+    pub(crate) const USER: &str = "user.id";
+    pub(crate) const TAGS: &str = "tag.tags";
+    pub(crate) const METADATA: &str = "metadata";
 }
 
 /// Our own.

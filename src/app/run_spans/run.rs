@@ -10,7 +10,7 @@ use dsrs::value::Fields;
 use opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind as OtelKind, Status, TraceFlags, TraceId, TraceState,
 };
-use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry::{Array, InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use uuid::Uuid;
 
@@ -20,6 +20,7 @@ use super::place::RunTrace;
 use super::span::{Described, Description, moment};
 use super::{contents, messages};
 use crate::app::App;
+use crate::store::run_label::RunLabels;
 use crate::telemetry::RemoteSpan;
 
 /// A run that ended, or an attempt at one.
@@ -39,6 +40,7 @@ pub(crate) struct TracedRun {
     pub(crate) queued: Option<Duration>,
     /// If contents are collected.
     pub(crate) inputs: Option<Fields>,
+    pub(crate) labels: RunLabels,
     pub(crate) score: Option<ScoredRun>,
 }
 
@@ -76,7 +78,8 @@ impl App {
 
 impl EndedTrace {
     fn into_spans(self, endpoints: &ModelEndpoints, contents: bool) -> Vec<SpanData> {
-        let description = Description { endpoints, contents };
+        let labels = self.label_attributes();
+        let description = Description { endpoints, contents, labels: &labels };
         let start = SystemTime::from(self.run.start);
         let mut made = Vec::with_capacity(self.outcome.spans.len() + 1);
         made.push(self.root(start, contents));
@@ -144,10 +147,31 @@ impl EndedTrace {
         if let Some(error) = self.failure() {
             attributes.push(KeyValue::new(gen_ai::ERROR_TYPE, error.kind.code()));
         }
+        attributes.extend(self.label_attributes());
+        if let Some(metadata) = &self.run.labels.metadata {
+            attributes.push(KeyValue::new(inference::METADATA, metadata.clone()));
+        }
+        let tags = self.run.labels.tags.as_deref().map(serde_json::from_str::<Vec<String>>);
+        if let Some(Ok(tags)) = tags {
+            let tags = tags.into_iter().map(Into::into).collect();
+            attributes.push(KeyValue::new(inference::TAGS, Value::Array(Array::String(tags))));
+        }
         if with_contents {
             self.contents(&mut attributes);
         }
         attributes
+    }
+
+    /// The session and the user, which every span names.
+    fn label_attributes(&self) -> Vec<KeyValue> {
+        let labels = &self.run.labels;
+        let named = [
+            (gen_ai::CONVERSATION, &labels.session_id),
+            (inference::SESSION, &labels.session_id),
+            (inference::USER, &labels.user_id),
+        ];
+        let given = named.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?)));
+        given.map(|(name, id)| KeyValue::new(name, id.clone())).collect()
     }
 
     fn contents(&self, attributes: &mut Vec<KeyValue>) {

@@ -17,6 +17,8 @@ pub(super) struct Description<'a> {
     pub(super) endpoints: &'a ModelEndpoints,
     /// Whether inputs, outputs and messages are added.
     pub(super) contents: bool,
+    /// What every span has.
+    pub(super) labels: &'a [KeyValue],
 }
 
 /// A described span.
@@ -30,6 +32,7 @@ pub(super) struct Described {
 impl Description<'_> {
     pub(super) fn of(&self, span: &Span) -> Described {
         let mut attributes = Vec::with_capacity(24);
+        attributes.extend_from_slice(self.labels);
         attributes.push(KeyValue::new(own::NODE, text(&span.node)));
         attributes.push(KeyValue::new(inference::NODE, text(&span.node)));
         if let Some(path) = &span.predictor {

@@ -61,8 +61,17 @@ fn only<'s>(spans: &'s [SeenSpan], start: &str) -> &'s SeenSpan {
 /// Every name of an attribute is one of the conventions, of OpenInference, or our own and explained.
 fn check_names(spans: &[SeenSpan]) {
     let known: BTreeSet<&str> = CONVENTIONS.lines().filter(|line| !line.starts_with('#')).collect();
-    let foreign =
-        ["openinference.", "llm.", "input.", "output.", "embedding.", "tool.", "graph.node."];
+    let foreign = [
+        "openinference.",
+        "llm.",
+        "input.",
+        "output.",
+        "embedding.",
+        "tool.",
+        "graph.node.",
+        "tag.",
+        "metadata",
+    ];
     for span in spans {
         let events = span.events.iter().flat_map(|(_, attributes)| attributes.keys());
         for name in span.attributes.keys().chain(events).chain(span.resource.keys()) {
@@ -261,7 +270,9 @@ async fn contents_are_in_the_form_of_the_conventions_once_they_are_switched_on()
     let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
-    execute(&api, &[]).await;
+    let labels =
+        [("x-dsrs-session-id", "s-1"), ("x-dsrs-user-id", "u-1"), ("x-dsrs-tags", "blue,green")];
+    execute(&api, &labels).await;
     let spans = collector.arrived(5).await;
     check_names(&spans);
     let read = |span: &SeenSpan, name: &str| -> Value {
@@ -282,6 +293,11 @@ async fn contents_are_in_the_form_of_the_conventions_once_they_are_switched_on()
     assert_eq!(read(root, "input.value"), json!({"question": "secret-question"}));
     assert_eq!(read(root, "output.value"), json!({"answer": "Paris, secret-answer"}));
     assert_eq!(root.get("output.mime_type"), "application/json");
+    assert_eq!(root.get("tag.tags"), json!(["blue", "green"]));
+    for span in [root, chat] {
+        let found = ["session.id", "gen_ai.conversation.id", "user.id"].map(|name| span.get(name));
+        assert_eq!(found, [json!("s-1"), json!("s-1"), json!("u-1")]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
