@@ -77,7 +77,7 @@ impl BatchWork {
         let trace = self.app.trace_of_job(&self.request_id, id);
         scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
         let scope = Arc::new(scope);
-        let kept = self.app.traces_contents().then(|| inputs.clone());
+        let traced_inputs = self.app.traces_contents().then(|| inputs.clone());
         let running = self.app.metrics.run_started();
         let written = fields_json(&inputs);
         let outcome = match &self.shared {
@@ -104,7 +104,7 @@ impl BatchWork {
         let ended = EndedRun { id, graph, request: &self.request_id, took };
         self.app.report_run(&ended, &outcome);
         if let Some(trace) = trace {
-            self.send_spans(trace, id, (start, took), kept, outcome);
+            self.send_spans(trace, id, (start, took), traced_inputs, outcome);
         }
         if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {
             return None;

@@ -16,7 +16,7 @@ use crate::app::job::active::ActiveGuard;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
-use crate::app::run_spans::{RunTrace, ScoredRun, TracedRun};
+use crate::app::run_spans::{RunTrace, ScoreEvent, TracedRun};
 use crate::app::{App, RequestId, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
@@ -113,7 +113,7 @@ impl EvaluationWork {
         ran: ExampleRun,
     ) {
         let scored = rollout.as_ref().ok().filter(|rollout| rollout.error.is_none());
-        let score = scored.map(|rollout| ScoredRun {
+        let score = scored.map(|rollout| ScoreEvent {
             metric: self.evaluator.metric.name(),
             value: rollout.value(),
             feedback: rollout.score.feedback.clone(),

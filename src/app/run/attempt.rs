@@ -167,7 +167,7 @@ impl JobAttempt {
     /// The run for its spans; its outcome is not known yet.
     fn traced_run(&self, trace: RunTrace, earlier: &UnfinishedRun, inputs: &Fields) -> TracedRun {
         let run = &earlier.run;
-        let queued = run.started_at.is_none().then(|| self.start - run.created_at);
+        let queued = run.started_at.unwrap_or(self.start) - run.created_at;
         TracedRun {
             trace,
             id: run.id,
@@ -178,7 +178,7 @@ impl JobAttempt {
             request: (&*self.request.request_id).into(),
             start: self.start,
             took: Duration::ZERO,
-            queued: queued.and_then(|queued| queued.to_std().ok()),
+            queued: queued.to_std().ok(),
             inputs: self.app.traces_contents().then(|| inputs.clone()),
             labels: run.labels.clone(),
             score: None,

@@ -292,7 +292,7 @@ impl Run {
         let running = self.app.metrics.run_started();
         let inputs_json = fields_json(&self.inputs);
         let inputs = std::mem::take(&mut self.inputs);
-        let kept = self.app.traces_contents().then(|| inputs.clone());
+        let traced_inputs = self.app.traces_contents().then(|| inputs.clone());
         let span = tracing::debug_span!("run", id = %self.id, graph = %self.pin.name);
         let outcome = self.program.execute(&context, inputs).instrument(span).await;
         let took = context.trace.elapsed();
@@ -301,7 +301,7 @@ impl Run {
         let row = Arc::new(self.row(&outcome, failure.as_ref(), inputs_json, took));
         drop(running);
         self.report(&outcome, took);
-        self.send_spans(outcome, kept, took);
+        self.send_spans(outcome, traced_inputs, took);
         let recorded = self.record(&row).await;
         if let Some(events) = events {
             let waits = recorded.is_ok() && row.status == RunStatus::Waiting;

@@ -44,7 +44,7 @@ impl ModelEndpoints {
 }
 
 /// Well-known values of `gen_ai.provider.name`. An endpoint with OpenAI's protocol that is none of the known services
-/// counts as `openai`, as the conventions say; `server.address` tells which one it is.
+/// counts as `openai`, as the conventions say; `server.address` says which one it is.
 fn provider(protocol: Provider, host: &str) -> &'static str {
     const SERVICES: &[(&str, &str)] = &[
         ("openai.azure.com", "azure.ai.openai"),

@@ -13,4 +13,4 @@ mod span;
 pub(crate) use endpoints::ModelEndpoints;
 pub(crate) use place::RunTrace;
 pub(crate) use request_span::AnsweredSpan;
-pub(crate) use run::{ScoredRun, TracedRun};
+pub(crate) use run::{ScoreEvent, TracedRun};

@@ -41,7 +41,7 @@ pub(crate) struct TracedRun {
     /// If contents are collected.
     pub(crate) inputs: Option<Fields>,
     pub(crate) labels: RunLabels,
-    pub(crate) score: Option<ScoredRun>,
+    pub(crate) score: Option<ScoreEvent>,
 }
 
 /// A run with its outcome.
@@ -51,7 +51,7 @@ struct EndedTrace {
 }
 
 /// The score of a run, by a metric.
-pub(crate) struct ScoredRun {
+pub(crate) struct ScoreEvent {
     pub(crate) metric: &'static str,
     pub(crate) value: f64,
     pub(crate) feedback: Option<Arc<str>>,
@@ -254,7 +254,7 @@ fn context(span: &RemoteSpan) -> SpanContext {
     SpanContext::new(trace, own, flags, false, state.unwrap_or_default())
 }
 
-impl ScoredRun {
+impl ScoreEvent {
     fn event(&self, at: SystemTime, contents: bool) -> Event {
         let mut attributes = vec![
             KeyValue::new(gen_ai::EVALUATION_NAME, self.metric),
