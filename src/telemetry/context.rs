@@ -108,6 +108,6 @@ mod tests {
             assert_eq!(RemoteSpan::read(odd, None), None, "{odd}");
         }
         assert_eq!(RemoteSpan::read(VALID, Some(&"x".repeat(513))).unwrap().state, None);
-        assert_eq!(RemoteSpan::read(VALID, Some("a=\n")).unwrap().state, None);
+        assert_eq!(RemoteSpan::read(VALID, Some("a=\nb")).unwrap().state, None);
     }
 }

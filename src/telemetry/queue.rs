@@ -77,6 +77,7 @@ impl Telemetry {
             delay: config.delay,
             // A request has this time for itself, and as much for repeats.
             patience: config.timeout * 2,
+            endpoint: config.endpoint.to_string(),
             warned: None,
         };
         thread::Builder::new()
@@ -145,6 +146,8 @@ struct Sending {
     batch: usize,
     delay: Duration,
     patience: Duration,
+    /// The address, which may contain a key.
+    endpoint: String,
     warned: Option<Instant>,
 }
 
@@ -198,6 +201,7 @@ impl Sending {
     fn warn(&mut self, reason: &str) {
         if self.warned.is_none_or(|warned| warned.elapsed() >= QUIET) {
             self.warned = Some(Instant::now());
+            let reason = reason.replace(&self.endpoint, "its address");
             tracing::warn!(reason, "spans could not be sent to the collector");
         }
     }

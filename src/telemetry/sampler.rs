@@ -23,7 +23,7 @@ impl SamplerRoot {
                 let [.., a, b, c, d, e, f, g] = trace_id;
                 // The bits that are random in every trace id, also in one that is the id of a run.
                 let random = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
-                (random as f64) < ratio * (1_u64 << 56) as f64
+                random < (ratio * (1_u64 << 56) as f64) as u64
             }
         }
     }

@@ -20,10 +20,13 @@ pub(crate) struct RunTrace {
 }
 
 impl App {
-    /// The place of a run whose client waits: below the request. `None` if spans are sent nowhere.
+    /// The place of a run whose client waits: below the request, if that may have a span. `None` if spans are sent
+    /// nowhere.
     pub(crate) fn trace_of_execution(&self, request: &RequestId, run: Uuid) -> Option<RunTrace> {
         self.telemetry.as_ref()?;
-        let span = request.span_in(|| run.into_bytes())?.clone();
+        let Some(span) = request.span_in(|| run.into_bytes()).cloned() else {
+            return self.trace_of_job(request, run);
+        };
         let context = TraceContext::new(span.trace_id, salt(run), span.sampled, span.state.clone());
         Some(RunTrace { context: Arc::new(context), parent: Some(span), link: None })
     }
