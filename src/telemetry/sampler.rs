@@ -20,13 +20,20 @@ impl SamplerRoot {
             Self::Always => true,
             Self::Never => false,
             Self::Ratio(ratio) => {
-                let [.., a, b, c, d, e, f, g] = trace_id;
-                // The bits that are random in every trace id, also in one that is the id of a run.
-                let random = u64::from_be_bytes([0, a, b, c, d, e, f, g]);
-                random < (ratio * (1_u64 << 56) as f64) as u64
+                // The threshold of a ratio of 1 is above every number of 56 bits.
+                mixed(trace_id) >> 8 < (ratio * (1_u64 << 56) as f64) as u64
             }
         }
     }
+}
+
+/// A number that every bit of the id changes. The ids of runs that start together differ in few bits.
+const fn mixed(id: [u8; 16]) -> u64 {
+    let id = u128::from_be_bytes(id);
+    let mut bits = (id as u64) ^ ((id >> 64) as u64).rotate_left(32);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
