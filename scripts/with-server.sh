@@ -2,7 +2,8 @@
 # Runs a command beside a server with a private Postgres and a stand-in for a language model, and stops them after it.
 #   scripts/with-server.sh COMMAND ARGS...
 # The command gets DSRS_URL, DSRS_API_KEY, DSRS_LM_URL, DSRS_DATA_DIR and DSRS_BINARY (also as DSRS_SERVER), the server program. DSRS_SERVER names a server program to use instead of building
-# one, DSRS_LM_ANSWERS a JSON file with what the model answers, by the name of a field.
+# one, DSRS_LM_ANSWERS a JSON file with what the model answers, by the name of a field, DSRS_SERVER_ENV further variables
+# of the server (NAME=VALUE, separated by blanks).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -73,7 +74,8 @@ trap 'exit 143' TERM
 python3 scripts/stand_in_lm.py ${DSRS_LM_ANSWERS:+--answers $DSRS_LM_ANSWERS} >"$scratch/lm" 2>"$scratch/lm.log" </dev/null &
 lm=$!
 lm_url=$(first_line "$scratch/lm" '^http' "$lm")
-env -i PATH="$PATH" HOME="$HOME" PG_BIN="$PG_BIN" OPENAI_BASE_URL="$lm_url" DSRS_MODEL=stand-in DSRS_LOG=warn \
+# shellcheck disable=SC2086
+env -i ${DSRS_SERVER_ENV:-} PATH="$PATH" HOME="$HOME" PG_BIN="$PG_BIN" OPENAI_BASE_URL="$lm_url" DSRS_MODEL=stand-in DSRS_LOG=warn \
   DSRS_API_KEYS="$KEY" DSRS_DATA_DIR="$scratch/data" DSRS_BIND=127.0.0.1:0 \
   "$binary" serve >"$scratch/server" 2>"$scratch/server.log" </dev/null &
 server=$!

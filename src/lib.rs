@@ -1,5 +1,5 @@
 //! The server around the `dsrs` engine: settings, database, HTTP. Rooms use only rooms before
-//! them: config, tool, pg, store, restate, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
+//! them: config, telemetry, tool, pg, store, restate, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
 //! below all of them.
 
 pub mod cli;
@@ -10,6 +10,7 @@ pub mod restate;
 pub mod serve;
 pub mod shutdown;
 pub mod store;
+pub mod telemetry;
 pub mod tool;
 
 pub mod app;

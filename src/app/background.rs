@@ -25,6 +25,7 @@ use crate::store::{
     Scope, StoreError, background_run, idempotency, key_count, key_spending, optimization_record,
     run_event, workspace,
 };
+use crate::telemetry::Telemetry;
 
 /// How often the histograms of metrics are compacted.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -35,9 +36,13 @@ const PURGE: Duration = Duration::from_secs(3600);
 /// The time that the recorder gets to write the last runs.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
+/// The time that a collector gets to accept the last spans.
+const LAST_SPANS: Duration = Duration::from_secs(5);
+
 /// The tasks beside requests. Hold it while the server runs, then [`BackgroundTasks::stop`] it.
 pub struct BackgroundTasks {
     recorder: RunRecorder,
+    telemetry: Option<Arc<Telemetry>>,
     writer: JoinHandle<Option<()>>,
     stop: CancellationToken,
 }
@@ -100,14 +105,17 @@ impl BackgroundTasks {
             until(&stop, "retention", sweep.run_always(Arc::downgrade(app)));
         }
         let writer = spawn_named("recorder", writer.run());
-        Self { recorder: app.recorder.clone(), writer, stop }
+        Self { recorder: app.recorder.clone(), telemetry: app.telemetry.clone(), writer, stop }
     }
 
-    /// Stops the tasks. The recorder writes its runs first.
+    /// Stops the tasks. The recorder writes its runs first, and the last spans are sent.
     pub async fn stop(self) {
         self.recorder.close();
         if timeout(LAST_WRITES, self.writer).await.is_err() {
             tracing::error!("runs were still being written when the server ended");
+        }
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.flush(LAST_SPANS).await;
         }
         self.stop.cancel();
     }

@@ -36,9 +36,15 @@ impl App {
 
     fn set_gauges(&self) {
         let stats = self.recorder.stats();
-        self.metrics.counted(name::RECORDER_COMMITS, stats.commits);
-        self.metrics.counted(name::RECORDER_RUNS, stats.runs);
-        self.metrics.counted(name::RECORDER_LOST, stats.lost);
+        self.metrics.counted(name::RECORDER_COMMITS, [], stats.commits);
+        self.metrics.counted(name::RECORDER_RUNS, [], stats.runs);
+        self.metrics.counted(name::RECORDER_LOST, [], stats.lost);
+        let spans = self.telemetry.as_ref().map(|telemetry| telemetry.counts()).unwrap_or_default();
+        for (outcome, count) in
+            [("sent", spans.sent), ("dropped", spans.dropped), ("failed", spans.failed)]
+        {
+            self.metrics.counted(name::SPANS, [("outcome", outcome)], count);
+        }
         let confirmed = self.db.changes().is_confirmed();
         let gauges = [
             (name::CHANGES_CONFIRMED, f64::from(u8::from(confirmed))),

@@ -41,6 +41,7 @@ mod request_id;
 mod retention;
 mod row_file;
 mod run;
+mod run_spans;
 mod sandbox;
 mod schedule;
 mod search;
@@ -69,6 +70,7 @@ use crate::config::{Config, Limits, ModelTable, WebhookConfig, WorkerConfig};
 use crate::shutdown::Shutdown;
 use crate::store::run_recorder::{RunRecorder, recorder};
 use crate::store::{Db, Scope, StoreError, background_run};
+use crate::telemetry::Telemetry;
 use crate::tool::{ToolSource, WebhookClient};
 use event::buffer::EventBuffers;
 use exposure::ExposureCache;
@@ -77,6 +79,7 @@ use job::active::ActiveWork;
 use metrics::Metrics;
 use metrics_text::QueueLook;
 use program::Programs;
+use run_spans::ModelEndpoints;
 use spool::SpoolSpace;
 
 pub use access::{Access, Identity, IdentityKey};
@@ -129,6 +132,7 @@ pub(crate) use run::failure::whole_seconds;
 pub(crate) use run::labels as run_labels;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
+pub(crate) use run_spans::AnsweredSpan;
 pub(crate) use schedule::policy::{CatchUp, Overlap, ScheduleTarget};
 pub(crate) use schedule::{
     ScheduleChange, ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest,
@@ -181,6 +185,9 @@ pub struct App {
     /// Wakes the task that fires schedules.
     firings_due: Notify,
     recorder: RunRecorder,
+    /// Where spans are sent to, if anywhere.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
+    model_endpoints: Arc<ModelEndpoints>,
     /// The places in the queue of background runs.
     pub(crate) run_queue: QueuePlaces,
     /// Whether a run is cancelled if its client disconnects.
@@ -213,6 +220,7 @@ impl App {
     ) -> io::Result<(Arc<Self>, BackgroundTasks)> {
         let engine_listener = EngineListener::open(config)?;
         let (recorder, writer) = recorder(db.clone(), config.record);
+        let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose();
         let app = Arc::new(Self {
             queue_look: QueueLook::default(),
             programs: Programs::new(),
@@ -252,6 +260,8 @@ impl App {
             work_starter: OnceLock::new(),
             firings_due: Notify::new(),
             recorder,
+            telemetry: telemetry.map_err(io::Error::other)?,
+            model_endpoints: Arc::new(ModelEndpoints::of(&config.models)),
             run_queue: QueuePlaces::new(background_run::JOB),
             metrics,
             shutdown,

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use crate::config::Sampler;
+use crate::telemetry::RemoteSpan;
+
 /// The id of a request. Clones share the notes.
 #[derive(Clone)]
 pub struct RequestId(Arc<NotedRequest>);
@@ -17,6 +20,15 @@ struct NotedRequest {
     actor: OnceLock<Arc<str>>,
     run: OnceLock<Uuid>,
     times: OnceLock<RunTimes>,
+    /// Whether it may have a span.
+    offer: OnceLock<TraceOffer>,
+    span: OnceLock<RemoteSpan>,
+}
+
+/// What decides about the span of a request, should it start a run.
+struct TraceOffer {
+    parent: Option<RemoteSpan>,
+    sampler: Sampler,
 }
 
 /// For what a run waited. Spans that overlap count once.
@@ -39,7 +51,51 @@ impl RequestId {
     #[must_use]
     pub fn new(id: impl Into<Box<str>>) -> Self {
         let (actor, run, times) = Default::default();
-        Self(Arc::new(NotedRequest { id: id.into(), actor, run, times }))
+        let (offer, span) = Default::default();
+        Self(Arc::new(NotedRequest { id: id.into(), actor, run, times, offer, span }))
+    }
+
+    /// The id of a request that was answered before, with its span.
+    pub(crate) fn with_span(id: impl Into<Box<str>>, span: Option<RemoteSpan>) -> Self {
+        let id = Self::new(id);
+        if let Some(span) = span {
+            let _ = id.0.span.set(span);
+        }
+        id
+    }
+
+    /// Lets the request have a span if it starts a run, below one of the caller if there is one.
+    pub(crate) fn offer_trace(&self, parent: Option<RemoteSpan>, sampler: Sampler) {
+        let _ = self.0.offer.set(TraceOffer { parent, sampler });
+    }
+
+    /// The span of the request, which it has from now on: in the trace of the caller, else in this one. `None` if it
+    /// may have none.
+    pub(crate) fn span_in(&self, trace_id: impl FnOnce() -> [u8; 16]) -> Option<&RemoteSpan> {
+        if self.0.span.get().is_none() {
+            let TraceOffer { parent, sampler } = self.0.offer.get()?;
+            let parent = parent.as_ref();
+            let trace_id = parent.map_or_else(trace_id, |parent| parent.trace_id);
+            // The second half of an id of version 7 is random.
+            let (_, random) = Uuid::now_v7().as_u64_pair();
+            let _ = self.0.span.set(RemoteSpan {
+                trace_id,
+                span_id: random.to_be_bytes(),
+                sampled: sampler.collects(trace_id, parent),
+                state: parent.and_then(|parent| parent.state.clone()),
+            });
+        }
+        self.span()
+    }
+
+    /// The span of the request, if it has one.
+    pub(crate) fn span(&self) -> Option<&RemoteSpan> {
+        self.0.span.get()
+    }
+
+    /// The span of the caller.
+    pub(crate) fn parent(&self) -> Option<&RemoteSpan> {
+        self.0.offer.get()?.parent.as_ref()
     }
 
     /// Notes the label of the caller's key.

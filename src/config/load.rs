@@ -21,6 +21,7 @@ use super::settings::{
     AccessSettings, DatabaseConfig, HostSettings, Limits, LogSettings, ProcessSettings,
     RetentionConfig, RunSettings, ToolAccessSettings, UploadSettings, WorkerConfig, all_settings,
 };
+use super::telemetry::read_telemetry;
 use super::webhooks::read_webhooks;
 use super::{Config, LogConfig, ToolSettings, UploadConfig};
 
@@ -95,6 +96,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let engine = read_engine(read);
     let process = ProcessSettings::read(read, "");
     let log = LogSettings::read(read, "");
+    let telemetry = read_telemetry(read.env, &mut read.problems, &mut read.warnings);
     let (host, runs, process, uploads, log) = (host?, runs?, process?, uploads?, log?);
     let paths = read.env.host();
     Some(Config {
@@ -127,6 +129,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
         engine: engine?,
         shutdown_timeout: process.shutdown_timeout,
         log: LogConfig { filter: process.log, format: log.format, slow_request: log.slow_request },
+        telemetry,
         host: paths,
         warnings: read.layers.warnings.iter().chain(&read.warnings).cloned().collect(),
     })

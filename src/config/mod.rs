@@ -30,6 +30,7 @@ mod secrets;
 mod setting;
 mod settings;
 mod settings_page;
+mod telemetry;
 mod value;
 mod webhooks;
 
@@ -59,6 +60,7 @@ pub use secrets::{Secret, SecretText, Secrets};
 pub use setting::{FlagCommands, Setting, SettingKind};
 pub use settings::{DatabaseConfig, Limits, RetentionConfig, WorkerConfig, all_settings, setting};
 pub use settings_page::settings_markdown;
+pub use telemetry::{OtlpProtocol, Sampler, SamplerRoot, TelemetryConfig};
 pub use value::read_duration;
 pub use webhooks::WebhookConfig;
 
@@ -107,6 +109,8 @@ pub struct Config {
     pub shutdown_timeout: Duration,
     /// What is logged, and how.
     pub log: LogConfig,
+    /// Where spans are sent to, if anywhere.
+    pub telemetry: Option<TelemetryConfig>,
     /// Directories that the environment names.
     pub host: HostPaths,
     /// Oddities that are no reason to refuse, for the log.

@@ -165,6 +165,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         cors: Cors::new(&config.http.allowed_origins),
         compression: Compression::new(config.http.compress),
         metrics: app.metrics.clone(),
+        telemetry: app.telemetry.clone(),
         routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default())
             .with_html(html.declared),
         compute: app.compute().clone(),

@@ -10,8 +10,8 @@ use super::feedback::{self, FeedbackRow};
 use super::{Db, Scope, StoreError, online_evaluation, usage_judging};
 
 /// The statement that chooses runs, to be a part of another one. `ended` is the name of a part with rows of `runs`;
-/// `runs` is the place of the parameter with the ids of those that clients or workers have ended. A run is chosen by its
-/// id, so that a repeat chooses the same.
+/// `runs` is the place of the parameter with the ids of those that clients or workers have ended. A run is chosen by a
+/// hash of its id, so that a repeat chooses the same; ids of one millisecond differ in few bits.
 pub(super) fn chosen_runs(ended: &str, runs: u8) -> String {
     format!(
         "insert into online_samples (run_id, workspace_id, graph_id, attempts, next_attempt_at, created_at)
@@ -20,7 +20,7 @@ pub(super) fn chosen_runs(ended: &str, runs: u8) -> String {
          join unnest(${runs}::uuid[]) as live (run) on live.run = ended.id
          join online_evaluations online on online.graph_id = ended.graph_id and online.enabled
          where ended.status = 'succeeded'
-           and ('x' || right(ended.id::text, 8))::bit(32)::bigint < online.sample * 4294967296
+           and (hashtextextended(ended.id::text, 0) & 4294967295) < online.sample * 4294967296
          on conflict (run_id) do nothing"
     )
 }

@@ -85,8 +85,13 @@ impl HttpCaller {
         Ok(())
     }
 
-    async fn ask(&self, args: &Fields) -> Result<Payload, String> {
-        let request = self.request(args)?;
+    async fn ask(&self, ctx: &Ctx, args: &Fields) -> Result<Payload, String> {
+        let mut request = self.request(args)?;
+        for (name, value) in ctx.trace_headers() {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                request.headers.entry(name).or_insert(value);
+            }
+        }
         let asked = self.fetch.fetch(request, self.tool.max_bytes);
         let answer = tokio::time::timeout(self.tool.timeout, asked).await;
         let answer = answer.map_err(|_| {
@@ -163,8 +168,8 @@ impl Tool for HttpCaller {
         &self.tool.spec
     }
 
-    fn call<'a>(&'a self, _: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        async move { self.ask(&args).await.map_err(ToolError::reported) }.boxed()
+    fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        async move { self.ask(ctx, &args).await.map_err(ToolError::reported) }.boxed()
     }
 }
 

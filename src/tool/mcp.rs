@@ -13,7 +13,10 @@ use std::time::Duration;
 use dsrs::predict::Tool;
 use futures_util::future::join_all;
 use indexmap::IndexMap;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, MetaObject,
+    RequestMetaObject,
+};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -135,11 +138,17 @@ impl McpServer {
         &self,
         tool: &str,
         args: JsonObject,
+        trace: Vec<(&'static str, String)>,
     ) -> Result<CallToolResult, String> {
         let limit = self.config.timeout;
         let called = timeout(limit, async {
             let peer = self.peer().await?;
-            let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
+            let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
+            // Where the conventions expect the place in a trace.
+            if !trace.is_empty() {
+                let members = trace.into_iter().map(|(name, text)| (name.to_owned(), text.into()));
+                params.meta = Some(RequestMetaObject(MetaObject(members.collect())));
+            }
             let answer = peer.call_tool_once(params).await;
             answer.map_err(|error| self.failed(&error))
         });

@@ -8,8 +8,19 @@ use std::path::Path;
 
 /// The rooms of the service, lowest first. A room may use the rooms before it.
 const SERVER: &[&str] = &[
-    "shutdown", "config", "client", "tool", "pg", "store", "restate", "app", "http", "page",
-    "serve", "cli",
+    "shutdown",
+    "config",
+    "telemetry",
+    "client",
+    "tool",
+    "pg",
+    "store",
+    "restate",
+    "app",
+    "http",
+    "page",
+    "serve",
+    "cli",
 ];
 
 /// The rooms of the engine, lowest first.
@@ -58,6 +69,7 @@ const APP: &[&str] = &[
     "archive",
     "sandbox",
     "metrics",
+    "run_spans",
     "model",
     "capacity",
     "chat_model",
@@ -123,6 +135,7 @@ fn names_stay_in_the_rooms_that_own_them() {
         ("sqlx::", &["src/store/"][..]),
         // the LM client is an HTTP client, and the page renders refusals
         ("StatusCode", &["src/http/", "src/page/", "crates/dsrs/src/lm/"]),
+        ("opentelemetry", &["src/telemetry/", "src/app/run_spans/"]),
         ("[[ ##", &["crates/dsrs/src/adapter/", "crates/dsrs/src/lm/scripted"]),
         // the last names only the error of reading a variable
         (

@@ -23,6 +23,7 @@ mod serve;
 mod shows;
 mod store;
 mod support;
+mod telemetry;
 mod tools;
 mod v1;
 mod words;

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::graph::{Program, SharedWork};
+use chrono::{DateTime, Utc};
+use dsrs::graph::{Outcome, Program, SharedWork};
 use dsrs::lm::Usage;
 use dsrs::predict::RunScope;
-use dsrs::value::Payload;
+use dsrs::value::{Fields, Payload};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -18,6 +19,7 @@ use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::ending::EndedRun;
 use crate::app::run::execute::admit;
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
+use crate::app::run_spans::{RunTrace, TracedRun};
 use crate::app::{App, RequestId, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
@@ -71,7 +73,11 @@ impl BatchWork {
         let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
         scope.observer = Some(self.app.metrics.graph(&self.versions.name));
         scope.cancelled = self.cancel.child_token();
-        let (id, start, scope) = (Uuid::now_v7(), now(), Arc::new(scope));
+        let (id, start) = (Uuid::now_v7(), now());
+        let trace = self.app.trace_of_job(&self.request_id, id);
+        scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
+        let scope = Arc::new(scope);
+        let traced_inputs = self.app.traces_contents().then(|| inputs.clone());
         let running = self.app.metrics.run_started();
         let written = fields_json(&inputs);
         let outcome = match &self.shared {
@@ -97,6 +103,9 @@ impl BatchWork {
         let graph = &self.versions.name;
         let ended = EndedRun { id, graph, request: &self.request_id, took };
         self.app.report_run(&ended, &outcome);
+        if let Some(trace) = trace {
+            self.send_spans(trace, id, (start, took), traced_inputs, outcome);
+        }
         if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {
             return None;
         }
@@ -109,6 +118,32 @@ impl BatchWork {
             usage: Some(run.usage.clone()),
         };
         Some(BatchItemResult { result, run: recorded.then_some(run) })
+    }
+
+    fn send_spans(
+        &self,
+        trace: RunTrace,
+        id: Uuid,
+        (start, took): (DateTime<Utc>, Duration),
+        inputs: Option<Fields>,
+        outcome: Outcome,
+    ) {
+        let run = TracedRun {
+            trace,
+            id,
+            kind: "batch",
+            graph: self.versions.name.clone(),
+            version: self.versions.version,
+            state_version: self.versions.state_version,
+            request: (&*self.request_id).into(),
+            start,
+            took,
+            queued: None,
+            inputs,
+            labels: self.labels.clone(),
+            score: None,
+        };
+        self.app.send_spans(run, outcome);
     }
 
     /// The result of an item that could not be run at all.

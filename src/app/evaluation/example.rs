@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use dsrs::graph::Program;
 use dsrs::lm::Usage;
 use dsrs::optimize::{self, Evaluator, Example, ExampleRun, Rollout, RolloutFailure, Score};
@@ -15,6 +16,7 @@ use crate::app::job::active::ActiveGuard;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, usage_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
+use crate::app::run_spans::{RunTrace, ScoreEvent, TracedRun};
 use crate::app::{App, RequestId, RunFailure};
 use crate::config::Record;
 use crate::store::Scope;
@@ -64,26 +66,74 @@ impl EvaluationWork {
         guard: &ActiveGuard,
         item: EvaluationItem,
     ) -> Option<EvaluationItemResult> {
-        let start = now();
+        let (id, start) = (Uuid::now_v7(), now());
+        let trace = self.app.trace_of_job(&self.request_id, id);
+        let context = trace.as_ref().map(|trace| trace.context.clone());
         let running = self.app.metrics.run_started();
-        let ran = self.evaluator.run(&self.program, &item.example, None).await;
+        let ran = self.evaluator.run_in(&self.program, &item.example, None, context).await;
         let rollout = self.evaluator.rollout(&ran, &item.example).await;
         drop(running);
+        let result = self.result(guard, item.clone(), (id, start), &ran, &rollout);
+        if let Some(trace) = trace {
+            self.send_spans(trace, (id, start), &item, &rollout, ran);
+        }
+        result
+    }
+
+    fn result(
+        &self,
+        guard: &ActiveGuard,
+        item: EvaluationItem,
+        begun: (Uuid, DateTime<Utc>),
+        ran: &ExampleRun,
+        rollout: &Result<Rollout, optimize::EarlyStop>,
+    ) -> Option<EvaluationItemResult> {
         if guard.cancellation().is_cancelled() {
             // A stopped run may fail in ways that say nothing about the example.
-            return rollout.ok().filter(|rollout| rollout.error.is_none()).map(|rollout| {
-                let run = self.run_of(&ran, &item, start);
-                self.ended(&item, &rollout, run)
-            });
+            let rollout = rollout.as_ref().ok().filter(|rollout| rollout.error.is_none())?;
+            return Some(self.ended(&item, rollout, self.run_of(ran, &item, begun)));
         }
         match rollout {
             Ok(rollout) => {
-                let run = self.run_of(&ran, &item, start);
-                Some(self.ended(&item, &rollout, run))
+                let run = self.run_of(ran, &item, begun);
+                Some(self.ended(&item, rollout, run))
             }
             Err(optimize::EarlyStop::Cancelled) => None,
             Err(stop) => Some(self.failed(&item, "internal", &stop.to_string())),
         }
+    }
+
+    /// The spans of the run, with the score as an event.
+    fn send_spans(
+        &self,
+        trace: RunTrace,
+        (id, start): (Uuid, DateTime<Utc>),
+        item: &EvaluationItem,
+        rollout: &Result<Rollout, optimize::EarlyStop>,
+        ran: ExampleRun,
+    ) {
+        let scored = rollout.as_ref().ok().filter(|rollout| rollout.error.is_none());
+        let score = scored.map(|rollout| ScoreEvent {
+            metric: self.evaluator.metric.name(),
+            value: rollout.value(),
+            feedback: rollout.score.feedback.clone(),
+        });
+        let run = TracedRun {
+            trace,
+            id,
+            kind: "evaluation",
+            graph: self.versions.name.clone(),
+            version: self.versions.version,
+            state_version: self.versions.state_version,
+            request: (&*self.request_id).into(),
+            start,
+            took: ran.took,
+            queued: None,
+            inputs: self.app.traces_contents().then(|| item.example.inputs.clone()),
+            labels: RunLabels::default(),
+            score,
+        };
+        self.app.send_spans(run, ran.outcome);
     }
 
     /// The record of the run of an example, if requested.
@@ -91,12 +141,11 @@ impl EvaluationWork {
         &self,
         ran: &ExampleRun,
         item: &EvaluationItem,
-        start: chrono::DateTime<chrono::Utc>,
+        (id, start): (Uuid, DateTime<Utc>),
     ) -> Option<RunRow> {
         if !self.record || self.app.recorder.mode() == Record::Off {
             return None;
         }
-        let id = Uuid::now_v7();
         let failure = ran.outcome.outputs.as_ref().err();
         let failure = failure.map(|error| RunFailure::of(id, &self.request_id, error));
         let ended = RunRecordBuilder {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use dsrs::value::Payload;
+use uuid::Uuid;
 
 use crate::app::RequestId;
 use crate::app::json::JsonObject;
+use crate::telemetry::RemoteSpan;
 
 /// The options of the request that started a job.
 pub(crate) struct JobRequest {
@@ -27,6 +29,13 @@ impl JobRequest {
         let mut object = JsonObject::new();
         object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
         object.text("request_id", &self.request_id).shown("divided", self.is_divided);
+        // In a trace of its own, if the caller has none: the attempts have theirs.
+        if let Some(span) = self.request_id.span_in(|| Uuid::now_v7().into_bytes()) {
+            object.text("traceparent", &span.traceparent());
+            if let Some(state) = &span.state {
+                object.text("tracestate", state);
+            }
+        }
         object.finish()
     }
 
@@ -39,10 +48,12 @@ impl JobRequest {
             Some(Payload::Int(millis)) => u64::try_from(*millis).ok(),
             _ => None,
         };
-        let request_id = member("request_id").and_then(Payload::as_str).unwrap_or_default();
+        let text = |name: &str| member(name).and_then(Payload::as_str);
+        let request_id = text("request_id").unwrap_or_default();
+        let span = text("traceparent").and_then(|span| RemoteSpan::read(span, text("tracestate")));
         Self {
             timeout: millis.map(Duration::from_millis),
-            request_id: RequestId::from(request_id),
+            request_id: RequestId::with_span(request_id, span),
             is_divided: member("divided") == Some(&Payload::Bool(true)),
         }
     }
@@ -60,6 +71,10 @@ mod tests {
             assert_eq!((read.timeout, &*read.request_id), (timeout, "r-1"));
             assert!(read.is_divided);
         }
+        let span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let id = RequestId::with_span("r-2", RemoteSpan::read(span, Some("v=1")));
+        let read = JobRequest::read(&JobRequest::new(None, id.clone()).to_json()).request_id;
+        assert_eq!((read.span(), read.parent()), (id.span(), None));
         let empty = JobRequest::read("{}");
         assert_eq!((&*empty.request_id, empty.is_divided), ("", false));
     }

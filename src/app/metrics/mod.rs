@@ -115,8 +115,14 @@ impl Metrics {
     }
 
     /// Sets a counter to what something else has counted.
-    pub(crate) fn counted(&self, name: &'static str, count: u64) {
-        self.series.counter(name, Vec::new()).absolute(count);
+    pub(crate) fn counted<const N: usize>(
+        &self,
+        name: &'static str,
+        labels: [(&'static str, &'static str); N],
+        count: u64,
+    ) {
+        let labels = labels.into_iter().map(|(name, value)| Label::new(name, value));
+        self.series.counter(name, labels.collect()).absolute(count);
     }
 
     /// Sets a gauge.

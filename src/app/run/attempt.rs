@@ -2,6 +2,7 @@
 //! checkpoints, and ends with the record or a parked run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dsrs::graph::{CompletedNode, Journal, JournalError, Outcome, Program};
 use dsrs::predict::{PredictErrorKind, RunScope};
@@ -27,6 +28,7 @@ use crate::app::run::merged_record::{
     AttemptOutput, UnfinishedRun, node_row, own_nodes, waiting_nodes, with_waiting,
 };
 use crate::app::run::record::{recorded_inputs, status};
+use crate::app::run_spans::{RunTrace, TracedRun};
 use crate::app::{App, AppError, RunFailure, RunTimes};
 use crate::store::Scope;
 use crate::store::group_writer::CommitOutcome;
@@ -136,6 +138,9 @@ impl JobAttempt {
         let LoadedRun { earlier, program, inputs, deadline } = work;
         let mut scope = RunScope::new(self.app.models.clone(), deadline);
         scope.observer = Some(self.app.metrics.graph(&earlier.run.graph_name));
+        let trace = self.app.trace_of_job(&self.request.request_id, earlier.run.id);
+        scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
+        let traced = trace.map(|trace| self.traced_run(trace, &earlier, &inputs));
         scope.count_spent(earlier.spent());
         scope.cancelled = guard.cancellation();
         let _running = self.app.metrics.run_started();
@@ -151,7 +156,33 @@ impl JobAttempt {
             Some(log) => self.log_during(log, executed).await,
             None => executed.await,
         };
-        self.end_of_run(earlier, &journal, outcome).await
+        let end = self.end_of_run(earlier, &journal, &outcome).await;
+        if let Some(traced) = traced {
+            let took = (now() - self.start).to_std().unwrap_or_default();
+            self.app.send_spans(TracedRun { took, ..traced }, outcome);
+        }
+        end
+    }
+
+    /// The run for its spans; its outcome is not known yet.
+    fn traced_run(&self, trace: RunTrace, earlier: &UnfinishedRun, inputs: &Fields) -> TracedRun {
+        let run = &earlier.run;
+        let queued = run.started_at.unwrap_or(self.start) - run.created_at;
+        TracedRun {
+            trace,
+            id: run.id,
+            kind: "background",
+            graph: run.graph_name.clone(),
+            version: run.graph_version,
+            state_version: run.state_version,
+            request: (&*self.request.request_id).into(),
+            start: self.start,
+            took: Duration::ZERO,
+            queued: queued.to_std().ok(),
+            inputs: self.app.traces_contents().then(|| inputs.clone()),
+            labels: run.labels.clone(),
+            score: None,
+        }
     }
 
     /// Opens the log of events that followers read.
@@ -190,7 +221,7 @@ impl JobAttempt {
         &self,
         mut earlier: UnfinishedRun,
         journal: &CheckpointJournal<'_>,
-        outcome: Outcome,
+        outcome: &Outcome,
     ) -> Result<AttemptEnd<RunResult>, AppError> {
         let stopped = journal.guard.stopped();
         let cancelled = outcome
@@ -198,11 +229,11 @@ impl JobAttempt {
             .as_ref()
             .is_err_and(|failure| failure.error.kind == PredictErrorKind::Cancelled);
         let waits = outcome.waits();
-        let unreadable = names(&outcome).into_iter().find(|node| earlier.has(node));
+        let unreadable = names(outcome).into_iter().find(|node| earlier.has(node));
         let parks = waits && unreadable.is_none();
         match stopped {
             Some(StopReason::Lost) => return Ok(AttemptEnd::Released),
-            None if parks && self.park_run(&earlier.run, &outcome).await? => {
+            None if parks && self.park_run(&earlier.run, outcome).await? => {
                 return Ok(AttemptEnd::Released);
             }
             None if cancelled && self.shutdown.is_cancelled() => return Ok(AttemptEnd::Requeue),
@@ -223,9 +254,9 @@ impl JobAttempt {
             }
             // No client cancelled the run: a checkpoint could not be stored.
             Err(failure) if cancelled && stopped.is_none() => Err(internal(&failure.to_string())),
-            Err(failure) => Err((status(&outcome), RunFailure::of(run, request, failure))),
+            Err(failure) => Err((status(outcome), RunFailure::of(run, request, failure))),
         };
-        self.report_attempt(&earlier.run, &outcome);
+        self.report_attempt(&earlier.run, outcome);
         let added = AttemptOutput {
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,

@@ -30,6 +30,7 @@ use crate::app::run::driver::RunDriver;
 use crate::app::run::ending::EndedRun;
 use crate::app::run::event_json::{BufferListener, started_json};
 use crate::app::run::record::{RunRecordBuilder, RunVersions};
+use crate::app::run_spans::{RunTrace, TracedRun};
 use crate::app::{App, AppError, Invalid, RequestId, RunFailure, RunPlace};
 use crate::config::Record;
 use crate::shutdown::WorkGuard;
@@ -183,6 +184,8 @@ impl App {
         context.cancelled = work.cancellation().clone();
         let (id, start) = (Uuid::now_v7(), now());
         request.request_id.note_run(id);
+        let trace = self.trace_of_execution(&request.request_id, id);
+        context.trace_context = trace.as_ref().map(|trace| trace.context.clone());
         let cancelled = context.cancelled.clone();
         let guard = self.active_work.register(scope.workspace, id, None, cancelled);
         let run = Run {
@@ -193,6 +196,7 @@ impl App {
             inputs,
             pin,
             program,
+            trace,
             with_trace: request.trace,
             labels: request.labels,
             request_id: request.request_id,
@@ -267,6 +271,8 @@ struct Run {
     inputs: Fields,
     pin: Arc<ResolvedGraph>,
     program: Arc<Program>,
+    /// Its place in a distributed trace.
+    trace: Option<RunTrace>,
     with_trace: bool,
     labels: RunLabels,
     request_id: RequestId,
@@ -286,6 +292,7 @@ impl Run {
         let running = self.app.metrics.run_started();
         let inputs_json = fields_json(&self.inputs);
         let inputs = std::mem::take(&mut self.inputs);
+        let traced_inputs = self.app.traces_contents().then(|| inputs.clone());
         let span = tracing::debug_span!("run", id = %self.id, graph = %self.pin.name);
         let outcome = self.program.execute(&context, inputs).instrument(span).await;
         let took = context.trace.elapsed();
@@ -294,6 +301,7 @@ impl Run {
         let row = Arc::new(self.row(&outcome, failure.as_ref(), inputs_json, took));
         drop(running);
         self.report(&outcome, took);
+        self.send_spans(outcome, traced_inputs, took);
         let recorded = self.record(&row).await;
         if let Some(events) = events {
             let waits = recorded.is_ok() && row.status == RunStatus::Waiting;
@@ -308,6 +316,26 @@ impl Run {
         let graph = &self.pin.name;
         let ended = EndedRun { id: self.id, graph, request: &self.request_id, took };
         self.request_id.note_times(self.app.report_run(&ended, outcome));
+    }
+
+    fn send_spans(&mut self, outcome: Outcome, inputs: Option<Fields>, took: Duration) {
+        let Some(trace) = self.trace.take() else { return };
+        let run = TracedRun {
+            trace,
+            id: self.id,
+            kind: "execution",
+            graph: self.pin.name.clone(),
+            version: self.pin.version,
+            state_version: self.pin.state_version,
+            request: (&*self.request_id).into(),
+            start: self.start,
+            took,
+            queued: None,
+            inputs,
+            labels: self.labels.clone(),
+            score: None,
+        };
+        self.app.send_spans(run, outcome);
     }
 
     /// Whether the run has no result because it was cancelled, though not by a client.

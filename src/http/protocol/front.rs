@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use dsrs::lm::{TRACEPARENT, TRACESTATE};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::app::metrics::Metrics;
-use crate::app::{AppError, ComputePool, RequestId, spawn_named_on};
+use crate::app::{AnsweredSpan, AppError, ComputePool, RequestId, spawn_named_on};
 use crate::http::protocol::admission::{Admission, Presented, admit};
 use crate::http::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::http::protocol::compression::{Compression, accepted_encoding};
@@ -27,6 +28,7 @@ use crate::http::protocol::request_log::{AnsweredRequest, run_traced};
 use crate::http::protocol::route::{RouteInfo, RouteTable, RunsOn};
 use crate::http::protocol::same_site::{SiteGuard, is_probe};
 use crate::http::protocol::status::ProblemCode;
+use crate::telemetry::{RemoteSpan, Telemetry};
 
 /// What the front shares between requests.
 pub(crate) struct Front {
@@ -37,6 +39,8 @@ pub(crate) struct Front {
     pub(crate) cors: Option<Cors>,
     pub(crate) compression: Option<Compression>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Where spans are sent to, if anywhere.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) routes: RouteTable,
     /// The threads for what clients make the server compute.
     pub(crate) compute: ComputePool,
@@ -54,8 +58,10 @@ pub(crate) async fn front(
 ) -> Response {
     let started = Instant::now();
     let (id, id_header) = request_id(request.headers());
+    front.offer_trace(&id, request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let path = front.telemetry.as_ref().map(|_| request.uri().path().to_owned());
     let encoding = accepted_encoding(request.headers());
     let requires_key = match is_probe(&request) {
         // A probe is answered at once, even if the database is not.
@@ -81,11 +87,24 @@ pub(crate) async fn front(
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
     let (status, took) = (answer.status(), started.elapsed());
     AnsweredRequest { id: &id, method: &method, route, status, took }.log(front.slow_request);
-    front.metrics.request(route, method_name(&method), status.as_u16(), took);
+    let method = method_name(&method);
+    front.metrics.request(route, method, status.as_u16(), took);
+    if let (Some(telemetry), Some(path)) = (&front.telemetry, &path) {
+        AnsweredSpan { id: &id, method, route, path, status: status.as_u16(), took }
+            .send(telemetry);
+    }
     answer
 }
 
 impl Front {
+    /// Lets the request have a span, below that of the client if it sends one.
+    fn offer_trace(&self, id: &RequestId, headers: &HeaderMap) {
+        let Some(telemetry) = &self.telemetry else { return };
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let parent = text(TRACEPARENT).and_then(|span| RemoteSpan::read(span, text(TRACESTATE)));
+        id.offer_trace(parent, *telemetry.sampler());
+    }
+
     fn admit_site(
         &self,
         request: &Request,
@@ -275,6 +294,7 @@ mod tests {
             cors: None,
             compression: None,
             metrics: Arc::new(Metrics::new().unwrap()),
+            telemetry: None,
             slow_request: Duration::from_secs(30),
             routes: RouteTable::default(),
             compute: ComputePool::start().unwrap(),

@@ -74,12 +74,12 @@ pub(crate) async fn run_execute(
     Path(graph): Path<String>,
     key: IdempotencyKey,
     headers: HeaderMap,
-    labels: Result<LabelHeaders, ApiProblem>,
     query: Result<NoQuery, ApiProblem>,
     PostedBody { bytes, document, permit }: PostedBody,
 ) -> Response {
     let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let scope = caller.scope();
+    let labels = LabelHeaders::read(&headers);
     let (request_id, place) = (caller.request_id.clone(), caller.place.clone());
     let request = move || {
         query?;

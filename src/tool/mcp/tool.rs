@@ -41,8 +41,8 @@ impl McpTool {
         (&self.spec.name, &self.spec.description, self.spec.parameters.get())
     }
 
-    async fn ask(&self, args: Fields) -> Result<Payload, String> {
-        let result = self.server.call(&self.name, members(args)).await?;
+    async fn ask(&self, ctx: &Ctx, args: Fields) -> Result<Payload, String> {
+        let result = self.server.call(&self.name, members(args), ctx.trace_headers()).await?;
         if result.is_error == Some(true) {
             return Err(shortened(&text(&result), LONGEST));
         }
@@ -55,8 +55,8 @@ impl Tool for McpTool {
         &self.spec
     }
 
-    fn call<'a>(&'a self, _: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        self.ask(args).map(|called| called.map_err(ToolError::reported)).boxed()
+    fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        self.ask(ctx, args).map(|called| called.map_err(ToolError::reported)).boxed()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A provider that misbehaves on purpose: a plain socket with just enough HTTP to read chat
 //! requests, which answers, stalls or disconnects according to its script.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,8 @@ impl Gate {
 pub struct Asked {
     pub at: Instant,
     pub path: String,
+    /// Its headers, by names in lower case.
+    pub headers: HashMap<String, String>,
     pub body: Value,
 }
 
@@ -142,8 +145,8 @@ impl FakeLm {
     }
 
     async fn talk(self: Arc<Self>, mut connection: TcpStream, script: Arc<Script>) {
-        while let Some((path, body)) = read_request(&mut connection).await {
-            let asked = Asked { at: Instant::now(), path, body };
+        while let Some((path, headers, body)) = read_request(&mut connection).await {
+            let asked = Asked { at: Instant::now(), path, headers, body };
             let mut number = 0;
             self.seen.send_modify(|seen| {
                 number = seen.asked.len();
@@ -260,14 +263,17 @@ fn head(status: u16, headers: &[(&'static str, String)], length: usize) -> Strin
 }
 
 /// The path and the JSON body of the next request; `None` when the caller has closed the connection.
-async fn read_request(connection: &mut TcpStream) -> Option<(String, Value)> {
+async fn read_request(
+    connection: &mut TcpStream,
+) -> Option<(String, HashMap<String, String>, Value)> {
     let mut bytes = Vec::new();
-    let (path, body, length) = loop {
+    let (path, headers, body, length) = loop {
         if connection.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
-            break (path(&bytes[..end]), end + 4, content_length(&bytes[..end]));
+            let head = &bytes[..end];
+            break (path(head), headers(head), end + 4, content_length(head));
         }
     };
     while bytes.len() < body + length {
@@ -275,12 +281,18 @@ async fn read_request(connection: &mut TcpStream) -> Option<(String, Value)> {
             return None;
         }
     }
-    Some((path, serde_json::from_slice(&bytes[body..body + length]).unwrap()))
+    Some((path, headers, serde_json::from_slice(&bytes[body..body + length]).unwrap()))
 }
 
 fn path(head: &[u8]) -> String {
     let head = std::str::from_utf8(head).unwrap();
     head.split(' ').nth(1).unwrap().to_owned()
+}
+
+fn headers(head: &[u8]) -> HashMap<String, String> {
+    let head = std::str::from_utf8(head).unwrap();
+    let pairs = head.lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(name, text)| (name.to_ascii_lowercase(), text.trim().to_owned())).collect()
 }
 
 fn content_length(head: &[u8]) -> usize {

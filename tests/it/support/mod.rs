@@ -2,6 +2,7 @@
 
 mod api;
 mod cluster;
+mod collector;
 mod cut_wire;
 mod database;
 mod database_proxy;
@@ -23,6 +24,7 @@ use std::path::PathBuf;
 
 pub use api::{Answer, Api, friendly_lm, one_node, support_reply};
 pub use cluster::{TestCluster, cluster, pg_options, scratch_dir};
+pub use collector::{Collector, SeenSpan};
 pub use cut_wire::{Cut, CutWire};
 pub use database::{drop_database, empty_database, test_database};
 pub use database_proxy::DatabaseProxy;

@@ -12,8 +12,8 @@ use crate::support::{Answer, Api, one_node, test_database};
 /// Answers every question but `bad`.
 async fn api() -> Api {
     let lm = ScriptedLm::by(|request| {
-        let asked = request.chat.turns.iter().map(|turn| turn.content.to_string());
-        match asked.last().unwrap_or_default().contains("bad") {
+        let asked = request.chat.turns.last().map(|turn| turn.content.to_string());
+        match asked.unwrap_or_default().contains("bad") {
             true => ScriptedAnswer::fail(LmErrorKind::Refused, "no"),
             false => ScriptedAnswer::from("[[ ## answer ## ]]\nyes"),
         }
@@ -175,7 +175,7 @@ async fn runs_are_found_by_the_codes_of_their_errors_and_by_their_duration() {
     api.until(&path, |answer: &Answer| answer.json()["finished_at"].is_string()).await;
     let (failed, started) = (failed["run_id"].clone(), started["id"].clone());
     assert_eq!(ids(&api, "error_code=lm_error").await, [started.clone(), failed.clone()]);
-    assert_eq!(ids(&api, "error_code=lm_error&tag=t").await, [failed.clone()]);
+    assert_eq!(ids(&api, "error_code=lm_error&tag=t").await, std::slice::from_ref(&failed));
     assert_eq!(ids(&api, "error_code=timeout").await, [] as [Value; 0]);
     // A run that continues has ended with nothing.
     api.post(&format!("{path}/resume"), json!({})).await.expect(202);

@@ -11,8 +11,8 @@ use crate::support::{Answer, Api, one_node, test_database};
 /// Answers every question but `bad`.
 async fn api() -> Api {
     let lm = ScriptedLm::by(|request| {
-        let asked = request.chat.turns.iter().map(|turn| turn.content.to_string());
-        match asked.last().unwrap_or_default().contains("bad") {
+        let asked = request.chat.turns.last().map(|turn| turn.content.to_string());
+        match asked.unwrap_or_default().contains("bad") {
             true => ScriptedAnswer::fail(LmErrorKind::Refused, "no"),
             false => ScriptedAnswer::from("[[ ## answer ## ]]\nyes"),
         }
@@ -171,7 +171,7 @@ async fn the_profile_of_a_graph_says_what_each_node_took_cost_and_failed() {
     assert_eq!((&profile["runs"], &profile["is_sample"]), (&json!(3), &json!(false)));
     let node = &profile["nodes"][0];
     assert_eq!(node["node"], "ask");
-    assert_eq!(members(&[node.clone()], &["runs", "failed", "skipped"]), [json!([3, 1, 0])]);
+    assert_eq!(members(std::slice::from_ref(node), &["runs", "failed", "skipped"]), [json!([3, 1, 0])]);
     assert_eq!(node["errors"], json!({"lm_error": 1}));
     assert_eq!(node["usage"]["lm_calls"], 2);
     // Its runs may have taken less than a millisecond.

@@ -25,7 +25,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use self::plain::PlainClient;
 use self::secure::SecureClient;
-use super::ExtraHeaders;
+use super::{ExtraHeaders, RequestTrace};
 
 /// The most memory that a header alone can reserve.
 const MOST_AT_ONCE: usize = 1 << 20;
@@ -94,15 +94,21 @@ pub(super) struct HttpPost<'r> {
     pub(super) accept: &'static str,
     /// Further headers.
     pub(super) extra_headers: Option<&'r ExtraHeaders>,
+    /// The span that sends it.
+    trace: Option<&'r RequestTrace>,
 }
 
 impl<'r> HttpPost<'r> {
     pub(super) fn new(body: Vec<u8>, accept: &'static str) -> Self {
-        Self { body: body.into(), accept, extra_headers: None }
+        Self { body: body.into(), accept, extra_headers: None, trace: None }
     }
 
     pub(super) fn with_headers(self, extra_headers: Option<&'r ExtraHeaders>) -> Self {
         Self { extra_headers, ..self }
+    }
+
+    pub(super) fn in_trace(self, trace: Option<&'r RequestTrace>) -> Self {
+        Self { trace, ..self }
     }
 
     /// The request to an address, with the headers of all requests to it.
@@ -114,6 +120,11 @@ impl<'r> HttpPost<'r> {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(self.accept));
         for (name, value) in self.extra_headers.iter().flat_map(|extra| extra.iter()) {
             request.headers_mut().insert(name, value.clone());
+        }
+        for (name, value) in self.trace.map(RequestTrace::headers).into_iter().flatten() {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                request.headers_mut().insert(name, value);
+            }
         }
         request
     }

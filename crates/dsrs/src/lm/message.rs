@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
-use super::{DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, ToolCall, ToolSet};
+use super::{
+    DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, RequestTrace, ToolCall, ToolSet,
+};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -155,13 +157,15 @@ pub struct LmRequest {
     pub constraint: Option<DecodingConstraint>,
     /// The tools that the LM may call.
     pub tools: Option<Arc<ToolSet>>,
+    /// The span that sends it, for a run in a distributed trace. No part of what is asked.
+    pub trace: Option<RequestTrace>,
 }
 
 impl LmRequest {
     /// A request without constraint and tools.
     #[must_use]
     pub const fn new(chat: Chat, params: LmParams) -> Self {
-        Self { chat, params, constraint: None, tools: None }
+        Self { chat, params, constraint: None, tools: None, trace: None }
     }
 }
 
@@ -178,6 +182,8 @@ pub struct LmReply {
     pub omitted: OmittedParams,
     /// The provider's name of the model that answered.
     pub model: Arc<str>,
+    /// The provider's id of the answer.
+    pub id: Option<Arc<str>>,
     /// Why the answer ended, in the provider's terms (`stop`, `length`, …).
     pub finish_reason: Option<Arc<str>>,
     /// Its usage.
@@ -196,6 +202,7 @@ impl LmReply {
             reasoning: None,
             omitted: OmittedParams::default(),
             model,
+            id: None,
             finish_reason: None,
             usage,
         }

@@ -30,6 +30,7 @@ pub mod retry;
 mod scripted;
 mod sse;
 mod tool;
+mod trace_context;
 mod vectors;
 
 use futures_util::future::BoxFuture;
@@ -62,6 +63,7 @@ pub use payment::{PaidEmbedder, PaidLm, RunAccount, RunBudget};
 pub use reasoning::{ReasoningEffort, ReplyReasoning};
 pub use scripted::{ScriptedAnswer, ScriptedLm, sections};
 pub use tool::{ToolCall, ToolSet, ToolSpec};
+pub use trace_context::{RequestTrace, TRACEPARENT, TRACESTATE, TraceContext, traceparent};
 pub use vectors::Vectors;
 
 /// One endpoint of a language model. Implementations send one request and report what the endpoint

@@ -176,7 +176,9 @@ impl OpenAi {
             self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
         })?;
         let headers = request.params.extra_headers.as_ref();
-        Ok(HttpPost::new(body, mode.accept()).with_headers(headers))
+        Ok(HttpPost::new(body, mode.accept())
+            .with_headers(headers)
+            .in_trace(request.trace.as_ref()))
     }
 
     fn reply(&self, answer: &HttpAnswer, request: &LmRequest) -> Result<LmReply, LmError> {

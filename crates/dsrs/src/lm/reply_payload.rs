@@ -43,6 +43,7 @@ impl LmReply {
             },
             omitted: OmittedParams::default(),
             model: members.get("model")?.as_str()?.into(),
+            id: None,
             finish_reason: members.get("finish_reason")?.as_str().map(Arc::from),
             usage: Usage::from_payload(members.get("usage")?)?,
         })

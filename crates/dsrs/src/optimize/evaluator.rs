@@ -13,7 +13,7 @@ use super::{
     predictor_calls,
 };
 use crate::graph::{Outcome, Program};
-use crate::lm::{BudgetedReplies, Models, Usage};
+use crate::lm::{BudgetedReplies, Models, TraceContext, Usage};
 use crate::predict::{
     Ctx, LmOverrides, NodeScope, PredictError, PredictErrorKind, RunScope, Span, SpanKind,
     Variation,
@@ -81,9 +81,21 @@ impl Evaluator {
         example: &Example,
         variation: Option<Variation>,
     ) -> ExampleRun {
+        self.run_in(program, example, variation, None).await
+    }
+
+    /// Like [`Self::run`], at this place in a distributed trace.
+    pub async fn run_in(
+        &self,
+        program: &Program,
+        example: &Example,
+        variation: Option<Variation>,
+        trace_context: Option<Arc<TraceContext>>,
+    ) -> ExampleRun {
         let mut number = 0;
         loop {
-            let scope = Arc::new(RunScope { variation, ..self.scope() });
+            let trace_context = trace_context.clone();
+            let scope = Arc::new(RunScope { variation, trace_context, ..self.scope() });
             let outcome = program.execute(&scope, example.inputs.clone()).await;
             let took = scope.trace.elapsed();
             number += 1;

@@ -14,7 +14,7 @@ use super::{Ctx, PredictError, PredictErrorKind, RejectedAnswer};
 use crate::adapter::{CheckOutcome, ParseError, ParsedOutput};
 use crate::lm::{
     Chat, DecodingConstraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model,
-    Models, Prefix, ToolSet,
+    Models, Prefix, RequestTrace, ToolSet,
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
@@ -163,7 +163,8 @@ impl<'c> PredictorConversation<'c> {
             .or(self.predictor_tools().map(PredictorTools::offer));
         let tools = tools.cloned();
         let mut asked = 1;
-        let mut request = LmRequest { constraint, tools, ..LmRequest::new(chat, params) };
+        let trace = self.ctx.run.trace_context.clone().map(RequestTrace::new);
+        let mut request = LmRequest { constraint, tools, trace, ..LmRequest::new(chat, params) };
         for remaining in (0..=self.ctx.node.parse_retries).rev() {
             let before = request.chat.turns.len();
             let reply = self.answer(&mut request).await?;

@@ -14,7 +14,8 @@ use super::hints::Hints;
 use super::tally::CallTally;
 use super::trace::{SpanId, Trace};
 use crate::lm::{
-    BudgetedReplies, Lane, LmError, LmErrorKind, LmObserver, Models, RunAccount, Usage,
+    BudgetedReplies, Lane, LmError, LmErrorKind, LmObserver, Models, RunAccount, TraceContext,
+    Usage,
 };
 use crate::predict::LmOverrides;
 
@@ -34,6 +35,8 @@ pub struct RunScope {
     pub listener: Option<Arc<dyn RunListener>>,
     /// Observes its LM requests.
     pub observer: Option<Arc<dyn LmObserver>>,
+    /// Its place in a distributed trace, which requests to models and tools name.
+    pub trace_context: Option<Arc<TraceContext>>,
     /// The budget that pays for its LM requests, with the replies recorded so far. Without one,
     /// requests are not counted.
     pub budgeted: Option<Arc<BudgetedReplies>>,
@@ -78,6 +81,7 @@ impl RunScope {
             lane,
             listener,
             observer,
+            trace_context: None,
             budgeted,
             budget,
             out_of_budget,
@@ -307,6 +311,13 @@ impl Ctx {
     /// Whether anything listens.
     pub(super) fn has_listener(&self) -> bool {
         self.run.listener.is_some() || self.listener.is_some()
+    }
+
+    /// The headers that name the span of this context, for a run in a distributed trace.
+    #[must_use]
+    pub fn trace_headers(&self) -> Vec<(&'static str, String)> {
+        let number = self.parent.map_or(0, |parent| parent.0);
+        self.run.trace_context.as_ref().map_or_else(Vec::new, |context| context.headers(number))
     }
 
     /// The trace of the run.

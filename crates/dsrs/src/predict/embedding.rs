@@ -45,7 +45,10 @@ pub(crate) async fn embed(
             observe(ctx, model, begun, Err(error.kind));
             let cancelled = error.kind == LmErrorKind::Cancelled;
             let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
-            trace.close(span, status, |span| span.error = Some(error.message.as_str().into()));
+            trace.close(span, status, |span| {
+                span.error = Some(error.message.as_str().into());
+                span.error_kind = Some(error.kind.as_str());
+            });
             if error.is_unpaid() {
                 return Err(ctx.request_error(error));
             }

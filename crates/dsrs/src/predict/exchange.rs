@@ -247,16 +247,18 @@ impl<'c> Exchange<'c> {
             span.predictor = Some(self.predictor.path.clone());
             span.messages = Some((request.chat.prefix.clone(), request.chat.turns.clone()));
             span.alias = Some(self.model.alias.clone());
+            span.requested = Some(self.model.model.clone());
             span.model = Some(self.model.model.clone());
             span.attempt = Some(self.attempts);
             span.queued = (waited >= NOTICEABLE).then_some(waited);
             span.constraint = self.constrained(request);
         });
         self.last = Some(opened);
-        if self.ctx.run.observer.is_some() {
-            let (begun, queued) = (Some(Instant::now()), waited);
-            self.current = CurrentAttempt { begun, queued, ..CurrentAttempt::default() };
+        if let Some(trace) = &request.trace {
+            trace.set_span(opened.0);
         }
+        let (begun, queued) = (Some(Instant::now()), waited);
+        self.current = CurrentAttempt { begun, queued, ..CurrentAttempt::default() };
         if let Some(reporter) = &mut self.reporter {
             reporter.begin(self.attempts);
         }
@@ -297,6 +299,7 @@ impl<'c> Exchange<'c> {
         if let Ok(reply) = result {
             self.count(reply, last, is_stored);
         }
+        let first_token = self.first_token(is_stored);
         self.ctx.trace().close(last, status, |span| match result {
             Ok(reply) => {
                 span.raw = Some(reply.text.clone());
@@ -304,17 +307,28 @@ impl<'c> Exchange<'c> {
                 span.reasoning = reply.reasoning.clone();
                 span.omitted = reply.omitted;
                 span.model = Some(reply.model.clone());
+                span.response_id.clone_from(&reply.id);
+                span.finish_reason.clone_from(&reply.finish_reason);
+                span.first_token = first_token;
                 span.usage = Some(self.usage(reply, is_stored));
                 span.cached = is_stored;
             }
-            Err(error) => span.error = Some(error.message.as_str().into()),
+            Err(error) => {
+                span.error = Some(error.message.as_str().into());
+                span.error_kind = Some(error.kind.as_str());
+            }
         });
+    }
+
+    /// When the first text of a streamed answer arrived.
+    fn first_token(&self, is_stored: bool) -> Option<Duration> {
+        self.current.first_token.filter(|_| self.reporter.is_some() && !is_stored)
     }
 
     /// Reports the last request to the observer of the run.
     fn observe(&self, result: &Result<LmReply, LmError>, is_stored: bool) {
         let Some(observer) = &self.ctx.run.observer else { return };
-        let CurrentAttempt { begun, queued, first_token, is_retry } = self.current;
+        let CurrentAttempt { begun, queued, is_retry, .. } = self.current;
         let usage = result.as_ref().map(|reply| self.usage(reply, is_stored));
         observer.attempted(&LmAttempt {
             alias: &self.model.alias,
@@ -323,7 +337,7 @@ impl<'c> Exchange<'c> {
             is_stored,
             queued,
             duration: begun.map(|begun| begun.elapsed()).unwrap_or_default(),
-            first_token: first_token.filter(|_| self.reporter.is_some()),
+            first_token: self.first_token(is_stored),
             result: usage.as_ref().map_err(|error| error.kind),
         });
     }

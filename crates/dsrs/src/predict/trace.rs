@@ -112,8 +112,16 @@ pub struct Span {
     pub omitted: OmittedParams,
     /// The alias of the model.
     pub alias: Option<Arc<str>>,
+    /// The model that was asked.
+    pub requested: Option<Arc<str>>,
     /// The model that answered.
     pub model: Option<Arc<str>>,
+    /// The provider's id of the answer.
+    pub response_id: Option<Arc<str>>,
+    /// Why the answer ended.
+    pub finish_reason: Option<Arc<str>>,
+    /// When the first text of a streamed answer arrived, after the start of the span.
+    pub first_token: Option<Duration>,
     /// A number from 1: of an LM request over all retries, of an attempt within its strategy, or of
     /// an element.
     pub attempt: Option<u32>,
@@ -133,6 +141,8 @@ pub struct Span {
     pub checks: Vec<CheckOutcome>,
     /// Why it failed.
     pub error: Option<Arc<str>>,
+    /// The kind of that failure.
+    pub error_kind: Option<&'static str>,
 }
 
 impl Span {
@@ -154,7 +164,11 @@ impl Span {
             reasoning: None,
             omitted: OmittedParams::default(),
             alias: None,
+            requested: None,
             model: None,
+            response_id: None,
+            finish_reason: None,
+            first_token: None,
             attempt: None,
             cached: false,
             queued: None,
@@ -164,6 +178,7 @@ impl Span {
             parse_report: None,
             checks: Vec::new(),
             error: None,
+            error_kind: None,
         }
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn whole(answer: ChatResponse) -> LmReply {
         tool_calls: parts.tool_calls,
         omitted: OmittedParams::default(),
         model: (&*answer.provider_model_iden.model_name).into(),
+        id: answer.response_id.map(Arc::from),
         finish_reason: answer.stop_reason.as_ref().map(reason),
         usage: usage(Some(&answer.usage)),
     }
@@ -127,6 +128,7 @@ fn finish(end: StreamEnd, text: String, model: Arc<str>) -> Result<LmReply, Faul
         tool_calls: parts.tool_calls,
         omitted: OmittedParams::default(),
         model,
+        id: end.captured_response_id.map(Arc::from),
         finish_reason,
         usage,
     })

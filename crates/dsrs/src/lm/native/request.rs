@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::fault::Fault;
 use crate::lm::{
     DecodingConstraint, ExtraBody, ExtraHeaders, LmErrorKind, LmParams, LmRequest, Message,
-    ReasoningEffort, ReplyReasoning, Role, ToolCall, ToolSpec,
+    ReasoningEffort, ReplyReasoning, RequestTrace, Role, ToolCall, ToolSpec,
 };
 
 /// The conversation of a request, and these settings. If `marks_prefix`, the end of the shared prefix
@@ -42,7 +42,7 @@ fn options(request: &LmRequest, params: &LmParams) -> Result<ChatOptions, Fault>
         capture_usage: Some(true),
         capture_tool_calls: Some(true),
         reasoning_effort: params.reasoning_effort.map(effort),
-        extra_headers: params.extra_headers.as_ref().map(headers),
+        extra_headers: headers(params.extra_headers.as_ref(), request.trace.as_ref()),
         extra_body: extra_body(params),
         ..ChatOptions::default()
     };
@@ -71,10 +71,13 @@ const fn effort(effort: ReasoningEffort) -> NativeEffort {
     }
 }
 
-fn headers(extra: &ExtraHeaders) -> Headers {
+fn headers(extra: Option<&ExtraHeaders>, trace: Option<&RequestTrace>) -> Option<Headers> {
     let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
-    let pairs = extra.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-    pairs.collect::<Vec<_>>().into()
+    let extra = extra.into_iter().flat_map(ExtraHeaders::iter);
+    let extra = extra.map(|(name, value)| (name.as_str().to_owned(), text(value)));
+    let trace = trace.map(RequestTrace::headers).into_iter().flatten();
+    let pairs: Vec<_> = extra.chain(trace.map(|(name, value)| (name.to_owned(), value))).collect();
+    (!pairs.is_empty()).then(|| pairs.into())
 }
 
 /// Extra members, and the service tier: the library knows only OpenAI's tiers.

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::reply::{NoReply, TokenCounts, WireText, arguments, is_error, no_choices, usage};
+use super::reply::{
+    NoReply, TokenCounts, WireText, answer_id, arguments, is_error, no_choices, usage,
+};
 use crate::lm::sse::SseEvent;
 use crate::lm::{DeltaSink, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
@@ -23,6 +26,8 @@ const MOST_CALLS: usize = 1024;
 
 #[derive(Deserialize)]
 struct Chunk {
+    #[serde(default)]
+    id: Option<Value>,
     #[serde(default)]
     model: Option<WireText>,
     #[serde(default)]
@@ -95,6 +100,7 @@ pub(super) struct Chunks {
     refusal: String,
     reasoning: String,
     calls: Vec<PartialToolCall>,
+    id: Option<Arc<str>>,
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
     tokens: Option<TokenCounts>,
@@ -115,6 +121,7 @@ impl Chunks {
             refusal: String::new(),
             reasoning: String::new(),
             calls: Vec::new(),
+            id: None,
             model: None,
             finish_reason: None,
             tokens: None,
@@ -154,6 +161,7 @@ impl Chunks {
         if chunk.error.is_some() || chunk.object.is_some_and(is_error) {
             return Err(NoReply::Error);
         }
+        self.id = self.id.take().or_else(|| chunk.id.as_ref().and_then(answer_id));
         self.model = self.model.take().or(chunk.model.map(|model| model.0));
         self.tokens = chunk.usage.or(self.tokens.take());
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
@@ -266,6 +274,7 @@ impl Chunks {
             reasoning: ReplyReasoning::of(self.reasoning),
             omitted: OmittedParams::default(),
             model: self.model.unwrap_or_else(|| asked.clone()),
+            id: self.id,
             finish_reason: self.finish_reason,
             usage: usage(self.tokens),
         })

@@ -14,6 +14,8 @@ use crate::lm::{LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
 #[derive(Deserialize)]
 struct Completion {
     #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
     model: Option<WireText>,
     #[serde(default)]
     choices: Option<Vec<CompletionChoice>>,
@@ -210,9 +212,15 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
         reasoning: reasoning.and_then(|text| ReplyReasoning::of(text.0)),
         omitted: OmittedParams::default(),
         model: completion.model.map_or_else(|| asked.clone(), |model| model.0),
+        id: completion.id.as_ref().and_then(answer_id),
         finish_reason: choice.finish_reason.map(|reason| reason.0),
         usage: usage(completion.usage),
     })
+}
+
+/// The id of an answer. An odd one does not spoil an answer that was paid for.
+pub(super) fn answer_id(id: &Value) -> Option<Arc<str>> {
+    id.as_str().filter(|id| !id.is_empty()).map(Arc::from)
 }
 
 fn call(number: usize, called: WireToolCall) -> ToolCall {
@@ -259,7 +267,7 @@ mod tests {
             "completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}"#,
         )
         .unwrap();
-        assert_eq!((&*got.text, &*got.model), ("café\n", "small-1"));
+        assert_eq!((&*got.text, &*got.model, got.id.as_deref()), ("café\n", "small-1", Some("x")));
         assert_eq!(got.finish_reason.as_deref(), Some("length"));
         let usage = got.usage;
         assert_eq!((usage.lm_calls, usage.input_tokens, usage.output_tokens), (1, 9, 2));

@@ -106,6 +106,12 @@ impl Metric {
         schema::schema()
     }
 
+    /// Its name, such as `exact`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The metric with all defaults filled in. Metrics with equal documents score equally.
     #[must_use]
     pub fn to_payload(&self) -> Payload {

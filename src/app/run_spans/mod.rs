@@ -1,0 +1,16 @@
+//! The spans of runs for OpenTelemetry. The place of a run in a trace is known when it starts, so that requests to
+//! models and tools can name it; the spans are made of the finished trace, off the thread of the run. Knows no SQL.
+
+mod attributes;
+mod contents;
+mod endpoints;
+mod messages;
+mod place;
+mod request_span;
+mod run;
+mod span;
+
+pub(crate) use endpoints::ModelEndpoints;
+pub(crate) use place::RunTrace;
+pub(crate) use request_span::AnsweredSpan;
+pub(crate) use run::{ScoreEvent, TracedRun};

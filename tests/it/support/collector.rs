@@ -1,0 +1,231 @@
+//! A collector of spans (OTLP over HTTP or gRPC) that decodes what arrives with the messages of the standard, and refuses
+//! what does not fit.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use futures_util::stream;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
+use opentelemetry_proto::tonic::trace::v1::{Span, span, status};
+use prost::Message;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The path of the service over gRPC.
+const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+
+type Attributes = BTreeMap<String, Value>;
+
+/// A span that arrived.
+#[derive(Clone, Debug)]
+pub struct SeenSpan {
+    pub name: String,
+    pub kind: span::SpanKind,
+    /// In hexadecimal digits, as all ids.
+    pub trace: String,
+    pub id: String,
+    /// Empty for a root.
+    pub parent: String,
+    pub state: String,
+    pub attributes: Attributes,
+    pub events: Vec<(String, Attributes)>,
+    /// Trace and span of each.
+    pub links: Vec<(String, String)>,
+    pub failed: bool,
+    pub message: String,
+    pub resource: Attributes,
+    /// The headers of its request.
+    pub headers: HeaderMap,
+    pub nanos: (u64, u64),
+}
+
+impl SeenSpan {
+    /// An attribute; `null` if it is missing.
+    pub fn get(&self, name: &str) -> Value {
+        self.attributes.get(name).cloned().unwrap_or(Value::Null)
+    }
+}
+
+/// A collector; it ends with the runtime of the test.
+#[derive(Clone)]
+pub struct Collector {
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
+    seen: Arc<watch::Sender<Vec<SeenSpan>>>,
+    /// Whether it never answers.
+    stalls: bool,
+}
+
+impl Collector {
+    /// Over HTTP with protobuf.
+    pub async fn http() -> Self {
+        let (collector, listener) = Self::listen(false).await;
+        let router = collector.router();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        collector
+    }
+
+    /// Over gRPC.
+    pub async fn grpc() -> Self {
+        let (collector, listener) = Self::listen(false).await;
+        let router = collector.router();
+        tokio::spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                let service = TowerToHyperService::new(router.clone());
+                let http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                tokio::spawn(http.serve_connection(TokioIo::new(connection), service));
+            }
+        });
+        collector
+    }
+
+    /// One that accepts requests and never answers.
+    pub async fn stalling() -> Self {
+        let (collector, listener) = Self::listen(true).await;
+        let router = collector.router();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        collector
+    }
+
+    async fn listen(stalls: bool) -> (Self, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        (Self { url, seen: Arc::new(watch::Sender::new(Vec::new())), stalls }, listener)
+    }
+
+    fn router(&self) -> Router {
+        let router =
+            Router::new().route("/v1/traces", post(over_http)).route(EXPORT, post(over_grpc));
+        router.with_state(self.clone())
+    }
+
+    /// What has arrived.
+    pub fn spans(&self) -> Vec<SeenSpan> {
+        self.seen.borrow().clone()
+    }
+
+    /// Waits until this many spans have arrived.
+    pub async fn arrived(&self, count: usize) -> Vec<SeenSpan> {
+        let mut seen = self.seen.subscribe();
+        let waited =
+            tokio::time::timeout(PATIENCE, seen.wait_for(|seen| seen.len() >= count)).await;
+        let found = self.spans();
+        let names: Vec<&str> = found.iter().map(|span| span.name.as_str()).collect();
+        assert!(waited.is_ok(), "waited too long for {count} spans: {names:?}");
+        found
+    }
+
+    fn take(&self, headers: &HeaderMap, message: &[u8]) {
+        let request = ExportTraceServiceRequest::decode(message).expect("a request of OTLP");
+        for group in request.resource_spans {
+            let resource = attributes(&group.resource.expect("a resource").attributes);
+            for scope in group.scope_spans {
+                assert_eq!(scope.scope.expect("a scope").name, "dsrs-server");
+                let spans = scope.spans.into_iter().map(|span| seen(span, &resource, headers));
+                let spans: Vec<SeenSpan> = spans.collect();
+                self.seen.send_modify(|seen| seen.extend(spans));
+            }
+        }
+    }
+}
+
+async fn over_http(
+    State(collector): State<Collector>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if collector.stalls {
+        std::future::pending::<()>().await;
+    }
+    assert_eq!(headers["content-type"], "application/x-protobuf");
+    collector.take(&headers, &body);
+    (StatusCode::OK, [("content-type", "application/x-protobuf")], Body::empty()).into_response()
+}
+
+async fn over_grpc(
+    State(collector): State<Collector>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    assert_eq!(
+        (&headers["content-type"], &headers["te"]),
+        (&"application/grpc".parse::<HeaderValue>().unwrap(), &"trailers".parse().unwrap())
+    );
+    let (head, message) = body.split_at(5);
+    assert_eq!(
+        (head[0], u32::from_be_bytes(head[1..].try_into().unwrap())),
+        (0, message.len() as u32)
+    );
+    collector.take(&headers, message);
+    let ended =
+        HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static("0"))]);
+    let frames = [Frame::data(Bytes::from_static(&[0; 5])), Frame::trailers(ended)];
+    let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
+    (StatusCode::OK, [("content-type", "application/grpc")], Body::new(body)).into_response()
+}
+
+fn seen(span: Span, resource: &Attributes, headers: &HeaderMap) -> SeenSpan {
+    assert_eq!((span.trace_id.len(), span.span_id.len()), (16, 8));
+    assert!(span.start_time_unix_nano <= span.end_time_unix_nano, "{span:?}");
+    let status = span.status.unwrap_or_default();
+    SeenSpan {
+        kind: span::SpanKind::try_from(span.kind).unwrap(),
+        trace: hex(&span.trace_id),
+        id: hex(&span.span_id),
+        parent: hex(&span.parent_span_id),
+        state: span.trace_state,
+        attributes: attributes(&span.attributes),
+        events: span
+            .events
+            .into_iter()
+            .map(|event| (event.name, attributes(&event.attributes)))
+            .collect(),
+        links: span.links.iter().map(|link| (hex(&link.trace_id), hex(&link.span_id))).collect(),
+        failed: status.code == i32::from(status::StatusCode::Error),
+        message: status.message,
+        resource: resource.clone(),
+        headers: headers.clone(),
+        nanos: (span.start_time_unix_nano, span.end_time_unix_nano),
+        name: span.name,
+    }
+}
+
+fn attributes(pairs: &[KeyValue]) -> Attributes {
+    let mut found = Attributes::new();
+    for pair in pairs {
+        let known = found.insert(pair.key.clone(), value(pair.value.as_ref().expect("a value")));
+        assert!(known.is_none(), "{} is there twice", pair.key);
+    }
+    found
+}
+
+fn value(value: &AnyValue) -> Value {
+    match value.value.as_ref().expect("a value") {
+        any_value::Value::StringValue(text) => json!(text),
+        any_value::Value::BoolValue(bool) => json!(bool),
+        any_value::Value::IntValue(int) => json!(int),
+        any_value::Value::DoubleValue(double) => json!(double),
+        any_value::Value::ArrayValue(list) => list.values.iter().map(self::value).collect(),
+        other => panic!("an attribute of a type that is not used: {other:?}"),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
