@@ -171,7 +171,10 @@ async fn the_profile_of_a_graph_says_what_each_node_took_cost_and_failed() {
     assert_eq!((&profile["runs"], &profile["is_sample"]), (&json!(3), &json!(false)));
     let node = &profile["nodes"][0];
     assert_eq!(node["node"], "ask");
-    assert_eq!(members(std::slice::from_ref(node), &["runs", "failed", "skipped"]), [json!([3, 1, 0])]);
+    assert_eq!(
+        members(std::slice::from_ref(node), &["runs", "failed", "skipped"]),
+        [json!([3, 1, 0])]
+    );
     assert_eq!(node["errors"], json!({"lm_error": 1}));
     assert_eq!(node["usage"]["lm_calls"], 2);
     // Its runs may have taken less than a millisecond.
