@@ -74,7 +74,7 @@ fn line(schedule: &ScheduleWithTimes, last: Option<&FiringRow>) -> Markup {
             td data-label="State" { (state(&schedule.row)) }
             td data-label="Starts" {
                 span {
-                    a href={ "/graphs/" (encoded(&settings.graph_name)) } { (settings.graph_name) } " "
+                    a.inline href={ "/graphs/" (encoded(&settings.graph_name)) } { (settings.graph_name) } " "
                     span.small.muted { (settings.target) }
                 }
             }

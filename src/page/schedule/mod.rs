@@ -42,9 +42,9 @@ fn work(row: &FiringRow) -> Markup {
         @match row.work_id {
             None => span.muted { "nothing" },
             Some(id) => @match target {
-                "run" => a href={ "/runs/" (id) } { "run" },
-                "evaluation" => a href={ "/evaluations/" (id) } { "evaluation" },
-                "optimization" => a href={ "/optimizations/" (id) } { "optimization" },
+                "run" => a.inline href={ "/runs/" (id) } { "run" },
+                "evaluation" => a.inline href={ "/evaluations/" (id) } { "evaluation" },
+                "optimization" => a.inline href={ "/optimizations/" (id) } { "optimization" },
                 _ => span { (target) " " code.small { (id) } },
             }
         }
