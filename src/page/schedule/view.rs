@@ -95,7 +95,7 @@ fn panels(schedule: &ScheduleWithTimes) -> Markup {
             section.panel {
                 header { h2 { "Starts" } }
                 div.body {
-                    p { "A " (settings.target) " of " a href={ "/graphs/" (encoded(&settings.graph_name)) } { (settings.graph_name) } " with" }
+                    p { b { (settings.target) } " of " a href={ "/graphs/" (encoded(&settings.graph_name)) } { (settings.graph_name) } " with" }
                     pre.json tabindex="0" aria-label="Request" { (json(&settings.request)) }
                 }
             }
