@@ -25,5 +25,6 @@ create table online_samples (
     next_attempt_at timestamptz not null,      -- in the future while a server scores it
     created_at      timestamptz not null
 );
-create index online_samples_due on online_samples (next_attempt_at);
+create index online_samples_due on online_samples (graph_id, next_attempt_at);
+create index online_samples_age on online_samples (created_at);
 select isolate_workspaces('online_samples');

@@ -20,6 +20,7 @@ mod search;
 mod shell;
 mod sign_in;
 mod state;
+mod usage;
 mod visitor;
 mod webhook;
 
@@ -97,6 +98,7 @@ pub(crate) fn routes() -> HtmlRoutes {
         .post_job("/runs/{id}/signal", EXECUTE, run::actions::signal)
         .post("/runs/{id}/example", WRITE, run::actions::make_example)
         .post("/runs/{id}/feedback", EXECUTE, run::give_feedback::give)
+        .get("/usage", READ, usage::view::usage)
         .get("/schedules", READ, schedule::list::schedules)
         .get("/schedules/{id}", READ, schedule::view::schedule)
         .post("/schedules/{id}/pause", EXECUTE, schedule::change::pause)

@@ -21,6 +21,7 @@ pub(super) enum PageSection {
     Datasets,
     Evaluations,
     Optimizations,
+    Usage,
     Schedules,
     Webhooks,
     Parse,
@@ -28,12 +29,13 @@ pub(super) enum PageSection {
     Other,
 }
 
-const NAVIGATION: [(PageSection, &str, &str); 8] = [
+const NAVIGATION: [(PageSection, &str, &str); 9] = [
     (PageSection::Graphs, "/", "Graphs"),
     (PageSection::Runs, "/runs", "Runs"),
     (PageSection::Datasets, "/datasets", "Datasets"),
     (PageSection::Evaluations, "/evaluations", "Evaluations"),
     (PageSection::Optimizations, "/optimizations", "Optimizations"),
+    (PageSection::Usage, "/usage", "Usage"),
     (PageSection::Schedules, "/schedules", "Schedules"),
     (PageSection::Webhooks, "/webhooks", "Webhooks"),
     (PageSection::Parse, "/parse", "Parse"),

@@ -8,6 +8,11 @@ use uuid::Uuid;
 use super::id_time::{before_rows_since, behind_rows_until};
 use super::{Db, Scope, StoreError};
 
+/// The most runs that are in memory at once, and the most bytes of their documents, compressed as they are stored, unless
+/// one run has more.
+const PORTION_RUNS: usize = 50;
+const PORTION_BYTES: i64 = 256 << 10;
+
 /// Which runs are read.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileQuery {
@@ -28,8 +33,8 @@ pub struct ProfileQuery {
 /// The runs that a profile reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfiledRuns {
-    /// Their ids, newest first.
-    pub ids: Vec<Uuid>,
+    /// Their ids, newest first, in portions of few bytes.
+    pub portions: Vec<Vec<Uuid>>,
     /// Whether there are others.
     pub is_sample: bool,
 }
@@ -63,8 +68,22 @@ pub async fn choose(
 fn within_bounds(found: &[(Uuid, i64)], query: ProfileQuery) -> ProfiledRuns {
     let most = usize::try_from(query.most_runs).unwrap_or(usize::MAX);
     let small = found.iter().take(most).take_while(|(_, bytes)| *bytes <= query.most_bytes);
-    let ids: Vec<Uuid> = small.map(|(id, _)| *id).collect();
-    ProfiledRuns { is_sample: ids.len() < found.len(), ids }
+    let mut portions: Vec<Vec<Uuid>> = Vec::new();
+    let (mut begins_at, mut last, mut count) = (0, 0, 0);
+    for (id, bytes) in small {
+        match portions
+            .last_mut()
+            .filter(|portion| portion.len() < PORTION_RUNS && bytes - begins_at <= PORTION_BYTES)
+        {
+            Some(portion) => portion.push(*id),
+            None => {
+                portions.push(vec![*id]);
+                begins_at = last;
+            }
+        }
+        (last, count) = (*bytes, count + 1);
+    }
+    ProfiledRuns { is_sample: count < found.len(), portions }
 }
 
 /// The documents of a run.
@@ -86,4 +105,41 @@ pub async fn documents(
         "select nodes::text, trace::text from runs where workspace_id = $1 and id = any($2)",
     );
     Ok(found.bind(scope.workspace).bind(ids).fetch_all(&mut *db.scoped(scope).await?).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(most_runs: i64, most_bytes: i64) -> ProfileQuery {
+        let (since, until) = (DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC);
+        ProfileQuery { graph: Uuid::nil(), version: None, since, until, most_runs, most_bytes }
+    }
+
+    /// Runs of these sizes: their sums, as the database makes them.
+    fn runs(sizes: &[i64]) -> Vec<(Uuid, i64)> {
+        let sums = sizes.iter().scan(0, |sum, size| {
+            *sum += size;
+            Some(*sum)
+        });
+        sums.enumerate().map(|(number, sum)| (Uuid::from_u128(number as u128), sum)).collect()
+    }
+
+    #[test]
+    fn runs_are_read_in_portions_within_the_bounds() {
+        let lengths =
+            |found: &ProfiledRuns| -> Vec<usize> { found.portions.iter().map(Vec::len).collect() };
+        let small = within_bounds(&runs(&[1; 120]), query(1000, 1 << 30));
+        assert_eq!((lengths(&small), small.is_sample), (vec![50, 50, 20], false));
+        let large = within_bounds(&runs(&[PORTION_BYTES; 3]), query(1000, 1 << 30));
+        assert_eq!(lengths(&large), [1, 1, 1]);
+        let many = within_bounds(&runs(&[1; 11]), query(10, 1 << 30));
+        assert_eq!((lengths(&many), many.is_sample), (vec![10], true));
+        let heavy = within_bounds(&runs(&[10, 10, 10]), query(10, 25));
+        assert_eq!((lengths(&heavy), heavy.is_sample), (vec![2], true));
+        assert_eq!(
+            within_bounds(&[], query(10, 25)),
+            ProfiledRuns { portions: vec![], is_sample: false }
+        );
+    }
 }

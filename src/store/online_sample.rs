@@ -38,12 +38,18 @@ pub struct ClaimedSample {
     pub attempts: i32,
 }
 
-/// Claims runs, the oldest first. If the server is killed, another one claims them after `lease`.
+/// Claims runs, of each graph the oldest first. Graphs take turns by chance, so that none waits for the runs of another.
+/// If the server is killed, another one claims them after `lease`.
 pub async fn claim(db: &Db, most: i64, lease: Duration) -> Result<Vec<ClaimedSample>, StoreError> {
     let claimed = sqlx::query_as(
-        "with due as (
-             select run_id from online_samples where next_attempt_at <= clock_timestamp()
-             order by next_attempt_at limit $1 for update skip locked
+        "with due as materialized (
+             select sample.run_id
+             from (select graph_id from online_evaluations order by random()) online
+             cross join lateral (
+                 select run_id from online_samples
+                 where graph_id = online.graph_id and next_attempt_at <= clock_timestamp()
+                 order by next_attempt_at limit 1 for update skip locked) sample
+             limit $1
          )
          update online_samples sample
          set attempts = attempts + 1, next_attempt_at = clock_timestamp() + $2 * interval '1 second'
@@ -89,6 +95,16 @@ pub async fn finish(
     }
     tx.commit().await?;
     Ok(true)
+}
+
+/// Removes runs that wait for longer than an age: metrics are slower than the runs of their graph, or the graph has no
+/// online evaluation any more.
+pub async fn remove_old(db: &Db, age: Duration) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "delete from online_samples where created_at < clock_timestamp() - $1 * interval '1 second'",
+    );
+    let removed = removed.bind(age.as_secs_f64());
+    Ok(removed.execute(&mut *db.all_workspaces().await?).await?.rows_affected())
 }
 
 /// Removes a claimed run that is not scored.

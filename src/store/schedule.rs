@@ -308,6 +308,13 @@ pub struct NewFiring {
 /// it is advanced. Returns how many schedules there were. For all workspaces.
 pub async fn advance(db: &Db, plan: impl Fn(&DueSchedule) -> Advance) -> Result<usize, StoreError> {
     let mut connection = db.all_workspaces().await?;
+    // Most of the time there is none, and then no transaction is needed.
+    let any = sqlx::query_scalar(
+        "select exists (select from schedules where enabled and next_at <= now())",
+    );
+    if !any.fetch_one(&mut *connection).await? {
+        return Ok(0);
+    }
     let mut tx = sqlx::Connection::begin(&mut *connection).await?;
     let due: Vec<DueSchedule> = sqlx::query_as(
         "select id, workspace_id, cron, time_zone, overlap, catch_up, next_at, now(),

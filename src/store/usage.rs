@@ -269,11 +269,17 @@ fn push_rows(
     }
 }
 
-/// Hours of workspaces that have several new rows, at most so many.
+/// Hours of workspaces to merge, at most so many: those that have more new rows than merged ones, so that the work grows
+/// with the rows and not with the rounds, and those that are over.
 pub async fn unmerged(db: &Db, most: i64) -> Result<Vec<(Uuid, DateTime<Utc>)>, StoreError> {
     let found = sqlx::query_as(
-        "select workspace_id, hour from usage_hours where not is_merged
-         group by hour, workspace_id having count(*) > 1 limit $1",
+        "select new.workspace_id, new.hour
+         from (select workspace_id, hour, count(*) as rows from usage_hours where not is_merged
+               group by hour, workspace_id having count(*) > 1) new
+         where new.hour < clock_timestamp() - interval '2 hours'
+            or new.rows > (select count(*) from usage_hours merged where merged.workspace_id = new.workspace_id
+                             and merged.hour = new.hour and merged.is_merged)
+         limit $1",
     );
     Ok(found.bind(most).fetch_all(&mut *db.all_workspaces().await?).await?)
 }

@@ -19,9 +19,6 @@ pub(crate) const MOST_RUNS: i64 = 2_000;
 /// The most bytes of their documents, compressed as they are stored.
 const MOST_BYTES: i64 = 32 << 20;
 
-/// Runs that are read at once.
-const PAGE: usize = 50;
-
 /// Which runs a profile is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProfileRequest {
@@ -91,8 +88,8 @@ impl App {
         };
         let chosen = graph_profile::choose(scope, &self.db, &found.name, query).await?;
         let mut profile = GraphProfile { is_sample: chosen.is_sample, ..GraphProfile::default() };
-        for ids in chosen.ids.chunks(PAGE) {
-            let runs = graph_profile::documents(scope, &self.db, ids).await?;
+        for ids in chosen.portions {
+            let runs = graph_profile::documents(scope, &self.db, &ids).await?;
             let added = run_blocking(move || {
                 runs.iter().for_each(|run| profile.add(run));
                 profile

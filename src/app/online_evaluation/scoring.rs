@@ -7,13 +7,13 @@ use std::time::Duration;
 use dsrs::lm::Usage;
 use dsrs::optimize::{Evaluator, Example, Score};
 use dsrs::value::{Fields, Payload};
-use futures_util::future::join_all;
-use tokio::time::sleep;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::clock::now;
 use crate::app::run::documents::usage_json;
-use crate::app::{App, AppError, ONLINE};
+use crate::app::{App, AppError, ONLINE, spawn_named};
 use crate::store::feedback::{FeedbackRow, RatedRun};
 use crate::store::online_evaluation::{self, OnlineEvaluationRow};
 use crate::store::online_sample::{self, ClaimedSample, JudgingSpent};
@@ -21,7 +21,13 @@ use crate::store::run::RunRow;
 use crate::store::{Scope, job};
 
 /// Runs that a server judges at a time.
-const CONCURRENT: i64 = 4;
+const CONCURRENT: usize = 4;
+
+/// A run that has waited for longer stays without scores: what waits is bounded if metrics are slower than runs.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// How often runs that have waited for too long are removed.
+const REMOVAL: Duration = Duration::from_secs(60);
 
 /// How often a server looks for runs.
 const LOOK: Duration = Duration::from_secs(1);
@@ -40,18 +46,45 @@ struct JudgedRun {
 
 /// Judges until the server stops.
 pub(crate) async fn score_always(app: Arc<App>) {
+    let places = Arc::new(Semaphore::new(CONCURRENT));
+    let mut removed: Option<Instant> = None;
     while !app.shutdown.is_draining() {
-        // Long enough for the metrics, and for the record while the database is slow.
-        let lease = TIME + app.worker.lease;
-        let claimed = online_sample::claim(&app.db, CONCURRENT, lease).await;
-        let claimed = claimed.unwrap_or_else(|error| {
-            tracing::warn!(cause = error.cause(), "could not look for runs to judge");
-            Vec::new()
-        });
+        if removed.is_none_or(|removed| removed.elapsed() > REMOVAL) {
+            remove_old(&app).await;
+            removed = Some(Instant::now());
+        }
+        let free = places.available_permits();
+        let claimed = if free > 0 { claim(&app, free).await } else { Vec::new() };
         if claimed.is_empty() {
             sleep(LOOK).await;
         }
-        join_all(claimed.iter().map(|sample| attempt(&app, sample))).await;
+        for sample in claimed {
+            // Only this loop takes places, so one is free.
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let app = app.clone();
+            drop(spawn_named("scores of a run", async move {
+                attempt(&app, &sample).await;
+                drop(place);
+            }));
+        }
+    }
+}
+
+async fn claim(app: &App, free: usize) -> Vec<ClaimedSample> {
+    // Long enough for the metrics, and for the record while the database is slow.
+    let lease = TIME + app.worker.lease;
+    let most = i64::try_from(free).unwrap_or(i64::MAX);
+    online_sample::claim(&app.db, most, lease).await.unwrap_or_else(|error| {
+        tracing::warn!(cause = error.cause(), "could not look for runs to judge");
+        Vec::new()
+    })
+}
+
+async fn remove_old(app: &App) {
+    match online_sample::remove_old(&app.db, LONGEST_WAIT).await {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "runs waited too long for their scores"),
+        Err(error) => tracing::warn!(cause = error.cause(), "could not remove runs to judge"),
     }
 }
 

@@ -59,11 +59,16 @@ async fn start(app: &Arc<App>, work: WorkRequest) -> WorkAnswer {
     let caller = Caller { request_id: request_id.clone(), identity, place: None };
     let own = OwnRequest::Fired { lease };
     let response = request(app, caller, target, graph, body, key, own).await;
+    // The front would render a problem, with the headers that say whether a repeat may succeed.
+    let response = match response.extensions().get::<PendingProblem>() {
+        Some(PendingProblem(problem)) => problem.render(&request_id),
+        None => response,
+    };
     let status = response.status();
     let retry_after = response.headers().get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
     let asks_for_repeat = status.is_server_error() || retry_after.is_some();
-    let text = text_of(response, &request_id).await;
+    let text = text_of(response).await;
     #[derive(Deserialize)]
     struct Started {
         id: Uuid,
@@ -75,11 +80,7 @@ async fn start(app: &Arc<App>, work: WorkRequest) -> WorkAnswer {
     }
 }
 
-/// The body of a response; of a problem, its document.
-async fn text_of(mut response: Response, request_id: &str) -> String {
-    if let Some(PendingProblem(problem)) = response.extensions_mut().remove::<PendingProblem>() {
-        return problem.to_json(request_id);
-    }
+async fn text_of(response: Response) -> String {
     let body = response.into_body().collect().await;
     let bytes = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -207,18 +207,13 @@ pub(super) fn complete(schemas: &mut Map<String, Value>) {
 /// Adds a set, and refers to it from its members.
 fn close(schemas: &mut Map<String, Value>, name: &str, words: &[&str], members: &[(&str, &str)]) {
     for (schema, member) in members {
-        let schema = schemas.get_mut(*schema);
-        if let Some(found) = schema.and_then(|schema| member_of(schema, member)) {
+        let found = schemas.get_mut(*schema).and_then(|schema| schema.pointer_mut("/properties"));
+        let found = found.and_then(|members| members.get_mut(*member));
+        if let Some(found) = found {
             *found = reference(name, found);
         }
     }
     schemas.insert(name.to_owned(), json!({"type": "string", "enum": words}));
-}
-
-/// The schema of a member: its own one, or that of a part of the schema. The second part has the members beside labels.
-fn member_of<'s>(schema: &'s mut Value, member: &str) -> Option<&'s mut Value> {
-    let place = if schema.get("allOf").is_some() { "/allOf/1/properties" } else { "/properties" };
-    schema.pointer_mut(place).and_then(|members| members.get_mut(member))
 }
 
 /// A reference to a set in place of the text of a member, which may be null.
@@ -249,10 +244,8 @@ mod tests {
             let pointer = format!("/components/schemas/{}/enum", set.name);
             assert_eq!(document.pointer(&pointer), Some(&json!(set.words)));
             for (schema, member) in set.members {
-                let pointer = format!("/components/schemas/{schema}");
-                let mut found = document.pointer(&pointer).unwrap().clone();
-                let found = member_of(&mut found, member).map(|found| found.to_string());
-                let found = found.unwrap_or_default();
+                let pointer = format!("/components/schemas/{schema}/properties/{member}");
+                let found = document.pointer(&pointer).map(ToString::to_string).unwrap_or_default();
                 assert!(found.contains(&format!("/{}\"", set.name)), "{pointer}: {found}");
             }
         }

@@ -161,6 +161,7 @@ pub type Json = Value;
 /// Completes the schemas of a document: what the readers enforce beyond the types of Rust.
 pub(crate) fn complete_schemas(schemas: &mut serde_json::Map<String, serde_json::Value>) {
     request_schema::complete(schemas);
+    run_labels::complete(schemas);
     closed_sets::complete(schemas);
     variants::complete(schemas);
     schemas.sort_keys();

@@ -16,6 +16,7 @@ mod schedules;
 mod search;
 mod sessions;
 mod state;
+mod usage;
 mod webhooks;
 
 use reqwest::Method;
