@@ -12,9 +12,10 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, ServerCapabilities, ServerConfig};
+use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio};
-use rmcp::{ServerHandler, ServiceExt, schemars, tool, tool_handler, tool_router};
+use rmcp::{RoleServer, ServerHandler, ServiceExt, schemars, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -58,6 +59,12 @@ impl Office {
         let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
         names.sort();
         names.join(" ")
+    }
+
+    #[tool(description = "The span that calls it.")]
+    fn span(&self, caller: RequestContext<RoleServer>) -> String {
+        let span = caller.meta.0.0.get("traceparent").and_then(|span| span.as_str());
+        span.unwrap_or("none").to_owned()
     }
 
     #[tool(description = "Never comes back.")]

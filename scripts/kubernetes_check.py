@@ -136,9 +136,10 @@ def problems_of_connection(objects, names, worker, limit):
         if {port["port"] for rule in policy["ingress"] for port in rule["ports"]} != known or not all(rule["from"] for rule in policy["ingress"]):
             yield "NetworkPolicy %s leaves out a port, or is open" % name
     restate = objects["StatefulSet", "restate"]["spec"]["template"]["metadata"]["labels"]
-    [rule] = objects["NetworkPolicy", "dsrs-worker"]["spec"]["ingress"]
-    if rule["from"] != [{"podSelector": {"matchLabels": restate}}]:
-        yield "more than restate reaches the workers"
+    for rule in objects["NetworkPolicy", "dsrs-worker"]["spec"]["ingress"]:
+        ports = {port["port"] for port in rule["ports"]}
+        if ports != {"monitor"} and rule["from"] != [{"podSelector": {"matchLabels": restate}}]:
+            yield "more than restate reaches the ports %s of the workers" % sorted(ports)
 
 
 def check_settings(server, objects):

@@ -101,6 +101,7 @@ fn assemble(read: &mut SettingReader<'_>) -> Option<Config> {
     let paths = read.env.host();
     Some(Config {
         bind: host.bind,
+        monitor_bind: host.monitor_bind,
         data_dir: host.data_dir,
         database: database?,
         api_keys: api_keys?,

@@ -69,6 +69,8 @@ pub use webhooks::WebhookConfig;
 pub struct Config {
     /// The address to listen on.
     pub bind: SocketAddr,
+    /// The address for monitoring alone, if there is one.
+    pub monitor_bind: Option<SocketAddr>,
     /// The directory of the private Postgres.
     pub data_dir: PathBuf,
     /// How the database is found.

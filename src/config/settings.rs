@@ -30,6 +30,8 @@ settings! {
     pub(super) struct HostSettings in "" {
         /// address to listen on; port 0 selects a free port
         bind: SocketAddr = required(ADDRESS).default("127.0.0.1:8080").flag(Serve);
+        /// address that answers `/healthz`, `/readyz` and `/metrics` alone, without a key; none if not set
+        monitor_bind: Option<SocketAddr> = optional(ADDRESS).flag(Work);
         /// directory of the private Postgres
         data_dir: PathBuf = required(PATH).default("./data").flag(All);
     }

@@ -5,9 +5,11 @@ mod protocol;
 mod routes;
 pub mod views;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use axum::routing::get;
 use axum::{Extension, Router, middleware};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -187,6 +189,19 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
         .layer(middleware::from_fn(openai_problem::show))
+}
+
+/// `/healthz`, `/readyz` and `/metrics` alone, without keys.
+pub(crate) fn monitor_router(app: Arc<App>, address: SocketAddr, config: &Config) -> Router {
+    let guard = Arc::new(SiteGuard::of_monitor(address.ip(), config));
+    Router::new()
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(health::metrics))
+        .with_state(app)
+        .fallback(fallback::no_route)
+        .method_not_allowed_fallback(fallback::no_method)
+        .layer(middleware::from_fn_with_state(guard, front::monitor_front))
 }
 
 /// What the routes declare of themselves, in the form of an OpenAPI document.

@@ -7,7 +7,7 @@ use crate::config::{Config, ModelTable, WorkerConfig};
 /// The block, followed by an empty line.
 pub(super) fn start_up_block(
     config: &Config,
-    address: SocketAddr,
+    (address, monitor): (SocketAddr, Option<SocketAddr>),
     database: &str,
     has_keys: bool,
 ) -> String {
@@ -26,25 +26,32 @@ pub(super) fn start_up_block(
         ("models", models(&config.models)),
         ("worker", worker(config.worker)),
         ("API keys", keys.to_owned()),
+        ("monitor", metrics(monitor)),
     ])
 }
 
 /// The block of a process that only works on jobs.
-pub(super) fn worker_block(config: &Config, database: &str) -> String {
+pub(super) fn worker_block(config: &Config, database: &str, monitor: Option<SocketAddr>) -> String {
     block(&[
         ("database", database.to_owned()),
         ("models", models(&config.models)),
         ("worker", worker(config.worker)),
+        ("monitor", metrics(monitor)),
     ])
 }
 
 fn block(lines: &[(&str, String)]) -> String {
     let mut block = format!("dsrs-server {}\n", env!("CARGO_PKG_VERSION"));
-    for (name, text) in lines {
+    for (name, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
         block.push_str(&format!("  {name:<9} {text}\n"));
     }
     block.push('\n');
     block
+}
+
+/// Where the metrics are without a key; nothing if nowhere.
+fn metrics(monitor: Option<SocketAddr>) -> String {
+    monitor.map_or_else(String::new, |address| format!("http://{address}/metrics"))
 }
 
 fn worker(worker: WorkerConfig) -> String {
@@ -88,8 +95,8 @@ mod tests {
         .into_iter()
         .collect();
         let config = Config::load(&Flags::default(), &env).unwrap();
-        let block =
-            start_up_block(&config, "127.0.0.1:4711".parse().unwrap(), "private Postgres", false);
+        let addresses = ("127.0.0.1:4711".parse().unwrap(), None);
+        let block = start_up_block(&config, addresses, "private Postgres", false);
         let expected = format!(
             "dsrs-server {}\n  \
                address   http://127.0.0.1:4711\n  \
@@ -108,7 +115,9 @@ mod tests {
     #[test]
     fn without_models_the_block_explains_how_to_configure_one() {
         let config = Config::load(&Flags::default(), &Environment::default()).unwrap();
-        let block = start_up_block(&config, config.bind, "x", false);
+        let block = start_up_block(&config, (config.bind, None), "x", false);
         assert!(block.contains("  models    none: set OPENAI_API_KEY"), "{block}");
+        let block = worker_block(&config, "x", Some("127.0.0.1:9100".parse().unwrap()));
+        assert!(block.contains("  monitor   http://127.0.0.1:9100/metrics\n"), "{block}");
     }
 }

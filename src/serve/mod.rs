@@ -4,6 +4,7 @@
 mod banner;
 mod connections;
 mod database;
+mod monitor;
 mod open_files;
 mod problem_stream;
 mod threads;
@@ -31,6 +32,7 @@ use crate::shutdown::Shutdown;
 use crate::store::{Db, StoreError, key};
 use connections::{ConnectionLimits, HEAD_TIME};
 use database::Database;
+use monitor::MonitorListener;
 use threads::Threads;
 
 /// How long connections get to finish their last response after all work is done.
@@ -41,9 +43,14 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub enum ServeError {
     /// The port is in use.
     #[error(
-        "cannot listen on {0}: the port is in use, perhaps by another dsrs-server; stop it, or choose another --bind"
+        "cannot listen on {address}: the port is in use, perhaps by another dsrs-server; stop it, or choose another {flag}"
     )]
-    PortTaken(SocketAddr),
+    PortTaken {
+        /// The configured address.
+        address: SocketAddr,
+        /// The flag that configures it.
+        flag: &'static str,
+    },
     /// Listening failed for another reason.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -107,10 +114,13 @@ pub async fn serve(config: Config) -> Result<(), ServeError> {
     shutdown.listen_for_signals()?;
     open_files::raise_limit();
     // Before the database: the fastest checks run first.
-    let listener = listen(config.bind).await?;
+    let listeners = Listeners {
+        api: listen(config.bind, "--bind").await?,
+        monitor: MonitorListener::open(config.monitor_bind).await?,
+    };
     check_spool_directory(&config.uploads.directory)?;
     let database = Database::open(&config).await?;
-    let served = serve_on(listener, &config, &database, &shutdown).await;
+    let served = serve_on(listeners, &config, &database, &shutdown).await;
     let closed = database.close().await;
     served.and(closed)
 }
@@ -121,8 +131,9 @@ pub async fn work(config: Config) -> Result<(), ServeError> {
     shutdown.listen_for_signals()?;
     let worker = WorkerConfig { enabled: true, ..config.worker };
     let config = Config { worker, ..config };
+    let monitor = MonitorListener::open(config.monitor_bind).await?;
     let database = Database::open(&config).await?;
-    let worked = work_on(&config, &database, &shutdown).await;
+    let worked = work_on(monitor, &config, &database, &shutdown).await;
     let closed = database.close().await;
     worked.and(closed)
 }
@@ -159,20 +170,29 @@ pub fn openapi() -> Result<String, ServeError> {
     Ok(serde_json::to_string_pretty(&http::openapi())?)
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+/// Where the server listens.
+struct Listeners {
+    api: TcpListener,
+    monitor: Option<MonitorListener>,
+}
+
+async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address).await.map_err(|source| match source.kind() {
-        std::io::ErrorKind::AddrInUse => ServeError::PortTaken(address),
+        std::io::ErrorKind::AddrInUse => ServeError::PortTaken { address, flag },
         _ => ServeError::Listen { address, source },
     })
 }
 
 async fn work_on(
+    monitor: Option<MonitorListener>,
     config: &Config,
     database: &Database,
     shutdown: &Shutdown,
 ) -> Result<(), ServeError> {
-    print(&banner::worker_block(config, &database.place));
+    let monitored = monitor.as_ref().map(MonitorListener::address);
+    print(&banner::worker_block(config, &database.place, monitored));
     let (app, background) = start(config, database, shutdown)?;
+    let _monitor = monitor.map(|monitor| monitor.serve(&app, config)).transpose()?;
     tokio::join!(app.tools_tried(), app.walls_found());
     shutdown.drained(config.shutdown_timeout).await;
     background.stop().await;
@@ -211,7 +231,7 @@ fn print(block: &str) {
 }
 
 async fn serve_on(
-    listener: TcpListener,
+    listeners: Listeners,
     config: &Config,
     database: &Database,
     shutdown: &Shutdown,
@@ -220,9 +240,11 @@ async fn serve_on(
     if config.is_open() && !has_keys {
         return Err(ServeError::OpenBind(config.bind));
     }
-    let address = listener.local_addr()?;
-    print(&banner::start_up_block(config, address, &database.place, has_keys));
+    let monitored = listeners.monitor.as_ref().map(MonitorListener::address);
+    let addresses = (listeners.api.local_addr()?, monitored);
+    print(&banner::start_up_block(config, addresses, &database.place, has_keys));
     let (app, background) = start(config, database, shutdown)?;
+    let _monitor = listeners.monitor.map(|monitor| monitor.serve(&app, config)).transpose()?;
     tokio::join!(app.tools_tried(), app.walls_found());
     let router = router(app, config);
     let threads = Threads::start()?;
@@ -231,7 +253,7 @@ async fn serve_on(
         head_time: HEAD_TIME,
         write_time: config.limits.write_timeout,
     };
-    run(listener, router, &threads, limits, config.shutdown_timeout, shutdown).await;
+    run(listeners.api, router, &threads, limits, config.shutdown_timeout, shutdown).await;
     // The threads still run: executions whose clients disconnected may still hand in records.
     background.stop().await;
     Ok(())

@@ -35,7 +35,15 @@ pub(super) struct ThreadSlot {
 impl Threads {
     /// Starts one thread for each processor.
     pub(super) fn start() -> io::Result<Self> {
-        let count = thread::available_parallelism().map_or(1, NonZero::get);
+        Self::of(thread::available_parallelism().map_or(1, NonZero::get))
+    }
+
+    /// Starts a single thread.
+    pub(super) fn one() -> io::Result<Self> {
+        Self::of(1)
+    }
+
+    fn of(count: usize) -> io::Result<Self> {
         let stop = CancellationToken::new();
         let first = start(0, &stop)?;
         let others = (1..count).map(|number| start(number, &stop)).collect::<io::Result<_>>()?;

@@ -256,3 +256,40 @@ async fn every_background_run_is_counted_once_by_its_outcome() {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_answers_monitoring_alone_and_counts_what_it_does() {
+    let lm = FakeLm::doing([Does::Say(sections([("answer", "yes")]))]).await;
+    let database = test_database().await;
+    let setup = || {
+        let setup = ServerSetup::new().database(&database);
+        let setup = setup.env("DSRS_MODELS__FAST__MODEL", "small");
+        setup.env("DSRS_MODELS__FAST__BASE_URL", &lm.url)
+    };
+    let front = setup().env("DSRS_WORKER_ENABLED", "false");
+    let serving = front.start();
+    let api = Remote::new(&serving.url);
+    let working = setup().env("DSRS_MONITOR_BIND", "127.0.0.1:0").worker();
+    let worker = working.start();
+    let shown = worker.block.lines().find_map(|line| line.trim().strip_prefix("monitor"));
+    let address = shown.unwrap().trim().trim_end_matches("/metrics");
+    let monitor = Remote::new(address);
+
+    api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+    let body = json!({"inputs": {"question": "?"}});
+    let id = api.post("/v1/graphs/qa/runs", body).await.expect(202).json()["id"].clone();
+    assert_eq!(api.ended(id.as_str().unwrap()).await["status"], "succeeded");
+    let text = monitor.get("/metrics").await.expect(200).text;
+    let counted = r#"dsrs_runs_total{graph="qa",outcome="succeeded"} 1"#;
+    assert!(text.contains(counted), "{text}");
+    assert!(!api.get("/metrics").await.expect(200).text.contains(counted), "the server ran nothing");
+
+    assert_eq!(monitor.get("/healthz").await.expect(200).json()["status"], "ok");
+    assert_eq!(monitor.get("/readyz").await.expect(200).json()["status"], "ready");
+    assert_eq!(monitor.get("/v1/graphs").await.expect(404).code(), "not_found");
+    let body = json!({});
+    assert_eq!(monitor.post("/metrics", body).await.expect(405).code(), "method_not_allowed");
+    let foreign = [("host", "evil.example")];
+    let refused = monitor.send(Method::GET, "/metrics", &foreign, None).await.expect(403);
+    assert_eq!(refused.code(), "forbidden_host");
+}

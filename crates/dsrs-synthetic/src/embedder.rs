@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Embedder, Embeddings, LmError, Usage};
+use dsrs::lm::{Embedder, Embeddings, LmError, RequestTrace, Usage};
 use futures_util::future::{BoxFuture, FutureExt};
 
 use crate::random::hash;
@@ -26,7 +26,7 @@ const PIECE: f32 = 0.3;
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let texts: [Arc<str>; 3] =
 ///     ["where is my parcel?".into(), "where is the parcel".into(), "2 + 2".into()];
-/// let found = SyntheticEmbedder.embed(&texts).await.unwrap();
+/// let found = SyntheticEmbedder.embed(&texts, None).await.unwrap();
 /// assert!(found.likeness(0, 1) > 0.5 && found.likeness(0, 2) < 0.3);
 /// # });
 /// ```
@@ -34,7 +34,11 @@ const PIECE: f32 = 0.3;
 pub struct SyntheticEmbedder;
 
 impl Embedder for SyntheticEmbedder {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        _: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let words = texts.iter().map(|text| text.split_whitespace().count() as u64).sum();
         let calls = u64::from(!texts.is_empty());
         let usage = Usage { lm_calls: calls, input_tokens: words, ..Usage::default() };

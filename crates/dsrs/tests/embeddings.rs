@@ -13,7 +13,7 @@ use std::time::Duration;
 use dsrs::lm::retry::{RetryPolicy, embed};
 use dsrs::lm::{
     Embedder, EmbeddingModel, Embeddings, Gates, Lane, LmError, LmErrorKind, Models, OpenAiConfig,
-    OpenAiEmbedder, Usage,
+    OpenAiEmbedder, RequestTrace, Usage,
 };
 use dsrs::predict::{DynPredictor, SchemaPredictor};
 use dsrs::value::Payload;
@@ -41,13 +41,13 @@ const TWO: &str = r#"{"object":"list","model":"e-1","data":[
 
 async fn ask(does: Reaction) -> Result<Embeddings, LmError> {
     let (url, _) = server(does).await;
-    client(&url).embed(&texts(2)).await
+    client(&url).embed(&texts(2), None).await
 }
 
 #[tokio::test]
 async fn texts_are_posted_with_the_key_and_vectors_are_in_order() {
     let (url, seen) = server(http("200 OK", "", TWO)).await;
-    let found = client(&url).embed(&texts(2)).await.unwrap();
+    let found = client(&url).embed(&texts(2), None).await.unwrap();
     let vectors: Vec<&[f32]> = found.vectors.iter().map(|vector| &**vector).collect();
     assert_eq!(vectors, [&[1.0, 0.0, 0.0][..], &[0.5, -0.001, 3.0]]);
     let usage = Usage { lm_calls: 1, input_tokens: 6, ..Usage::default() };
@@ -76,11 +76,11 @@ fn numbers(request: &str) -> String {
 async fn many_texts_go_in_batches_and_no_texts_send_no_request() {
     let (url, seen) = server(Reaction::Answer(numbers)).await;
     let embedder = client(&url);
-    let found = embedder.embed(&texts(600)).await.unwrap();
+    let found = embedder.embed(&texts(600), None).await.unwrap();
     let firsts: Vec<usize> = found.vectors.iter().map(|vector| vector[0] as usize).collect();
     assert_eq!(firsts, (0..600).collect::<Vec<_>>());
     assert_eq!((found.usage.lm_calls, found.usage.input_tokens), (3, 6));
-    assert_eq!(embedder.embed(&[]).await.unwrap(), Embeddings::default());
+    assert_eq!(embedder.embed(&[], None).await.unwrap(), Embeddings::default());
     assert_eq!(seen.requests.lock().unwrap().len(), 3);
 }
 
@@ -144,7 +144,11 @@ struct Shaky {
 }
 
 impl Embedder for Shaky {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        _: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let mut asked = self.asked.lock().unwrap();
         asked.push(texts.len());
         let left = |left: usize| left.checked_sub(1);
@@ -169,7 +173,7 @@ async fn with_retries(
     let policy =
         RetryPolicy { retries: 2, deadline, cancelled: &cancelled, is_streamed: false, gates };
     let shaky = Shaky { failures: failures.into(), asked: Mutex::default(), kind };
-    let found = embed(&shaky, &texts(300), &policy).await;
+    let found = embed(&shaky, &texts(300), None, &policy).await;
     (found, shaky.asked.into_inner().unwrap())
 }
 
@@ -202,8 +206,8 @@ async fn the_synthetic_embedder_finds_messages_of_the_same_kind() {
     let rows = SyntheticTask::named("triage").unwrap().rows(1, 300);
     let messages: Vec<Arc<str>> =
         rows.iter().map(|row| row.inputs["message"].as_str().unwrap().into()).collect();
-    let found = SyntheticEmbedder.embed(&messages).await.unwrap();
-    assert_eq!(found, SyntheticEmbedder.embed(&messages).await.unwrap());
+    let found = SyntheticEmbedder.embed(&messages, None).await.unwrap();
+    assert_eq!(found, SyntheticEmbedder.embed(&messages, None).await.unwrap());
     assert_eq!((found.vectors.len(), found.dimension()), (300, Some(256)));
     let queue = |number: usize| -> &Payload { &rows[number].expected["queue"] };
     let nearest = |number: usize| {

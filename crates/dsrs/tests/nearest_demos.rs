@@ -13,7 +13,7 @@ use dsrs::adapter::ChatAdapter;
 use dsrs::lm::{
     Budget, BudgetAccount, BudgetedReplies, Embedder, EmbeddingModel, Embeddings, Gate, Gates,
     Lane, LmError, LmErrorKind, LmReply, Model, Models, Prices, RecordedReply, RecordingError,
-    ReplyStore, RequestKey, ScriptedLm, Usage, Vectors,
+    ReplyStore, RequestKey, RequestTrace, ScriptedLm, Usage, Vectors,
 };
 use dsrs::predict::{
     Ctx, DynPredictor, NearestDemos, PredictErrorKind, PredictState, RunScope, SchemaPredictor,
@@ -42,7 +42,8 @@ async fn state(k: u32) -> PredictState {
     let state = story::state(&format!(r#"{{"demos": {DEMOS}}}"#));
     let texts = state.demos.iter().map(|demo| ChatAdapter::inputs_text(&schema(), &demo.input));
     let texts: Vec<Arc<str>> = texts.map(Arc::from).collect();
-    let vectors = Vectors::of(&SyntheticEmbedder.embed(&texts).await.unwrap().vectors).unwrap();
+    let vectors =
+        Vectors::of(&SyntheticEmbedder.embed(&texts, None).await.unwrap().vectors).unwrap();
     PredictState { nearest: Some(NearestDemos { model: "vectors".into(), k, vectors }), ..state }
 }
 
@@ -203,7 +204,11 @@ async fn a_preview_shows_the_first_demos_of_the_pool() {
 struct Broken(Option<LmErrorKind>);
 
 impl Embedder for Broken {
-    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        _: &'a [Arc<str>],
+        _: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let failure = self.0.map(|kind| LmError {
             kind,
             message: "no such route".into(),

@@ -61,7 +61,7 @@ pub(crate) async fn check_model(model: &Model) -> Vec<FeatureCheck> {
 pub(crate) async fn check_embedding(model: &EmbeddingModel) -> Vec<FeatureCheck> {
     let check = async {
         let texts: [Arc<str>; 2] = ["a lamp".into(), "a lantern".into()];
-        let found = model.embedder.embed(&texts).await.map_err(|error| error.message)?;
+        let found = model.embedder.embed(&texts, None).await.map_err(|error| error.message)?;
         Ok(format!("vectors of {} numbers", found.dimension().unwrap_or_default()))
     };
     vec![timed("embeddings", check).await]

@@ -13,7 +13,7 @@ use dsrs::lm::{
     Budget, ConstrainedDecoding, ConstraintForm, DeltaSink, Embedder, EmbeddingModel, Embeddings,
     Gate, GrammarField, HttpLimits, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest,
     MaxTokensField, Model, Models, OpenAi, OpenAiConfig, OpenAiEmbedder, Prices, ReplyCache,
-    RunBudget,
+    RequestTrace, RunBudget,
 };
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
@@ -189,8 +189,12 @@ struct TimeLimitedEmbedder {
 }
 
 impl Embedder for TimeLimitedEmbedder {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
-        let limited = tokio::time::timeout(self.timeout, self.embedder.embed(texts));
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        trace: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+        let limited = tokio::time::timeout(self.timeout, self.embedder.embed(texts, trace));
         limited.map(|done| done.unwrap_or_else(|_| Err(too_slow(self.timeout)))).boxed()
     }
 }

@@ -96,6 +96,21 @@ pub(crate) async fn front(
     answer
 }
 
+/// The front of the listener for monitoring: it has no keys, no limits, and no metrics of itself.
+pub(crate) async fn monitor_front(
+    State(guard): State<Arc<SiteGuard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (id, id_header) = request_id(request.headers());
+    let mut answer = match guard.admit(&request) {
+        Ok(()) => finish(run(next, request, &id).await, &id),
+        Err(problem) => refuse(&problem, &id),
+    };
+    answer.headers_mut().insert(REQUEST_ID, id_header);
+    answer
+}
+
 impl Front {
     /// Lets the request have a span, below that of the client if it sends one.
     fn offer_trace(&self, id: &RequestId, headers: &HeaderMap) {

@@ -80,6 +80,12 @@ impl SiteGuard {
         })
     }
 
+    /// The guard of a listener for monitoring, which never has keys.
+    pub(crate) fn of_monitor(bound: IpAddr, config: &Config) -> Self {
+        let allowed_hosts = config.http.allowed_hosts.clone();
+        Self { bound: bound.to_canonical(), allowed_hosts, allowed_origins: Vec::new() }
+    }
+
     /// Whether a request is answered. The probes are: they show nothing, and an orchestrator names
     /// the address of the container.
     pub(crate) fn admit(&self, request: &Request) -> Result<(), ApiProblem> {

@@ -255,11 +255,11 @@ async fn send(
 }
 
 fn head(status: u16, headers: &[(&'static str, String)], length: usize) -> String {
-    let extra: String =
-        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    format!(
-        "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{extra}\r\n"
-    )
+    let json = ("content-type", "application/json".to_owned());
+    let typed = headers.iter().any(|(name, _)| *name == json.0);
+    let all = headers.iter().chain((!typed).then_some(&json));
+    let lines: String = all.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\n{lines}\r\n")
 }
 
 /// The path and the JSON body of the next request; `None` when the caller has closed the connection.

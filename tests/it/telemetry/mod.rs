@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Collector, Does, FakeLm, Remote, SeenSpan, ServerSetup, one_node, sections, test_database,
 };
+use crate::tools::EXAMPLE;
 
 const CONVENTIONS: &str = include_str!("conventions.txt");
 const PAGE: &str = include_str!("../../../docs/operations/tracing.md");
@@ -332,6 +333,133 @@ async fn tools_over_http_receive_the_span_that_calls_them() {
         tool.asked()[0].headers["traceparent"],
         format!("00-{}-{}-01", called.trace, called.id)
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_of_mcp_servers_receive_the_span_that_calls_them() {
+    let step = |tool: &str| {
+        let said = [("next_thought", "Go on."), ("next_tool_name", tool), ("next_tool_args", "{}")];
+        Does::Say(sections(said))
+    };
+    let last = Does::Say(sections([("reasoning", "So."), ("answer", "yes")]));
+    let lm = FakeLm::doing([step("span"), step("finish"), last]).await;
+    let collector = Collector::http().await;
+    let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
+    let office = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()),
+        ("DSRS_MCP__OFFICE__COMMAND", example.as_str()),
+    ];
+    let server = server(&lm, &office).await.start();
+    let api = Remote::new(&server.url);
+    let graph = json!({"name": "qa", "nodes": {"agent": {
+        "strategy": "react", "signature": "question -> answer",
+        "config": {"tools": [{"mcp": "office", "tools": ["span"]}]}
+    }}});
+    api.post("/v1/graphs", graph).await.expect(201);
+    execute(&api, &[]).await;
+    let spans = collector.arrived(9).await;
+    check_names(&spans);
+    let called = only(&spans, "execute_tool span");
+    let shown = format!("00-{}-{}-01", called.trace, called.id);
+    assert!(lm.asked()[1].text().contains(&shown), "the agent has seen what the tool received");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn embedding_models_receive_the_span_that_asks_them() {
+    let vector = json!({
+        "data": [{"index": 0, "embedding": [1.0, 0.0]}], "usage": {"prompt_tokens": 4}
+    });
+    let vectors = FakeLm::doing([Does::Answer(200, vec![], vector.to_string())]).await;
+    let (collector, lm) = (Collector::http().await, FakeLm::doing([answer()]).await);
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()),
+        ("DSRS_MODELS__VECTORS__MODEL", "embed-1"),
+        ("DSRS_MODELS__VECTORS__EMBEDDING", "true"),
+        ("DSRS_MODELS__VECTORS__BASE_URL", vectors.url.as_str()),
+    ];
+    let server = server(&lm, &variables).await.start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+    let demo = json!({"input": {"question": "Where?"}, "output": {"answer": "Here."}});
+    // The vector [1, 0].
+    let nearest = json!({"model": "vectors", "k": 1, "dimensions": 2, "vectors": "AACAPwAAAAA="});
+    let state = json!({"predictors": {"ask": {"demos": [demo], "nearest": nearest}}});
+    api.put("/v1/graphs/qa/state", state).await.expect(200);
+    execute(&api, &[]).await;
+    let spans = collector.arrived(6).await;
+    check_names(&spans);
+    let asked = only(&spans, "embeddings ");
+    assert_eq!((asked.name.as_str(), asked.kind), ("embeddings embed-1", SpanKind::Client));
+    assert_eq!(asked.parent, only(&spans, "predict ").id);
+    let sent = &vectors.asked()[0].headers["traceparent"];
+    assert_eq!(*sent, format!("00-{}-{}-01", asked.trace, asked.id));
+    let expected = json!({
+        "gen_ai.operation.name": "embeddings", "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "embed-1", "gen_ai.usage.input_tokens": 4,
+        "openinference.span.kind": "EMBEDDING", "embedding.model_name": "embed-1",
+        "dsrs.model.alias": "vectors",
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(asked.get(name), *value, "{name}");
+    }
+}
+
+#[cfg(feature = "genai")]
+#[tokio::test(flavor = "multi_thread")]
+async fn models_of_other_providers_receive_the_span_that_asks_them() {
+    let said = sections([("answer", "yes")]);
+    let message = json!({
+        "id": "m1", "type": "message", "role": "assistant", "model": "claude-7",
+        "content": [{"type": "text", "text": said}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 9, "output_tokens": 2}
+    });
+    let lm = FakeLm::doing([Does::Answer(200, vec![], message.to_string())]).await;
+    let collector = Collector::http().await;
+    let setup = ServerSetup::new()
+        .database(&test_database().await)
+        .env("DSRS_MODELS__CLAUDE__PROVIDER", "anthropic")
+        .env("DSRS_MODELS__CLAUDE__MODEL", "claude-latest")
+        .env("DSRS_MODELS__CLAUDE__BASE_URL", &lm.url)
+        .env("DSRS_MODELS__CLAUDE__API_KEY", "k")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)
+        .env("OTEL_BSP_SCHEDULE_DELAY", "50");
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+    execute(&api, &[]).await;
+    let spans = collector.arrived(5).await;
+    check_names(&spans);
+    let chat = only(&spans, "chat ");
+    assert_eq!(chat.get("gen_ai.provider.name"), "anthropic");
+    assert_eq!(chat.get("gen_ai.response.model"), "claude-7");
+    let sent = &lm.asked()[0].headers["traceparent"];
+    assert_eq!(*sent, format!("00-{}-{}-01", chat.trace, chat.id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_streamed_run_has_the_time_of_its_first_chunk() {
+    let chunk = |delta: Value, reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        format!("data: {}\n\n", json!({"id": "c-1", "model": "small-2026", "choices": [choice]}))
+    };
+    let said = chunk(json!({"content": sections([("answer", "yes")])}), Value::Null);
+    let body = format!("{said}{}data: [DONE]\n\n", chunk(json!({}), json!("stop")));
+    let streams = Does::Answer(200, vec![("content-type", "text/event-stream".to_owned())], body);
+    let (collector, lm) = (Collector::http().await, FakeLm::doing([streams]).await);
+    let setup = server(&lm, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)]).await;
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+    let stream = [("accept", "text/event-stream")];
+    let body = json!({"inputs": {"question": "?"}}).to_string();
+    let path = "/v1/graphs/qa/execute";
+    let events = api.send(Method::POST, path, &stream, Some(body)).await.expect(200);
+    assert!(events.text.contains("event: run.completed"), "{}", events.text);
+    let spans = collector.arrived(5).await;
+    check_names(&spans);
+    let chat = only(&spans, "chat ");
+    assert_eq!(chat.get("gen_ai.request.stream"), true);
+    assert!(chat.get("gen_ai.response.time_to_first_chunk").as_f64().unwrap() >= 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -56,7 +56,7 @@ async fn parcels_are_tracked(toolbox: &ToolSource) {
     let names = toolbox.mcp("office").unwrap();
     let mut names: Vec<_> = names.iter().map(|tool| tool.spec().name.to_string()).collect();
     names.sort();
-    assert_eq!(names, ["close", "distance", "track", "variables", "wait"]);
+    assert_eq!(names, ["close", "distance", "span", "track", "variables", "wait"]);
     let track = tool(toolbox, "office", "track");
     assert_eq!(&*track.spec().description, "Where a parcel is.");
     let parameters: serde_json::Value =
@@ -69,6 +69,8 @@ async fn parcels_are_tracked(toolbox: &ToolSource) {
     let distance = tool(toolbox, "office", "distance");
     let apart = call(&distance, &json!({"from_km": 5, "to_km": 2})).await;
     assert_eq!(apart, Ok(json!("3 km")));
+    let outside = call(&tool(toolbox, "office", "span"), &json!({})).await;
+    assert_eq!(outside, Ok(json!("none")), "only a run in a trace has a span");
     let unfit = call(&distance, &json!({"from_km": "five"})).await.unwrap_err();
     assert!(unfit.contains("invalid type: string \"five\""), "{unfit}");
 }

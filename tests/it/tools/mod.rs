@@ -4,6 +4,8 @@ mod agent;
 mod http;
 mod mcp;
 
+pub use mcp::EXAMPLE;
+
 use std::sync::Arc;
 use std::time::Duration;
 

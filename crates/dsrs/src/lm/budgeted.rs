@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::payment::{Payment, bound_answer, refused, request_of};
 use super::{
     BudgetAccount, CacheLookup, DeltaSink, Embedder, EmbeddingModel, Embeddings, Lm, LmError,
-    LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage, Vectors,
+    LmErrorKind, LmReply, LmRequest, Model, ReplyCache, RequestKey, RequestTrace, Usage, Vectors,
 };
 
 /// Bytes of replies in memory.
@@ -204,7 +204,11 @@ pub struct BudgetedEmbedder<'a> {
 }
 
 impl BudgetedEmbedder<'_> {
-    async fn embed_batch(&self, texts: &[Arc<str>]) -> Result<Embeddings, LmError> {
+    async fn embed_batch(
+        &self,
+        texts: &[Arc<str>],
+        trace: Option<&RequestTrace>,
+    ) -> Result<Embeddings, LmError> {
         let EmbeddingModel { alias, prices, .. } = self.model;
         let request = request_of(texts);
         let key = RequestKey::of_model(alias, &request);
@@ -212,7 +216,7 @@ impl BudgetedEmbedder<'_> {
             CacheLookup::Hit(reply) => return unpacked(&reply, texts.len()),
             CacheLookup::Miss(slot) => slot,
         };
-        let reply = async { packed(self.model, &self.model.embedder.embed(texts).await?) };
+        let reply = async { packed(self.model, &self.model.embedder.embed(texts, trace).await?) };
         let payment =
             Payment { account: &self.replies.account, alias, prices: prices.as_ref(), prefix: "" };
         let payment = RecordedPayment { replies: self.replies, payment, key };
@@ -223,11 +227,15 @@ impl BudgetedEmbedder<'_> {
 }
 
 impl Embedder for BudgetedEmbedder<'_> {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        trace: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         async move {
             match texts {
                 [] => Ok(Embeddings::default()),
-                texts => self.embed_batch(texts).await,
+                texts => self.embed_batch(texts, trace).await,
             }
         }
         .boxed()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{LmError, LmErrorKind, Usage};
+use super::{LmError, LmErrorKind, RequestTrace, Usage};
 
 /// The most texts of one request; OpenAI-compatible servers accept as many without configuration.
 const MOST_TEXTS: usize = 256;
@@ -17,8 +17,13 @@ const MOST_BYTES: usize = 512 << 10;
 /// environment.
 pub trait Embedder: Send + Sync {
     /// Returns one vector for each text, in the order of the texts, all of one length. Sends no
-    /// request for an empty list. Dropping the future cancels it.
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>>;
+    /// request for an empty list. Dropping the future cancels it. The headers of `trace` name the span
+    /// that sends the requests.
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        trace: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>>;
 }
 
 /// Vectors of texts, and their usage.

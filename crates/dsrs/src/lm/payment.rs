@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use super::{
     Budget, BudgetAccount, BudgetLimit, Chat, DecodingConstraint, DeltaSink, Embedder,
     EmbeddingModel, Embeddings, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message,
-    Model, Prefix, Prices, Usage,
+    Model, Prefix, Prices, RequestTrace, Usage,
 };
 
 /// The longest answer in tokens, where the budget needs a bound and the request has none.
@@ -70,13 +70,17 @@ pub struct PaidEmbedder<'a> {
 }
 
 impl Embedder for PaidEmbedder<'_> {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        trace: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         async move {
             if texts.is_empty() {
                 return Ok(Embeddings::default());
             }
             let request = request_of(texts);
-            self.payment.pay(&request, || (), self.embedder.embed(texts)).await?.0
+            self.payment.pay(&request, || (), self.embedder.embed(texts, trace)).await?.0
         }
         .boxed()
     }

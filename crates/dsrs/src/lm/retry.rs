@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     DeltaSink, Embedder, Embeddings, GatePermits, Gates, Lm, LmError, LmErrorKind, LmReply,
-    LmRequest, batches,
+    LmRequest, RequestTrace, batches,
 };
 
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -80,18 +80,20 @@ pub async fn complete(
 }
 
 /// Returns vectors for any number of texts, in their order. Each batch is retried on its own, as
-/// [`complete`] does, so that no vector is requested twice.
+/// [`complete`] does, so that no vector is requested twice. The headers
+/// of `trace` name the span that sends all of them.
 ///
 /// # Errors
 /// Those of [`complete`]; `Malformed` if the vectors of two batches differ in length.
 pub async fn embed(
     embedder: &dyn Embedder,
     texts: &[Arc<str>],
+    trace: Option<&RequestTrace>,
     policy: &RetryPolicy<'_>,
 ) -> Result<Embeddings, LmError> {
     let mut all = Embeddings::default();
     for batch in batches(texts) {
-        all.add(embed_batch(embedder, batch, policy).await?)?;
+        all.add(embed_batch(embedder, batch, trace, policy).await?)?;
     }
     Ok(all)
 }
@@ -99,12 +101,13 @@ pub async fn embed(
 async fn embed_batch(
     embedder: &dyn Embedder,
     batch: &[Arc<str>],
+    trace: Option<&RequestTrace>,
     policy: &RetryPolicy<'_>,
 ) -> Result<Embeddings, LmError> {
     let mut number = 1;
     loop {
         let (permits, _) = admit(policy, number).await?;
-        let result = within(policy, embedder.embed(batch), number).await.flatten();
+        let result = within(policy, embedder.embed(batch, trace), number).await.flatten();
         drop(permits);
         match result {
             Err(error) => pause(policy, number, error).await?,

@@ -10,7 +10,9 @@ use tokio::time::Instant;
 use super::trace::{Span, SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::lm::retry::{self, RetryPolicy};
-use crate::lm::{EmbeddingModel, Embeddings, Gates, LmAttempt, LmError, LmErrorKind, Usage};
+use crate::lm::{
+    EmbeddingModel, Embeddings, Gates, LmAttempt, LmError, LmErrorKind, RequestTrace, Usage,
+};
 
 /// One vector for each text, and the span of the request. `fill` completes the span.
 ///
@@ -30,7 +32,11 @@ pub(crate) async fn embed(
         fill(span);
     });
     let begun = Instant::now();
-    match ask(ctx, model, texts).await {
+    let headers = ctx.run.trace_context.clone().map(RequestTrace::new);
+    if let Some(headers) = &headers {
+        headers.set_span(span.0);
+    }
+    match ask(ctx, model, texts, headers.as_ref()).await {
         Ok(embedded) => {
             let cost = model.prices.map(|prices| prices.cost(&embedded.usage));
             let usage = Usage { cost: cost.or(embedded.usage.cost), ..embedded.usage };
@@ -87,7 +93,12 @@ fn embedding_model<'c>(ctx: &'c Ctx, alias: &str) -> Result<&'c Arc<EmbeddingMod
     })
 }
 
-async fn ask(ctx: &Ctx, model: &EmbeddingModel, texts: &[Arc<str>]) -> Result<Embeddings, LmError> {
+async fn ask(
+    ctx: &Ctx,
+    model: &EmbeddingModel,
+    texts: &[Arc<str>],
+    trace: Option<&RequestTrace>,
+) -> Result<Embeddings, LmError> {
     let policy = RetryPolicy {
         retries: ctx.node.retries,
         deadline: ctx.node.deadline,
@@ -101,11 +112,11 @@ async fn ask(ctx: &Ctx, model: &EmbeddingModel, texts: &[Arc<str>]) -> Result<Em
     };
     let Some(budgeted) = &ctx.run.budgeted else {
         return match &ctx.run.budget {
-            None => retry::embed(&*model.embedder, texts, &policy).await,
-            Some(account) => retry::embed(&account.embedder(model), texts, &policy).await,
+            None => retry::embed(&*model.embedder, texts, trace, &policy).await,
+            Some(account) => retry::embed(&account.embedder(model), texts, trace, &policy).await,
         };
     };
-    let made = retry::embed(&budgeted.embedder(model), texts, &policy).await;
+    let made = retry::embed(&budgeted.embedder(model), texts, trace, &policy).await;
     if made.as_ref().is_err_and(LmError::is_unpaid) {
         ctx.run.out_of_budget.store(true, Ordering::Relaxed);
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dsrs::lm::{
-    Budget, Embedder, EmbeddingModel, Embeddings, LmError, LmErrorKind, Model, Models, ScriptedLm,
+    Budget, Embedder, EmbeddingModel, Embeddings, LmError, LmErrorKind, Model, Models,
+    RequestTrace, ScriptedLm,
 };
 use dsrs::optimize::{EarlyStop, Task, TrialId, Workbench};
 use dsrs::predict::{NearestDemos, PredictState};
@@ -110,7 +111,11 @@ async fn a_successful_rollout_is_a_demo_with_intermediate_outputs() {
 struct Down;
 
 impl Embedder for Down {
-    fn embed<'a>(&'a self, _: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        _: &'a [Arc<str>],
+        _: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         let (kind, message) = (LmErrorKind::Refused, "no such route".into());
         async move { Err(LmError { kind, message, status: None, retry_after: None }) }.boxed()
     }

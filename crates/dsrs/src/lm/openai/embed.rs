@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::Endpoint;
 use super::{OpenAiConfig, OpenAiConfigError};
 use crate::lm::http::{HttpAnswer, HttpLimits, HttpPost};
-use crate::lm::{Embedder, Embeddings, LmError, LmErrorKind, Usage, batches, failure};
+use crate::lm::{
+    Embedder, Embeddings, LmError, LmErrorKind, RequestTrace, Usage, batches, failure,
+};
 
 /// How much larger than a chat completion an answer may be: 256 vectors of 4096 numbers as text.
 const LARGER: usize = 4;
@@ -70,13 +72,18 @@ impl OpenAiEmbedder {
         Ok(Self { endpoint: Endpoint::new(config, "/embeddings", limits)? })
     }
 
-    async fn embed_batch(&self, batch: &[Arc<str>]) -> Result<Embeddings, LmError> {
+    async fn embed_batch(
+        &self,
+        batch: &[Arc<str>],
+        trace: Option<&RequestTrace>,
+    ) -> Result<Embeddings, LmError> {
         let input = batch.iter().map(AsRef::as_ref).collect();
         let body =
             serde_json::to_vec(&Body { model: &self.endpoint.model, input }).map_err(|error| {
                 self.endpoint.error(LmErrorKind::Refused, format!("not sent: {error}"))
             })?;
-        let answer = self.endpoint.http.post(HttpPost::new(body, "application/json")).await;
+        let answer =
+            self.endpoint.http.post(HttpPost::new(body, "application/json").in_trace(trace)).await;
         self.read(&answer.map_err(|error| self.endpoint.transport_error(error))?, batch.len())
     }
 
@@ -105,11 +112,15 @@ impl OpenAiEmbedder {
 }
 
 impl Embedder for OpenAiEmbedder {
-    fn embed<'a>(&'a self, texts: &'a [Arc<str>]) -> BoxFuture<'a, Result<Embeddings, LmError>> {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [Arc<str>],
+        trace: Option<&'a RequestTrace>,
+    ) -> BoxFuture<'a, Result<Embeddings, LmError>> {
         async move {
             let mut all = Embeddings::default();
             for batch in batches(texts) {
-                all.add(self.embed_batch(batch).await?)?;
+                all.add(self.embed_batch(batch, trace).await?)?;
             }
             Ok(all)
         }
