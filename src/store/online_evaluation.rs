@@ -97,6 +97,28 @@ pub async fn get(
     Ok(row.fetch_optional(&mut *db.scoped(scope).await?).await?)
 }
 
+/// Pauses or resumes the online evaluation of a graph. False if there is none.
+pub async fn enable(
+    scope: &Scope,
+    db: &Db,
+    graph: (Uuid, &str),
+    enabled: bool,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let mut tx = db.begin(scope).await?;
+    let sql = "update online_evaluations set enabled = $3, updated_at = $4, created_by = $5
+               where workspace_id = $1 and graph_id = $2";
+    let changed = sqlx::query(sql).bind(scope.workspace).bind(graph.0).bind(enabled).bind(at);
+    let changed = changed.bind(&*scope.actor).execute(&mut *tx).await?;
+    if changed.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let thing = AuditThing::named("online_evaluation", graph.0, graph.1);
+    audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
 /// Removes the online evaluation of a graph. Scores stay. False if there was none.
 pub async fn delete(
     scope: &Scope,

@@ -282,7 +282,10 @@ async fn a_worker_answers_monitoring_alone_and_counts_what_it_does() {
     let text = monitor.get("/metrics").await.expect(200).text;
     let counted = r#"dsrs_runs_total{graph="qa",outcome="succeeded"} 1"#;
     assert!(text.contains(counted), "{text}");
-    assert!(!api.get("/metrics").await.expect(200).text.contains(counted), "the server ran nothing");
+    assert!(
+        !api.get("/metrics").await.expect(200).text.contains(counted),
+        "the server ran nothing"
+    );
 
     assert_eq!(monitor.get("/healthz").await.expect(200).json()["status"], "ok");
     assert_eq!(monitor.get("/readyz").await.expect(200).json()["status"], "ready");

@@ -8,6 +8,7 @@ use dsrs::optimize::Metric;
 use dsrs::problem::{At, Code, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::{Map, Payload};
+use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::{App, AppError, Invalid, PlainName};
@@ -95,10 +96,31 @@ impl App {
         graph: &GraphRef,
     ) -> Result<OnlineEvaluationRow, AppError> {
         let found = self.graph_get(scope, graph, None).await?;
-        let row = online_evaluation::get(scope, &self.db, found.id).await?;
-        row.ok_or_else(|| {
-            StoreError::not_found("online evaluation of the graph", found.name).into()
-        })
+        self.online_evaluation_of(scope, found.id).await?.ok_or_else(|| missing(found.name))
+    }
+
+    /// The online evaluation of a graph that was found, if it has one.
+    pub(crate) async fn online_evaluation_of(
+        &self,
+        scope: &Scope,
+        graph: Uuid,
+    ) -> Result<Option<OnlineEvaluationRow>, AppError> {
+        Ok(online_evaluation::get(scope, &self.db, graph).await?)
+    }
+
+    /// Pauses or resumes the online evaluation of a graph.
+    pub(crate) async fn online_evaluation_enable(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        enabled: bool,
+    ) -> Result<(), AppError> {
+        let found = self.graph_get(scope, graph, None).await?;
+        let changed = (found.id, found.name.as_str());
+        match online_evaluation::enable(scope, &self.db, changed, enabled, now()).await? {
+            true => Ok(()),
+            false => Err(missing(found.name)),
+        }
     }
 
     /// Removes the online evaluation of a graph. Its scores stay.
@@ -111,9 +133,11 @@ impl App {
         let removed = (found.id, found.name.as_str());
         match online_evaluation::delete(scope, &self.db, removed, now()).await? {
             true => Ok(()),
-            false => {
-                Err(StoreError::not_found("online evaluation of the graph", found.name).into())
-            }
+            false => Err(missing(found.name)),
         }
     }
+}
+
+fn missing(graph: String) -> AppError {
+    StoreError::not_found("online evaluation of the graph", graph).into()
 }

@@ -4,6 +4,7 @@ pub(in crate::page) mod answers;
 mod definition;
 pub(super) mod drawing;
 pub(super) mod editor;
+pub(super) mod judgement;
 pub(super) mod list;
 mod nested;
 mod node;

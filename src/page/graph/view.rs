@@ -12,6 +12,7 @@ use crate::page::drawing::{FigureOptions, drawing};
 use crate::page::form::{Form, encoded};
 use crate::page::graph::answers::last_answers;
 use crate::page::graph::definition::definition;
+use crate::page::graph::judgement::judgement;
 use crate::page::graph::nested::Nested;
 use crate::page::graph::node::SelectedNode;
 use crate::page::graph::selection::GraphSelection;
@@ -66,6 +67,7 @@ async fn show(
                     div.picture-column {
                         p.refusal { "This server cannot build this version: something that it uses is gone." }
                         (newest_versions(visitor, &row).await?)
+                        @if let Some(judgement) = judgement(visitor, &row).await? { (judgement) }
                     }
                     aside.panel #node { (definition_panel(&row)) }
                 },
@@ -141,7 +143,11 @@ async fn picture_and_node(
         }
     };
     Ok(html! {
-        div.picture-column { (picture) (newest_versions(visitor, row).await?) }
+        div.picture-column {
+            (picture)
+            (newest_versions(visitor, row).await?)
+            @if let Some(judgement) = judgement(visitor, row).await? { (judgement) }
+        }
         aside.panel #node aria-label="Selected" tabindex="-1" { (panel) }
     })
 }

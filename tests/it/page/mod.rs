@@ -7,6 +7,7 @@ mod evaluations;
 mod graph;
 mod graphs;
 mod modules;
+mod online_evaluations;
 mod optimizations;
 mod parse;
 mod problems;
