@@ -53,8 +53,9 @@ fn dashboard_and_alerts_use_metrics_of_the_catalogue_and_the_dashboard_shows_all
     let unknown: Vec<_> = names(RULES).difference(&known()).cloned().collect();
     assert!(unknown.is_empty(), "the rules use unknown metrics: {unknown:?}");
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
-    let mut shown = BTreeSet::new();
+    let (mut shown, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for panel in dashboard["panels"].as_array().unwrap() {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "two panels have one id: {panel}");
         for target in panel["targets"].as_array().into_iter().flatten() {
             shown.extend(names(target["expr"].as_str().unwrap()));
         }

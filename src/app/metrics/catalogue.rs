@@ -79,6 +79,7 @@ metrics! {
     RECORDER_RUNS = "dsrs_recorder_runs_total", Counter, [], "runs recorded";
     RECORDER_LOST = "dsrs_recorder_lost_total", Counter, [], "runs that could not be recorded";
     RECORDER_QUEUED = "dsrs_recorder_queued", Gauge, [], "writes that wait for the recorder";
+    SCHEDULE_FIRINGS = "dsrs_schedule_firings_total", Counter, ["outcome"], "firings of schedules: `started`, `refused` if the work cannot be started, or `skipped` because earlier work is in progress";
     WEBHOOK_ATTEMPTS = "dsrs_webhook_attempts_total", Counter, ["outcome"], "messages sent to webhooks: `delivered`, `retry` if another attempt follows, `given_up`, or `gone` if the receiver wants no more";
     SPANS = "dsrs_trace_spans_total", Counter, ["outcome"], "spans for OpenTelemetry: `sent`; `dropped` because too many waited; `failed` because the collector did not accept them";
     CHANGES_CONFIRMED = "dsrs_changes_confirmed", Gauge, [], "1 if notifications of changes arrive from Postgres; else every use of a graph or key is looked up";

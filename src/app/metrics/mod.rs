@@ -66,9 +66,10 @@ impl Metrics {
         series.gauge(name::STARTED, Vec::new()).set(process::started());
         series.counter(name::LEASES_TAKEN_OVER, Vec::new()).increment(0);
         for outcome in ["delivered", "retry", "given_up", "gone"] {
-            series
-                .counter(name::WEBHOOK_ATTEMPTS, vec![Label::new("outcome", outcome)])
-                .increment(0);
+            series.outcome(name::WEBHOOK_ATTEMPTS, outcome).increment(0);
+        }
+        for outcome in ["started", "refused", "skipped"] {
+            series.outcome(name::SCHEDULE_FIRINGS, outcome).increment(0);
         }
         Ok(Self {
             requests: RwLock::default(),
@@ -110,8 +111,12 @@ impl Metrics {
 
     /// Counts an attempt at a message of a webhook.
     pub(crate) fn webhook_attempt(&self, outcome: &'static str) {
-        let labels = vec![Label::new("outcome", outcome)];
-        self.series.counter(name::WEBHOOK_ATTEMPTS, labels).increment(1);
+        self.series.outcome(name::WEBHOOK_ATTEMPTS, outcome).increment(1);
+    }
+
+    /// Counts a firing of a schedule.
+    pub(crate) fn schedule_firing(&self, outcome: &'static str) {
+        self.series.outcome(name::SCHEDULE_FIRINGS, outcome).increment(1);
     }
 
     /// Sets a counter to what something else has counted.

@@ -54,6 +54,11 @@ impl Series {
         self.0.register_counter(&Key::from_parts(name, labels), &METADATA)
     }
 
+    /// A counter by outcome.
+    pub(super) fn outcome(&self, name: &'static str, outcome: &'static str) -> Counter {
+        self.counter(name, vec![Label::new("outcome", outcome)])
+    }
+
     pub(super) fn gauge(&self, name: &'static str, labels: Vec<Label>) -> Gauge {
         self.0.register_gauge(&Key::from_parts(name, labels), &METADATA)
     }

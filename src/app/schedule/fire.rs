@@ -75,8 +75,21 @@ async fn fire(
     lease: Duration,
 ) -> Result<(), StoreError> {
     let outcome = outcome(app, starter, &firing, lease).await?;
-    schedule_firing::record(&app.db, &firing, &outcome).await?;
+    let recorded = schedule_firing::record(&app.db, &firing, &outcome).await?;
+    if let Some(outcome) = ending(&outcome).filter(|_| recorded) {
+        app.metrics.schedule_firing(outcome);
+    }
     Ok(())
+}
+
+/// How a firing ended, if it did.
+fn ending(outcome: &FiringOutcome) -> Option<&'static str> {
+    match outcome {
+        FiringOutcome::Started(_) => Some("started"),
+        FiringOutcome::Refused(_) => Some("refused"),
+        FiringOutcome::Skipped => Some("skipped"),
+        FiringOutcome::Later(_) | FiringOutcome::Waiting(_) => None,
+    }
 }
 
 async fn outcome(

@@ -108,6 +108,8 @@ async fn a_schedule_starts_work_of_every_kind_at_its_time() {
             assert_eq!(rows["items"].as_array().unwrap().len(), 1);
         }
     }
+    let counted = r#"dsrs_schedule_firings_total{outcome="started"} 4"#;
+    api.until("/metrics", |answer: &Answer| answer.text.contains(counted)).await;
     let read = api.get(&path_of(&schedules[0])).await.expect(200).json();
     assert_eq!(read["next"].as_array().unwrap().len(), 5);
     assert!(read["next"][0].as_str().unwrap().ends_with("-01-01T00:00:00Z"), "{read}");
