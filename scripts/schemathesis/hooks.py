@@ -29,7 +29,7 @@ EXCEPTIONS = [
     # field. Whether it is one decides which members it may have.
     (r".*", r".*/(signature|type|types|from|to|inputs)(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value|invalid_name)"),
     # A metric names outputs of the graph and may hold other metrics, which have no schema of their own.
-    (r".*", r"/metric(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
+    (r".*", r"/metrics?(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
     # Items and inputs have the types of a graph.
     (r".*", r"/(inputs|items|examples|dataset|trainset|valset|testset|value)(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
     # The sum of fractions is 1, and `split` is one of them.
@@ -43,6 +43,10 @@ EXCEPTIONS = [
     (r"(POST|PATCH) /v1/webhooks.*", r"/(url|graph|score)", r"(invalid_value|missing_field)"),
     # Expressions and time zones are read by parsers. A graph exists, and its routes check the request of a schedule.
     (r"(POST|PATCH) /v1/schedules.*", r"/(cron|time_zone|graph|request(/.*)?)", r".*"),
+    # Feedback has at least one of its members, and a score has a name. Corrected outputs have the types of the graph.
+    (r"POST /v1/runs/\{id\}/feedback", r"(|/name|/outputs(/.*)?|/source)", r"(missing_field|unknown_field|invalid_value|wrong_type)"),
+    # A route lists the optimizers.
+    (r"POST /v1/graphs/\{graph\}/optimizations", r"/optimizer", r"invalid_value"),
     # The limit of concurrency is a setting.
     (r".*", r"/concurrency", r"invalid_value"),
     # Paths of predictors, fields of demos and the size of vectors depend on the graph.
@@ -83,6 +87,16 @@ def before_call(context, case, kwargs):
             query.pop(name, None)
     if case.path == "/v1/datasets" and case.media_type in ("text/csv", "application/jsonl"):
         query.setdefault("name", "lines")
+    # A score that is narrowed by has a name.
+    if {"min_score", "max_score", "category"} & query.keys():
+        query.setdefault("score", "helpful")
+    if case.path == "/v1/usage":
+        # Sums are by tag or by model, and end after they begin.
+        query.pop("tag", None)
+        query.pop("until", None)
+        if "tag" in str(query.get("by", "")):
+            query.pop("model", None)
+            query["by"] = ["tag"]
     # A download has no pages.
     if query.get("format") == "jsonl":
         query.pop("limit", None)

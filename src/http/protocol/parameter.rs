@@ -22,6 +22,13 @@ pub(crate) fn complete(operation: &mut Map<String, Value>) {
                 parameter.insert("style".to_owned(), json!("form"));
                 parameter.insert("explode".to_owned(), json!(false));
             }
+            if form.schema["type"] == "object" {
+                // The value is JSON.
+                let content = json!({"schema": form.schema, "example": form.example});
+                parameter.remove("schema");
+                parameter.insert("content".to_owned(), json!({"application/json": content}));
+                continue;
+            }
             parameter.insert("schema".to_owned(), form.schema);
             parameter.entry("example").or_insert(form.example);
         }
@@ -123,8 +130,11 @@ fn query_form(name: &str) -> Option<(Value, Value)> {
         "timeout_ms" => {
             (json!({"type": "integer", "format": "int64", "minimum": 1}), json!(30_000))
         }
-        "since" | "until" => {
+        "since" => {
             (json!({"type": "string", "format": "date-time"}), json!("2026-01-31T08:00:00Z"))
+        }
+        "until" => {
+            (json!({"type": "string", "format": "date-time"}), json!("2026-02-28T08:00:00Z"))
         }
         "failed" | "dedupe" => (json!({"type": "boolean"}), json!(true)),
         "split" => (json!({"type": "string", "pattern": SPLIT}), json!("train")),
@@ -153,13 +163,10 @@ fn header_form(name: &str) -> Option<(Value, Value)> {
         "Idempotency-Key" => {
             (json!({"type": "string", "pattern": "^[!-~]{1,255}$"}), json!("order-4711-reply"))
         }
-        "X-Dsrs-Tags" => (label(), json!("nightly, de")),
+        "X-Dsrs-Tags" => (json!({"type": "string", "pattern": TAG_LIST}), json!("nightly, de")),
         "X-Dsrs-Session-Id" => (label(), json!("ticket-4711")),
         "X-Dsrs-User-Id" => (label(), json!("u-17")),
-        "X-Dsrs-Metadata" => (
-            json!({"type": "string", "pattern": r"^\{[\x20-\x7e]*\}$"}),
-            json!(r#"{"channel": "mail"}"#),
-        ),
+        "X-Dsrs-Metadata" => (metadata(), json!({"channel": "mail"})),
         "Last-Event-ID" => (json!({"type": "integer", "format": "int64", "minimum": 0}), json!(12)),
         _ => return None,
     })
@@ -201,9 +208,27 @@ fn text() -> Value {
     json!({"type": "string", "pattern": r"^[^\x00]+$"})
 }
 
-/// A label in a header.
+/// Tags with commas between them. An empty header is none.
+const TAG_LIST: &str = concat!(
+    r"^([!-+\--~]([ -+\--~]{0,62}[!-+\--~])?)?",
+    r"( *, *([!-+\--~]([ -+\--~]{0,62}[!-+\--~])?)?){0,15}$"
+);
+
+/// A label in a header. An empty header is none.
 fn label() -> Value {
-    json!({"type": "string", "pattern": "^[!-~]([ -~]{0,62}[!-~])?$"})
+    json!({"type": "string", "pattern": "^([!-~]([ -~]{0,198}[!-~])?)?$"})
+}
+
+/// Metadata in a header, as in a body.
+fn metadata() -> Value {
+    let plain = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+    json!({
+        "type": "object", "maxProperties": 16,
+        "propertyNames": {"minLength": 1, "maxLength": 64, "pattern": plain},
+        "additionalProperties": {
+            "type": ["string", "number", "boolean"], "maxLength": 512, "pattern": plain
+        }
+    })
 }
 
 /// A number that the database holds as an integer.
