@@ -32,6 +32,8 @@ EXCEPTIONS = [
     (r".*", r"/metrics?(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
     # Items and inputs have the types of a graph.
     (r".*", r"/(inputs|items|examples|dataset|trainset|valset|testset|value)(/.*)?", r"(unknown_field|missing_field|wrong_type|invalid_value)"),
+    # So many problems have been found in examples that the rest is not read.
+    (r".*", r"/examples", r"too_large"),
     # The sum of fractions is 1, and `split` is one of them.
     (r".*", r".*/(fractions|split)", r"invalid_value"),
     # A correction is for one of `runs`.
@@ -44,7 +46,7 @@ EXCEPTIONS = [
     # Expressions and time zones are read by parsers. A graph exists, and its routes check the request of a schedule.
     (r"(POST|PATCH) /v1/schedules.*", r"/(cron|time_zone|graph|request(/.*)?)", r".*"),
     # Feedback has at least one of its members, and a score has a name. Corrected outputs have the types of the graph.
-    (r"POST /v1/runs/\{id\}/feedback", r"(|/name|/outputs(/.*)?|/source)", r"(missing_field|unknown_field|invalid_value|wrong_type)"),
+    (r"POST /v1/runs/\{id\}/feedback", r"(|/name|/category|/outputs(/.*)?|/source)", r"(missing_field|unknown_field|invalid_value|wrong_type)"),
     # A route lists the optimizers.
     (r"POST /v1/graphs/\{graph\}/optimizations", r"/optimizer", r"invalid_value"),
     # The limit of concurrency is a setting.
@@ -88,7 +90,7 @@ def before_call(context, case, kwargs):
     if case.path == "/v1/datasets" and case.media_type in ("text/csv", "application/jsonl"):
         query.setdefault("name", "lines")
     # A score that is narrowed by has a name.
-    if {"min_score", "max_score", "category"} & query.keys():
+    if {"min_score", "max_score", "category", "source"} & query.keys():
         query.setdefault("score", "helpful")
     if case.path == "/v1/usage":
         # Sums are by tag or by model, and end after they begin.

@@ -115,7 +115,8 @@ pub(crate) fn body_first(body: RunLabels, headers: RunLabels) -> RunLabels {
 /// Reads the labels of headers and similar places, whose texts have no type: tags separated by commas, metadata as a
 /// JSON object. `name` is the place in problems.
 pub(crate) fn read_tag_list(text: &str, name: &str, problems: &mut Problems) -> Option<String> {
-    let words = text.split(',').map(str::trim).filter(|tag| !tag.is_empty());
+    let words =
+        text.split(',').map(|tag| tag.trim_matches([' ', '\t'])).filter(|tag| !tag.is_empty());
     let words: Vec<Payload> = words.map(Payload::from).collect();
     tags(&Payload::list(words), &At::Root.key(name), problems)
 }

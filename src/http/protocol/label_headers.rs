@@ -39,7 +39,8 @@ impl LabelHeaders {
             if text.is_none() {
                 wrong.push(format!("`{name}` is not UTF-8"));
             }
-            text.map(str::trim).filter(|text| !text.is_empty())
+            // Only what may be around the value of a header: other spaces are contents.
+            text.map(|text| text.trim_matches([' ', '\t'])).filter(|text| !text.is_empty())
         };
         let (tags, session_id, user_id) = (text(TAGS), text(SESSION_ID), text(USER_ID));
         let members = text(METADATA);
@@ -101,6 +102,7 @@ mod tests {
         };
         assert_eq!(found, Ok(expected));
         assert_eq!(headers(&[(TAGS, ""), (USER_ID, " ")]), Ok(RunLabels::default()));
+        assert!(headers(&[(USER_ID, "\u{85}")]).is_err(), "a control character is no space");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct FeedbackBody {
     #[schema(minimum = 0, maximum = 1)]
     pub score: Option<f64>,
     /// A score that is a word, instead of a number.
-    #[schema(min_length = 1, max_length = 64)]
+    #[schema(min_length = 1, max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
     pub category: Option<String>,
     /// A comment.
     #[schema(min_length = 1, max_length = 10000)]
@@ -33,7 +33,7 @@ pub struct FeedbackBody {
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
     pub source: Option<String>,
     /// The person who gives it.
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, max_length = 200, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
     pub user_id: Option<String>,
 }
 
