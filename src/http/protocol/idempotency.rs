@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::app::{AnswerBuilder, App, AppError, RequestId};
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::label_headers::hash_of_labels;
 use crate::http::protocol::problem::{ApiProblem, PendingProblem};
 use crate::http::protocol::status::ProblemCode;
 use crate::shutdown::WorkGuard;
@@ -63,12 +64,17 @@ pub(crate) enum OwnRequest {
 
 /// The key of a request, if it has one.
 #[derive(Clone, Debug)]
-pub(crate) struct IdempotencyKey(Option<Arc<str>>, Option<OwnRequest>);
+pub(crate) struct IdempotencyKey {
+    key: Option<Arc<str>>,
+    own: Option<OwnRequest>,
+    /// The hash of the labels in its headers.
+    labels: Option<Vec<u8>>,
+}
 
 impl IdempotencyKey {
     /// Whether the request has one.
     pub(crate) const fn is_given(&self) -> bool {
-        self.0.is_some()
+        self.key.is_some()
     }
 }
 
@@ -78,12 +84,15 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
         let own = parts.extensions.get().copied();
         let mut values = parts.headers.get_all(KEY).iter();
-        let Some(value) = values.next() else { return Ok(Self(None, own)) };
+        let Some(value) = values.next() else { return Ok(Self { key: None, own, labels: None }) };
         let fits = |text: &&str| {
             (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
         };
         match value.to_str().ok().filter(fits).filter(|_| values.next().is_none()) {
-            Some(key) => Ok(Self(Some(Arc::from(key)), own)),
+            Some(key) => {
+                let labels = hash_of_labels(&parts.headers);
+                Ok(Self { key: Some(Arc::from(key)), own, labels })
+            }
             None => Err(ApiProblem::parameter(
                 "`Idempotency-Key` must be given once, as 1 to 255 visible ASCII characters",
             )),
@@ -183,11 +192,15 @@ impl KeyedRequest {
         route: String,
         body_hash: impl FnOnce() -> Vec<u8>,
     ) -> Option<Self> {
-        let IdempotencyKey(key, key_own) = key;
+        let IdempotencyKey { key, own, labels } = key;
         let (request_id, key) = (caller.request_id.clone(), key?);
         let place = AnswerPlace { request_id, route, key, holder: Uuid::now_v7() };
         let (app, scope) = (app.clone(), caller.scope());
-        Some(Self { app, scope, body_hash: body_hash(), place: Arc::new(place), own: key_own })
+        let body_hash = match labels {
+            None => body_hash(),
+            Some(labels) => hash_of(&Bytes::from([body_hash(), labels].concat())),
+        };
+        Some(Self { app, scope, body_hash, place: Arc::new(place), own })
     }
 
     /// Claims the key, unless an earlier request has.

@@ -6,6 +6,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
+use sha2::{Digest, Sha256};
 
 use crate::app::run_labels::{body_first, label_id, metadata, read_tag_list};
 use crate::http::protocol::problem::ApiProblem;
@@ -64,6 +65,19 @@ impl LabelHeaders {
             false => Err(ApiProblem::parameter(wrong.join("; "))),
         }
     }
+}
+
+/// Identifies the labels of a request: a repeat of it has the same. `None` without labels.
+pub(crate) fn hash_of_labels(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let mut hash = None;
+    for name in [TAGS, SESSION_ID, USER_ID, METADATA] {
+        let Some(value) = headers.get(name) else { continue };
+        let hash = hash.get_or_insert_with(Sha256::new);
+        hash.update(name);
+        hash.update(value.len().to_be_bytes());
+        hash.update(value.as_bytes());
+    }
+    hash.map(|hash| hash.finalize().to_vec())
 }
 
 impl<S: Sync> FromRequestParts<S> for LabelHeaders {

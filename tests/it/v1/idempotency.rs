@@ -40,6 +40,10 @@ async fn a_repeated_execution_runs_once() {
     let first = ask().await.expect(200);
     assert_eq!(ask().await.expect(200).text, first.text);
     assert_eq!(lm.requests().len(), 1);
+    let labelled = [KEY[0], ("x-dsrs-user-id", "u-17")];
+    let body = Some(json!({"inputs": {"question": "?"}}).to_string());
+    let other = api.send(Method::POST, "/v1/graphs/q/execute", &labelled, body).await.expect(422);
+    assert_eq!(other.code(), "idempotency_key_reused", "labels in headers are of the request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
