@@ -93,9 +93,7 @@ pub(super) fn read_telemetry(
     }
     let protocol = read.protocol();
     let endpoint = read.endpoint(&name, text, protocol);
-    if let Some((name, text)) = first(env, "COMPRESSION").filter(|(_, text)| *text != "none") {
-        warnings.push(format!("{name} = \"{}\": spans are sent uncompressed", text.escape_debug()));
-    }
+    warnings.extend(unsupported(env));
     let timeout = read.millis(&["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"]);
     Some(TelemetryConfig {
         protocol,
@@ -109,6 +107,23 @@ pub(super) fn read_telemetry(
         delay: read.millis(&["OTEL_BSP_SCHEDULE_DELAY"]).unwrap_or(Duration::from_secs(5)),
         endpoint: endpoint?,
     })
+}
+
+/// What variables ask for that is not done.
+fn unsupported(env: &Environment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some((name, text)) = first(env, "COMPRESSION").filter(|(_, text)| *text != "none") {
+        warnings.push(format!("{name} = \"{}\": spans are sent uncompressed", text.escape_debug()));
+    }
+    if let Some((name, _)) = first(env, "CERTIFICATE") {
+        warnings.push(format!(
+            "{name} is not read: set SSL_CERT_FILE to a file with the certificate of the collector's authority"
+        ));
+    }
+    if let Some((name, _)) = first(env, "CLIENT_CERTIFICATE").or_else(|| first(env, "CLIENT_KEY")) {
+        warnings.push(format!("{name} is not read: spans are sent without a client certificate"));
+    }
+    warnings
 }
 
 /// The variable for traces, else the one for all signals.
@@ -339,6 +354,22 @@ mod tests {
         let config = config.unwrap();
         assert_eq!(config.endpoint.as_str(), "http://traces:4317/");
         assert_eq!(config.protocol, OtlpProtocol::Grpc);
+    }
+
+    #[test]
+    fn a_variable_that_is_not_read_is_a_warning() {
+        let env = [
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+            ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/ca.pem"),
+            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key.pem"),
+        ];
+        let warnings = unsupported(&env.into_iter().collect());
+        assert_eq!(warnings.len(), 3, "{warnings:#?}");
+        for (warning, (name, _)) in warnings.iter().zip(env) {
+            assert!(warning.starts_with(name), "{warning}");
+        }
+        let plain = [("OTEL_EXPORTER_OTLP_COMPRESSION", "none")];
+        assert!(unsupported(&plain.into_iter().collect()).is_empty());
     }
 
     #[test]

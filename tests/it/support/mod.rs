@@ -18,6 +18,7 @@ mod receiver;
 mod remote;
 mod server;
 pub mod source;
+mod tls;
 mod wire;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub use raw::raw_request;
 pub use receiver::{Receiver, Receives};
 pub use remote::{Event, Remote};
 pub use server::{Refused, Server, ServerSetup};
+pub use tls::{AUTHORITY, behind_tls};
 pub use wire::{After, End, Wire};
 
 /// A directory of a test's own, under the build's.

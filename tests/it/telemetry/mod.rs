@@ -9,7 +9,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Collector, Does, FakeLm, Remote, SeenSpan, ServerSetup, one_node, sections, test_database,
+    AUTHORITY, Collector, Does, FakeLm, Remote, SeenSpan, ServerSetup, behind_tls, one_node,
+    sections, test_database,
 };
 use crate::tools::EXAMPLE;
 
@@ -487,6 +488,27 @@ async fn without_an_endpoint_nothing_is_added_to_requests() {
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
     execute(&api, &[("traceparent", PARENT)]).await;
     assert!(!lm.asked()[0].headers.contains_key("traceparent"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_may_require_tls_over_both_protocols() {
+    for (collector, protocol, alpn) in [
+        (Collector::http().await, "http/protobuf", "http/1.1"),
+        (Collector::grpc().await, "grpc", "h2"),
+    ] {
+        let lm = FakeLm::doing([answer()]).await;
+        let url = behind_tls(&collector.url, alpn).await;
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("SSL_CERT_FILE", AUTHORITY),
+        ];
+        let server = server(&lm, &variables).await.start();
+        let api = Remote::new(&server.url);
+        api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+        execute(&api, &[]).await;
+        assert_eq!(collector.arrived(5).await.len(), 5, "{protocol}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
