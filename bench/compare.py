@@ -18,7 +18,7 @@ import statistics
 import tempfile
 import threading
 
-from load import CASES, RECORDS, ROOT, Server, cargo_build, fail, measure, start_fakelm, stop
+from load import CASES, RECORDS, ROOT, WARM_SECONDS, Server, cargo_build, cpu_seconds, fail, start_fakelm, stop, tree_cpu_seconds, wrk
 
 HEAD = "| runs.record | graph | with, CPU s / 1,000 | server | server : with | Postgres, with | Postgres | Postgres : with |"
 
@@ -50,12 +50,22 @@ class Collector(http.server.ThreadingHTTPServer):
         return {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:%d" % self.server_port, "OTEL_BSP_MAX_QUEUE_SIZE": "200000"}
 
 
+def measure(server, case, options, scratch):
+    """CPU seconds of the server and of its Postgres for 1,000 executions."""
+    postmaster = server.postmaster()
+    own, beside = cpu_seconds(server.pid), tree_cpu_seconds(postmaster)
+    requests = wrk(server.url, case, options.concurrency, options.seconds, scratch)[0]
+    return {"cpu": (cpu_seconds(server.pid) - own) * 1000 / requests, "pg": (tree_cpu_seconds(postmaster) - beside) * 1000 / requests}
+
+
 def compare(servers, record, case, options, scratch):
     rounds = []
+    for server in servers:
+        wrk(server.url, case, options.concurrency, WARM_SECONDS, scratch)
     for number in range(options.rounds):
         # Who is first has the colder caches: the order alternates.
         order = servers if number % 2 else servers[::-1]
-        found = {server: measure(server, case, options.concurrency, options.seconds, scratch) for server in order}
+        found = {server: measure(server, case, options, scratch) for server in order}
         new, old = (found[server] for server in servers)
         rounds.append((old["cpu"], new["cpu"], new["cpu"] / old["cpu"], old["pg"], new["pg"], new["pg"] / max(old["pg"], 1e-9)))
     medians = [statistics.median(column) for column in zip(*rounds)]
@@ -101,8 +111,8 @@ def main():
     parser.add_argument("--traced", action="store_true", help="the first one sends the spans of every run")
     parser.add_argument("--case", action="append", choices=CASES, help="repeatable; default all")
     parser.add_argument("--record", action="append", choices=("off", "ack", "async"), help="repeatable; default off and ack")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=4, help="of one measurement, after 3 s of warming up")
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--seconds", type=int, default=1, help="of one measurement; short rounds cancel the noise of a shared machine best")
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--latency", type=int, default=0, help="milliseconds until the fake LM answers")
     options = parser.parse_args()

@@ -1,15 +1,16 @@
 //! The queue of spans: bounded, so that a slow or dead collector costs memory and time of nobody. Spans are made and
-//! sent by a thread of their own. Beyond the bound they are counted instead.
+//! sent by a thread of their own, which is woken once for each batch. Beyond the bound they are counted instead.
 
-use std::sync::Arc;
+use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{timeout, timeout_at};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
 
 use super::exporter::exporter;
 use crate::config::{Sampler, TelemetryConfig};
@@ -20,10 +21,36 @@ const QUIET: Duration = Duration::from_secs(60);
 /// Makes spans, on the thread that sends them.
 type MakeSpans = Box<dyn FnOnce() -> Vec<SpanData> + Send>;
 
-enum Message {
-    /// Spans, and as how many they count.
-    Spans(usize, MakeSpans),
-    Flush(oneshot::Sender<()>),
+/// What waits to be sent.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<WaitingSpans>,
+    /// There are enough for a batch.
+    full: Notify,
+}
+
+#[derive(Default)]
+struct WaitingSpans {
+    /// Each with the number of spans as which it counts.
+    made_later: Vec<(usize, MakeSpans)>,
+    /// The sum of these numbers.
+    count: usize,
+}
+
+impl Queue {
+    fn add(&self, count: usize, batch: usize, make: MakeSpans) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.made_later.push((count, make));
+        let before = waiting.count;
+        waiting.count = before.saturating_add(count);
+        if before < batch && waiting.count >= batch {
+            self.full.notify_one();
+        }
+    }
+
+    fn take(&self) -> WaitingSpans {
+        mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Receives spans of this process for the collector of the settings.
@@ -31,7 +58,9 @@ pub struct Telemetry {
     sampler: Sampler,
     contents: bool,
     most_waiting: usize,
-    sender: mpsc::UnboundedSender<Message>,
+    batch: usize,
+    queue: Arc<Queue>,
+    flushes: mpsc::UnboundedSender<oneshot::Sender<()>>,
     counters: Arc<Counters>,
 }
 
@@ -62,7 +91,8 @@ impl Telemetry {
     /// # Errors
     /// If the thread or the exporter cannot be made, with the reason.
     pub fn start(config: &TelemetryConfig) -> Result<Arc<Self>, String> {
-        let (sender, receiver) = mpsc::unbounded_channel();
+        let (flushes, flushed) = mpsc::unbounded_channel();
+        let queue = Arc::new(Queue::default());
         let counters = Arc::new(Counters::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -72,6 +102,7 @@ impl Telemetry {
         };
         let mut sending = Sending {
             exporter,
+            queue: queue.clone(),
             counters: counters.clone(),
             batch: config.batch,
             delay: config.delay,
@@ -82,13 +113,15 @@ impl Telemetry {
         };
         thread::Builder::new()
             .name("spans".into())
-            .spawn(move || runtime.block_on(sending.run(receiver)))
+            .spawn(move || runtime.block_on(sending.run(flushed)))
             .map_err(|error| format!("the thread for spans cannot be started: {error}"))?;
         Ok(Arc::new(Self {
             sampler: config.sampler,
             contents: config.contents,
             most_waiting: config.queue,
-            sender,
+            batch: config.batch,
+            queue,
+            flushes,
             counters,
         }))
     }
@@ -111,10 +144,11 @@ impl Telemetry {
         let waiting = counters.waiting.fetch_add(count, Ordering::Relaxed);
         // A run with more spans than the bound is sent when nothing else waits.
         let fits = waiting == 0 || waiting + count <= self.most_waiting;
-        if !fits || self.sender.send(Message::Spans(count, Box::new(make))).is_err() {
-            counters.waiting.fetch_sub(count, Ordering::Relaxed);
-            counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        if fits {
+            return self.queue.add(count, self.batch, Box::new(make));
         }
+        counters.waiting.fetch_sub(count, Ordering::Relaxed);
+        counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     /// What has become of the spans.
@@ -132,7 +166,7 @@ impl Telemetry {
     /// Sends what waits, for at most this time.
     pub async fn flush(&self, longest: Duration) {
         let (sender, flushed) = oneshot::channel();
-        if self.sender.send(Message::Flush(sender)).is_ok() {
+        if self.flushes.send(sender).is_ok() {
             // Whether all was sent is in the counters.
             let _ = timeout(longest, flushed).await;
         }
@@ -142,8 +176,10 @@ impl Telemetry {
 /// The thread that sends spans.
 struct Sending {
     exporter: SpanExporter,
+    queue: Arc<Queue>,
     counters: Arc<Counters>,
     batch: usize,
+    /// How long spans wait for others.
     delay: Duration,
     patience: Duration,
     /// The address, which may contain a key.
@@ -152,28 +188,35 @@ struct Sending {
 }
 
 impl Sending {
-    async fn run(&mut self, mut receiver: mpsc::UnboundedReceiver<Message>) {
-        while let Some(first) = receiver.recv().await {
-            let (mut spans, mut counted, mut flushed) = (Vec::new(), 0, Vec::new());
-            let ends = tokio::time::Instant::now() + self.delay;
-            let mut next = Some(first);
-            while let Some(message) = next.take() {
-                match message {
-                    Message::Spans(count, make) => {
-                        counted += count;
-                        spans.extend(make());
-                    }
-                    Message::Flush(sender) => flushed.push(sender),
-                }
-                if spans.len() < self.batch && flushed.is_empty() {
-                    next = timeout_at(ends, receiver.recv()).await.ok().flatten();
-                }
-            }
-            self.send(spans).await;
-            self.counters.waiting.fetch_sub(counted, Ordering::Relaxed);
-            for sender in flushed {
+    /// Sends until the process ends.
+    async fn run(&mut self, mut flushes: mpsc::UnboundedReceiver<oneshot::Sender<()>>) {
+        loop {
+            let flushed = tokio::select! {
+                () = self.queue.full.notified() => None,
+                () = sleep(self.delay) => None,
+                flushed = flushes.recv() => match flushed {
+                    None => return,
+                    flushed => flushed,
+                },
+            };
+            self.send_all(self.queue.take()).await;
+            if let Some(flushed) = flushed {
                 // Nobody may wait any longer.
-                let _ = sender.send(());
+                let _ = flushed.send(());
+            }
+        }
+    }
+
+    /// Makes spans batch by batch: they are larger than what they are made of.
+    async fn send_all(&mut self, WaitingSpans { made_later, .. }: WaitingSpans) {
+        let (mut spans, mut counted) = (Vec::with_capacity(self.batch), 0);
+        let mut rest = made_later.into_iter();
+        while let Some((count, make)) = rest.next() {
+            spans.extend(make());
+            counted += count;
+            if spans.len() >= self.batch || rest.len() == 0 {
+                self.send(mem::take(&mut spans)).await;
+                self.counters.waiting.fetch_sub(mem::take(&mut counted), Ordering::Relaxed);
             }
         }
     }

@@ -2,13 +2,15 @@
 //! their own is bounded: clients name graphs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use dsrs::lm::{LmAttempt, LmErrorKind, LmObserver, Usage};
-use metrics::{Counter, Gauge, Histogram, Label};
+use metrics::{Gauge, Histogram, Label};
 
 use super::catalogue as name;
+use super::count::Count;
 use super::series::Series;
 use crate::app::RunTimes;
 
@@ -21,7 +23,8 @@ const OTHER: &str = "other";
 /// The meters of all graphs.
 pub(super) struct GraphMeters {
     series: Arc<Series>,
-    by_name: RwLock<HashMap<Box<str>, Arc<GraphMeter>>>,
+    by_name: ArcSwap<HashMap<Box<str>, Arc<GraphMeter>>>,
+    adding: Mutex<()>,
     other: Arc<GraphMeter>,
 }
 
@@ -29,23 +32,24 @@ pub(super) struct GraphMeters {
 pub(crate) struct GraphMeter {
     series: Arc<Series>,
     graph: Arc<str>,
-    outcomes: [(&'static str, Counter); 4],
+    outcomes: [(&'static str, Arc<Count>); 4],
     seconds: Histogram,
     overhead: Histogram,
-    models: RwLock<Vec<(Box<str>, Arc<ModelMeter>)>>,
+    models: ArcSwap<Vec<(Box<str>, Arc<ModelMeter>)>>,
+    adding: Mutex<()>,
 }
 
 /// The metrics of the requests of one graph to one model.
 struct ModelMeter {
-    requests: Counter,
-    stored: Counter,
-    retries: Counter,
-    fallbacks: Counter,
+    requests: Arc<Count>,
+    stored: Arc<Count>,
+    retries: Arc<Count>,
+    fallbacks: Arc<Count>,
     seconds: Histogram,
     first_token: Histogram,
     queue: Histogram,
     /// Input, cached, written to a cache, output, reasoning.
-    tokens: [Counter; 5],
+    tokens: [Arc<Count>; 5],
     /// A counter of numbers that are not whole.
     cost: Gauge,
 }
@@ -53,23 +57,26 @@ struct ModelMeter {
 impl GraphMeters {
     pub(super) fn new(series: Arc<Series>) -> Self {
         let other = Arc::new(GraphMeter::new(series.clone(), OTHER));
-        Self { series, by_name: RwLock::default(), other }
+        Self { series, by_name: ArcSwap::default(), adding: Mutex::default(), other }
     }
 
     /// The metrics of a graph; beyond the bound, those of all others.
     pub(super) fn of(&self, graph: &str) -> Arc<GraphMeter> {
-        let known = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
-        match known.get(graph) {
-            Some(meter) => return meter.clone(),
-            None if known.len() >= MOST_GRAPHS => return self.other.clone(),
-            None => drop(known),
-        }
-        let mut known = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_GRAPHS {
-            return known.get(graph).unwrap_or(&self.other).clone();
-        }
-        let new = || Arc::new(GraphMeter::new(self.series.clone(), graph));
-        known.entry(graph.into()).or_insert_with(new).clone()
+        let found = |known: &HashMap<Box<str>, Arc<GraphMeter>>| match known.get(graph) {
+            None if known.len() >= MOST_GRAPHS => Some(self.other.clone()),
+            known => known.cloned(),
+        };
+        found(&self.by_name.load()).unwrap_or_else(|| {
+            let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.by_name.load_full();
+            found(&known).unwrap_or_else(|| {
+                let meter = Arc::new(GraphMeter::new(self.series.clone(), graph));
+                let mut all = HashMap::clone(&known);
+                all.insert(graph.into(), meter.clone());
+                self.by_name.store(Arc::new(all));
+                meter
+            })
+        })
     }
 }
 
@@ -78,13 +85,14 @@ impl GraphMeter {
         let graph: Arc<str> = graph.into();
         let label = || Label::new("graph", graph.clone());
         let outcomes = ["succeeded", "failed", "cancelled", "waiting"].map(|outcome| {
-            (outcome, series.counter(name::RUNS, vec![label(), Label::new("outcome", outcome)]))
+            (outcome, series.count(name::RUNS, vec![label(), Label::new("outcome", outcome)]))
         });
         Self {
             outcomes,
             seconds: series.histogram(name::RUN_SECONDS, vec![label()]),
             overhead: series.histogram(name::RUN_OVERHEAD, Vec::new()),
-            models: RwLock::default(),
+            models: ArcSwap::default(),
+            adding: Mutex::default(),
             graph: graph.clone(),
             series,
         }
@@ -93,7 +101,7 @@ impl GraphMeter {
     /// Counts a run that ended, with the time of its execution if there was one.
     pub(crate) fn run_ended(&self, outcome: &str, took: Option<Duration>) {
         if let Some((_, count)) = self.outcomes.iter().find(|(known, _)| *known == outcome) {
-            count.increment(1);
+            count.add(1);
         }
         if let Some(took) = took {
             self.seconds.record(took);
@@ -109,12 +117,14 @@ impl GraphMeter {
         let found = |known: &[(Box<str>, Arc<ModelMeter>)]| {
             known.iter().find(|(known, _)| **known == *alias).map(|(_, meter)| meter.clone())
         };
-        let known = found(&self.models.read().unwrap_or_else(PoisonError::into_inner));
-        known.unwrap_or_else(|| {
-            let mut models = self.models.write().unwrap_or_else(PoisonError::into_inner);
+        found(&self.models.load()).unwrap_or_else(|| {
+            let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+            let models = self.models.load_full();
             found(&models).unwrap_or_else(|| {
                 let meter = Arc::new(ModelMeter::new(&self.series, &self.labels(alias)));
-                models.push((alias.into(), meter.clone()));
+                let mut all = Vec::clone(&models);
+                all.push((alias.into(), meter.clone()));
+                self.models.store(Arc::new(all));
                 meter
             })
         })
@@ -135,13 +145,17 @@ impl LmObserver for GraphMeter {
     fn attempted(&self, attempt: &LmAttempt<'_>) {
         let model = self.model(attempt.alias);
         if attempt.is_stored {
-            model.stored.increment(1);
+            model.stored.add(1);
             return;
         }
-        model.requests.increment(1);
+        model.requests.add(1);
         model.seconds.record(attempt.duration);
-        model.retries.increment(u64::from(attempt.is_retry));
-        model.fallbacks.increment(u64::from(attempt.is_fallback));
+        if attempt.is_retry {
+            model.retries.add(1);
+        }
+        if attempt.is_fallback {
+            model.fallbacks.add(1);
+        }
         if !attempt.queued.is_zero() {
             model.queue.record(attempt.queued);
         }
@@ -161,17 +175,17 @@ impl LmObserver for GraphMeter {
 
 impl ModelMeter {
     fn new(series: &Series, labels: &[Label; 2]) -> Self {
-        let counter = |name| series.counter(name, labels.to_vec());
+        let count = |name| series.count(name, labels.to_vec());
         let histogram = |name| series.histogram(name, labels.to_vec());
         let tokens = ["input", "cached", "cache_write", "output", "reasoning"].map(|kind| {
             let labels = [labels.to_vec(), vec![Label::new("type", kind)]].concat();
-            series.counter(name::LM_TOKENS, labels)
+            series.count(name::LM_TOKENS, labels)
         });
         Self {
-            requests: counter(name::LM_REQUESTS),
-            stored: counter(name::LM_STORED),
-            retries: counter(name::LM_RETRIES),
-            fallbacks: counter(name::LM_FALLBACKS),
+            requests: count(name::LM_REQUESTS),
+            stored: count(name::LM_STORED),
+            retries: count(name::LM_RETRIES),
+            fallbacks: count(name::LM_FALLBACKS),
             seconds: histogram(name::LM_SECONDS),
             first_token: histogram(name::LM_FIRST_TOKEN),
             queue: histogram(name::LM_QUEUE),
@@ -188,8 +202,8 @@ impl ModelMeter {
             usage.output_tokens,
             usage.reasoning_tokens,
         ];
-        for (counter, tokens) in self.tokens.iter().zip(used) {
-            counter.increment(tokens);
+        for (count, tokens) in self.tokens.iter().zip(used).filter(|(_, tokens)| *tokens > 0) {
+            count.add(tokens);
         }
         if let Some(cost) = usage.cost {
             self.cost.increment(cost);

@@ -2,56 +2,46 @@
 //! servers in one process do not share them. Knows only names and numbers.
 
 pub(crate) mod catalogue;
+mod count;
 mod graph_meter;
 mod page;
 mod process;
+mod request_meter;
 mod score_meter;
 mod series;
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use metrics::{Counter, Gauge, Histogram, Label};
+use metrics::Label;
 
 use catalogue as name;
 pub use catalogue::{ALL_METRICS, MetricInfo, MetricKind};
+use count::Count;
 pub(crate) use graph_meter::GraphMeter;
 use graph_meter::GraphMeters;
 pub use metrics_exporter_prometheus::BuildError as MetricsError;
 pub use page::metrics_markdown;
+use request_meter::RequestMeters;
 use score_meter::ScoreMeters;
 use series::Series;
 
 /// The metrics of one server.
 pub struct Metrics {
     series: Arc<Series>,
-    requests: RwLock<HashMap<RequestSeries, RequestMeter>>,
+    requests: RequestMeters,
     graphs: GraphMeters,
     scores: ScoreMeters,
-    running: Gauge,
+    running: Arc<Count>,
 }
 
 /// Counts a run as running until dropped.
-pub struct RunningGuard(Gauge);
+pub struct RunningGuard(Arc<Count>);
 
 impl Drop for RunningGuard {
     fn drop(&mut self) {
-        self.0.decrement(1.0);
+        self.0.subtract(1);
     }
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct RequestSeries {
-    route: String,
-    method: &'static str,
-    status: u16,
-}
-
-#[derive(Clone)]
-struct RequestMeter {
-    count: Counter,
-    seconds: Histogram,
 }
 
 impl Metrics {
@@ -72,25 +62,23 @@ impl Metrics {
             series.outcome(name::SCHEDULE_FIRINGS, outcome).increment(0);
         }
         Ok(Self {
-            requests: RwLock::default(),
+            requests: RequestMeters::default(),
             graphs: GraphMeters::new(series.clone()),
             scores: ScoreMeters::new(series.clone()),
-            running: series.gauge(name::RUNS_RUNNING, Vec::new()),
+            running: Arc::default(),
             series,
         })
     }
 
     /// Counts an answered request. `route` is the pattern, not the path.
     pub fn request(&self, route: &str, method: &'static str, status: u16, took: Duration) {
-        let meter = self.request_meter(route, method, status);
-        meter.count.increment(1);
-        meter.seconds.record(took.as_secs_f64());
+        self.requests.record(&self.series, (route, method, status), took);
     }
 
     /// Counts a run as running until the guard is dropped.
     #[must_use]
     pub fn run_started(&self) -> RunningGuard {
-        self.running.increment(1.0);
+        self.running.add(1);
         RunningGuard(self.running.clone())
     }
 
@@ -159,6 +147,7 @@ impl Metrics {
             self.gauge(name::RESIDENT, found.resident_bytes as f64);
             self.gauge(name::OPEN_FILES, found.open_files as f64);
         }
+        self.gauge(name::RUNS_RUNNING, self.running.sum() as f64);
         self.series.render()
     }
 
@@ -166,26 +155,6 @@ impl Metrics {
     /// scraped.
     pub fn upkeep(&self) {
         self.series.upkeep();
-    }
-
-    fn request_meter(&self, route: &str, method: &'static str, status: u16) -> RequestMeter {
-        // A borrowed key would avoid the copy, but need a map of maps.
-        let key = RequestSeries { route: route.to_owned(), method, status };
-        if let Some(meter) = self.requests.read().unwrap_or_else(PoisonError::into_inner).get(&key)
-        {
-            return meter.clone();
-        }
-        let labels = vec![
-            Label::new("route", key.route.clone()),
-            Label::new("method", method),
-            Label::new("status", status.to_string()),
-        ];
-        let meter = RequestMeter {
-            count: self.series.counter(name::HTTP_REQUESTS, labels.clone()),
-            seconds: self.series.histogram(name::HTTP_SECONDS, labels[..2].to_vec()),
-        };
-        let mut meters = self.requests.write().unwrap_or_else(PoisonError::into_inner);
-        meters.entry(key).or_insert(meter).clone()
     }
 }
 

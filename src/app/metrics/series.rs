@@ -1,12 +1,15 @@
 //! The series of one server: registers counters, gauges and histograms under the names of the catalogue, and
 //! renders them. Knows no label values.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use metrics::{
     Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder, SharedString,
 };
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusRecorder};
 
 use super::catalogue::{self, ALL_METRICS, MetricKind};
+use super::count::Count;
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
 
@@ -30,7 +33,11 @@ const SCORES: &[f64] = &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 const FRACTIONAL: &[&str] = &[catalogue::LM_COST, catalogue::CPU_SECONDS];
 
 /// Registered series.
-pub(super) struct Series(PrometheusRecorder);
+pub(super) struct Series {
+    recorder: PrometheusRecorder,
+    /// What is counted apart, until it is rendered.
+    counts: Mutex<Vec<(Arc<Count>, Counter)>>,
+}
 
 impl Series {
     pub(super) fn new() -> Result<Self, BuildError> {
@@ -47,11 +54,21 @@ impl Series {
         }
         let recorder = builder.build_recorder();
         describe(&recorder);
-        Ok(Self(recorder))
+        Ok(Self { recorder, counts: Mutex::default() })
     }
 
     pub(super) fn counter(&self, name: &'static str, labels: Vec<Label>) -> Counter {
-        self.0.register_counter(&Key::from_parts(name, labels), &METADATA)
+        self.recorder.register_counter(&Key::from_parts(name, labels), &METADATA)
+    }
+
+    /// A counter that every run adds to. Each series is registered once.
+    pub(super) fn count(&self, name: &'static str, labels: Vec<Label>) -> Arc<Count> {
+        let count = Arc::<Count>::default();
+        let shown = self.counter(name, labels);
+        shown.absolute(0);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.push((count.clone(), shown));
+        count
     }
 
     /// A counter by outcome.
@@ -60,24 +77,27 @@ impl Series {
     }
 
     pub(super) fn gauge(&self, name: &'static str, labels: Vec<Label>) -> Gauge {
-        self.0.register_gauge(&Key::from_parts(name, labels), &METADATA)
+        self.recorder.register_gauge(&Key::from_parts(name, labels), &METADATA)
     }
 
     pub(super) fn histogram(&self, name: &'static str, labels: Vec<Label>) -> Histogram {
-        self.0.register_histogram(&Key::from_parts(name, labels), &METADATA)
+        self.recorder.register_histogram(&Key::from_parts(name, labels), &METADATA)
     }
 
     /// The text format of Prometheus.
     pub(super) fn render(&self) -> String {
+        for (count, shown) in &*self.counts.lock().unwrap_or_else(PoisonError::into_inner) {
+            shown.absolute(count.sum());
+        }
         let declare = |name: &str, kind| format!("# TYPE {name} {kind}\n");
-        FRACTIONAL.iter().fold(self.0.handle().render(), |text, name| {
+        FRACTIONAL.iter().fold(self.recorder.handle().render(), |text, name| {
             text.replacen(&declare(name, "gauge"), &declare(name, "counter"), 1)
         })
     }
 
     /// Moves samples into the buckets.
     pub(super) fn upkeep(&self) {
-        self.0.handle().run_upkeep();
+        self.recorder.handle().run_upkeep();
     }
 }
 
