@@ -1,5 +1,5 @@
-//! The listener for monitoring alone: a worker answers nothing else, and a server may be asked where its callers do not
-//! reach. Knows no routes.
+//! The listener for monitoring alone: the only one of a worker, and of a server one that its callers need not reach.
+//! Knows no routes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::app::{App, spawn_named};
 use crate::config::Config;
 use crate::http;
 
-/// What a collector of metrics and the probes of a cluster need, and a slow peer cannot exhaust.
+/// Enough for collectors of metrics and for probes; a slow peer is disconnected.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     count: 64,
     head_time: Duration::from_secs(10),

@@ -1,5 +1,5 @@
 //! The queue of spans: bounded, so that a slow or dead collector costs memory and time of nobody. Spans are made and
-//! sent by a thread of their own, which is woken once for each batch. Beyond the bound they are counted instead.
+//! sent by a thread of their own, which is woken twice for each batch: for its first span, and when it is full. Beyond the bound they are counted instead.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::exporter::exporter;
 use crate::config::{Sampler, TelemetryConfig};
@@ -25,6 +25,8 @@ type MakeSpans = Box<dyn FnOnce() -> Vec<SpanData> + Send>;
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<WaitingSpans>,
+    /// The first span of a batch has arrived.
+    begun: Notify,
     /// There are enough for a batch.
     full: Notify,
 }
@@ -43,6 +45,9 @@ impl Queue {
         waiting.made_later.push((count, make));
         let before = waiting.count;
         waiting.count = before.saturating_add(count);
+        if before == 0 {
+            self.begun.notify_one();
+        }
         if before < batch && waiting.count >= batch {
             self.full.notify_one();
         }
@@ -191,9 +196,13 @@ impl Sending {
     /// Sends until the process ends.
     async fn run(&mut self, mut flushes: mpsc::UnboundedReceiver<oneshot::Sender<()>>) {
         loop {
+            let filled = async {
+                self.queue.begun.notified().await;
+                // Without a result: either is a reason to send.
+                let _ = timeout(self.delay, self.queue.full.notified()).await;
+            };
             let flushed = tokio::select! {
-                () = self.queue.full.notified() => None,
-                () = sleep(self.delay) => None,
+                () = filled => None,
                 flushed = flushes.recv() => match flushed {
                     None => return,
                     flushed => flushed,
@@ -209,7 +218,7 @@ impl Sending {
 
     /// Makes spans batch by batch: they are larger than what they are made of.
     async fn send_all(&mut self, WaitingSpans { made_later, .. }: WaitingSpans) {
-        let (mut spans, mut counted) = (Vec::with_capacity(self.batch), 0);
+        let (mut spans, mut counted) = (Vec::new(), 0);
         let mut rest = made_later.into_iter();
         while let Some((count, make)) = rest.next() {
             spans.extend(make());

@@ -1,5 +1,5 @@
-//! Counts that every run adds to: threads have cells of their own, so that processors do not pass one line of memory to
-//! and fro. Knows no names.
+//! Counts that every run adds to: threads have cells of their own, so that processors do not contend for one cache
+//! line. Knows no names.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ thread_local! {
     static OWN: Cell<usize> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) % CELLS);
 }
 
-/// A line of memory.
+/// A cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct CountCell(AtomicU64);
@@ -30,6 +30,12 @@ impl Count {
 
     pub(super) fn subtract(&self, number: u64) {
         self.add(number.wrapping_neg());
+    }
+
+    /// The sum of a count that is also subtracted from. While cells are read, one may have a subtraction whose
+    /// addition was read too early: never below zero.
+    pub(super) fn level(&self) -> i64 {
+        self.sum().cast_signed().max(0)
     }
 
     pub(super) fn sum(&self) -> u64 {
@@ -51,6 +57,8 @@ mod tests {
             }
         });
         count.subtract(1);
-        assert_eq!(count.sum(), 59_999);
+        assert_eq!((count.sum(), count.level()), (59_999, 59_999));
+        count.subtract(60_000);
+        assert_eq!(count.level(), 0, "not 2 to the power of 64");
     }
 }

@@ -60,9 +60,10 @@ impl GraphMeters {
         Self { series, by_name: ArcSwap::default(), adding: Mutex::default(), other }
     }
 
-    /// The metrics of a graph; beyond the bound, those of all others.
+    /// The metrics of a graph; beyond the bound, those of all others. A graph may have the name of their label.
     pub(super) fn of(&self, graph: &str) -> Arc<GraphMeter> {
         let found = |known: &HashMap<Box<str>, Arc<GraphMeter>>| match known.get(graph) {
+            _ if graph == OTHER => Some(self.other.clone()),
             None if known.len() >= MOST_GRAPHS => Some(self.other.clone()),
             known => known.cloned(),
         };

@@ -147,7 +147,7 @@ impl Metrics {
             self.gauge(name::RESIDENT, found.resident_bytes as f64);
             self.gauge(name::OPEN_FILES, found.open_files as f64);
         }
-        self.gauge(name::RUNS_RUNNING, self.running.sum() as f64);
+        self.gauge(name::RUNS_RUNNING, self.running.level() as f64);
         self.series.render()
     }
 
@@ -221,6 +221,20 @@ mod tests {
         let lines = text.lines().filter(|line| line.starts_with("dsrs_runs_total{"));
         assert_eq!(lines.count(), 101 * 4);
         assert!(text.contains(r#"dsrs_runs_total{graph="other",outcome="failed"} 900"#));
+    }
+
+    #[test]
+    fn a_graph_with_the_name_of_the_shared_label_is_counted_with_the_others() {
+        let metrics = Metrics::new().unwrap();
+        for _ in 0..5 {
+            metrics.graph("other").run_ended("failed", None);
+        }
+        for number in 0..150 {
+            metrics.graph(&format!("g{number}")).run_ended("failed", None);
+        }
+        let text = metrics.render();
+        let shared = r#"dsrs_runs_total{graph="other",outcome="failed"} 55"#;
+        assert!(text.contains(shared), "{text}");
     }
 
     #[test]

@@ -87,8 +87,8 @@ fn actions(row: &GraphRow, enabled: bool) -> Markup {
 }
 
 fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 1.0 { format!("{percent:.0} %") } else { format!("{percent} %") }
+    let percent = (share * 100_000.0).round() / 1000.0;
+    if percent > 0.0 { format!("{percent} %") } else { "less than 0.001 %".to_owned() }
 }
 
 /// What the metrics have spent today, and may spend.
@@ -171,6 +171,7 @@ mod tests {
 
     #[test]
     fn a_share_is_shown_in_percent() {
-        assert_eq!([1.0, 0.25, 0.005].map(percent), ["100 %", "25 %", "0.5 %"]);
+        assert_eq!([1.0, 0.25, 0.015].map(percent), ["100 %", "25 %", "1.5 %"]);
+        assert_eq!([0.07, 0.0057, 1e-9].map(percent), ["7 %", "0.57 %", "less than 0.001 %"]);
     }
 }

@@ -80,8 +80,8 @@ pub async fn complete(
 }
 
 /// Returns vectors for any number of texts, in their order. Each batch is retried on its own, as
-/// [`complete`] does, so that no vector is requested twice. The headers
-/// of `trace` name the span that sends all of them.
+/// [`complete`] does, so that no vector is requested twice. All requests carry the same
+/// `trace`.
 ///
 /// # Errors
 /// Those of [`complete`]; `Malformed` if the vectors of two batches differ in length.
