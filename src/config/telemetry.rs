@@ -19,6 +19,8 @@ pub struct TelemetryConfig {
     pub endpoint: Url,
     /// The protocol.
     pub protocol: OtlpProtocol,
+    /// Whether requests are compressed with gzip.
+    pub compressed: bool,
     /// Headers of every request, such as keys. Never printed.
     pub headers: Vec<(String, String)>,
     /// How long a request may take.
@@ -97,6 +99,7 @@ pub(super) fn read_telemetry(
     let timeout = read.millis(&["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"]);
     Some(TelemetryConfig {
         protocol,
+        compressed: read.compressed(),
         headers: read.headers(),
         timeout: timeout.unwrap_or(Duration::from_secs(10)),
         resource: read.resource(),
@@ -112,9 +115,6 @@ pub(super) fn read_telemetry(
 /// What variables ask for that is not done.
 fn unsupported(env: &Environment) -> Vec<String> {
     let mut warnings = Vec::new();
-    if let Some((name, text)) = first(env, "COMPRESSION").filter(|(_, text)| *text != "none") {
-        warnings.push(format!("{name} = \"{}\": spans are sent uncompressed", text.escape_debug()));
-    }
     if let Some((name, _)) = first(env, "CERTIFICATE") {
         warnings.push(format!(
             "{name} is not read: set SSL_CERT_FILE to a file with the certificate of the collector's authority"
@@ -164,6 +164,17 @@ impl VariableReader<'_> {
             Some((name, text)) => {
                 self.refuse(&name, text, "`http/protobuf` or `grpc`");
                 OtlpProtocol::Http
+            }
+        }
+    }
+
+    fn compressed(&mut self) -> bool {
+        match first(self.env, "COMPRESSION") {
+            None | Some((_, "none")) => false,
+            Some((_, "gzip")) => true,
+            Some((name, text)) => {
+                self.refuse(&name, text, "`gzip` or `none`");
+                false
             }
         }
     }
@@ -350,8 +361,11 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://all:4318"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4317"),
             ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+            ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none"),
         ]);
         let config = config.unwrap();
+        assert!(!config.compressed);
         assert_eq!(config.endpoint.as_str(), "http://traces:4317/");
         assert_eq!(config.protocol, OtlpProtocol::Grpc);
     }
@@ -359,17 +373,14 @@ mod tests {
     #[test]
     fn a_variable_that_is_not_read_is_a_warning() {
         let env = [
-            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
             ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/ca.pem"),
             ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key.pem"),
         ];
         let warnings = unsupported(&env.into_iter().collect());
-        assert_eq!(warnings.len(), 3, "{warnings:#?}");
+        assert_eq!(warnings.len(), 2, "{warnings:#?}");
         for (warning, (name, _)) in warnings.iter().zip(env) {
             assert!(warning.starts_with(name), "{warning}");
         }
-        let plain = [("OTEL_EXPORTER_OTLP_COMPRESSION", "none")];
-        assert!(unsupported(&plain.into_iter().collect()).is_empty());
     }
 
     #[test]
@@ -378,12 +389,13 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318?key=secret"),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "secret"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"),
             ("OTEL_TRACES_SAMPLER", "sometimes"),
             ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "perhaps"),
             ("OTEL_BSP_MAX_QUEUE_SIZE", "0"),
             ("OTEL_SDK_DISABLED", "perhaps"),
         ]);
-        assert_eq!(problems.len(), 7, "{problems:#?}");
+        assert_eq!(problems.len(), 8, "{problems:#?}");
         assert!(problems.iter().all(|problem| problem.contains("expected")), "{problems:#?}");
         assert!(!problems.concat().contains("secret"), "{problems:#?}");
     }

@@ -1,69 +1,95 @@
-//! The exporter of spans, over gRPC or HTTP. Knows addresses and headers, not what spans say.
+//! Requests to the collector, over gRPC or HTTP, repeated as OTLP asks for. Knows addresses and headers, not what
+//! requests contain.
+//!
+//! Protocol: <https://opentelemetry.io/docs/specs/otlp/>.
 
-use std::collections::HashMap;
+use std::time::Duration;
 
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use opentelemetry::KeyValue;
-use opentelemetry_otlp::tonic_types::metadata::MetadataMap;
-use opentelemetry_otlp::tonic_types::transport::ClientTlsConfig;
-use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig, WithTonicConfig};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::SpanExporter as _;
+use bytes::Bytes;
+use tokio::time::{sleep, timeout};
 
+use super::answer::{ExportAnswer, ExportFailure};
+use super::grpc::GrpcCollector;
+use super::http::HttpCollector;
 use crate::config::{OtlpProtocol, TelemetryConfig};
 
-/// The exporter of the settings. Connects with the first spans; call it in the runtime that sends them.
-pub(super) fn exporter(config: &TelemetryConfig) -> Result<SpanExporter, String> {
-    let exporter = match config.protocol {
-        OtlpProtocol::Http => over_http(config),
-        OtlpProtocol::Grpc => over_grpc(config),
-    };
-    let mut exporter = exporter?;
-    exporter.set_resource(&resource(config));
-    Ok(exporter)
+/// How often a request is sent at most.
+const MOST_ATTEMPTS: u32 = 4;
+
+/// The pause before the first repeat; each one is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// A collector of spans.
+pub(super) struct Exporter {
+    collector: Collector,
+    timeout: Duration,
+    /// A part of this decides how long pauses are: servers that failed together must not repeat together.
+    random: u64,
 }
 
-fn resource(config: &TelemetryConfig) -> Resource {
-    let pairs = config.resource.iter();
-    let pairs = pairs.map(|(name, value)| KeyValue::new(name.clone(), value.clone()));
-    Resource::builder_empty().with_attributes(pairs).build()
+enum Collector {
+    Grpc(GrpcCollector),
+    Http(HttpCollector),
 }
 
-fn over_http(config: &TelemetryConfig) -> Result<SpanExporter, String> {
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(dsrs::lm::tls()?)
-        .redirect(reqwest::redirect::Policy::none())
-        .timeout(config.timeout)
-        .build()
-        .map_err(|error| error.to_string())?;
-    let headers: HashMap<String, String> = config.headers.iter().cloned().collect();
-    SpanExporter::builder()
-        .with_http()
-        .with_http_client(client)
-        .with_endpoint(config.endpoint.as_str())
-        .with_headers(headers)
-        .with_timeout(config.timeout)
-        .build()
-        .map_err(|error| error.to_string())
-}
-
-fn over_grpc(config: &TelemetryConfig) -> Result<SpanExporter, String> {
-    let mut headers = HeaderMap::with_capacity(config.headers.len());
-    for (name, value) in &config.headers {
-        let name = HeaderName::from_bytes(name.as_bytes());
-        let (Ok(name), Ok(mut value)) = (name, HeaderValue::from_str(value)) else {
-            return Err("a header cannot be sent over gRPC".to_owned());
+impl Exporter {
+    /// The collector of the settings. Connects with the first spans; call it in the runtime that sends them.
+    pub(super) fn new(config: &TelemetryConfig) -> Result<Self, String> {
+        let collector = match config.protocol {
+            OtlpProtocol::Http => Collector::Http(HttpCollector::new(config)?),
+            OtlpProtocol::Grpc => Collector::Grpc(GrpcCollector::new(config)?),
         };
-        value.set_sensitive(true);
-        headers.insert(name, value);
+        let random = uuid::Uuid::now_v7().as_u64_pair().1;
+        Ok(Self { collector, timeout: config.timeout, random })
     }
-    let mut builder = SpanExporter::builder()
-        .with_tonic()
-        .with_endpoint(config.endpoint.as_str())
-        .with_metadata(MetadataMap::from_headers(headers))
-        .with_timeout(config.timeout);
-    if config.endpoint.scheme() == "https" {
-        builder = builder.with_tls_config(ClientTlsConfig::new().with_native_roots());
+
+    /// Sends a request, and again if it failed for a reason that passes: for at most twice the time of one request.
+    pub(super) async fn export(&mut self, request: Bytes) -> Result<ExportAnswer, String> {
+        let patience = self.timeout * 2;
+        let request = match &self.collector {
+            Collector::Http(collector) => collector.body(request),
+            Collector::Grpc(_) => request,
+        };
+        match timeout(patience, self.repeat(request)).await {
+            Ok(ended) => ended,
+            Err(_) => Err("no answer in time".to_owned()),
+        }
     }
-    builder.build().map_err(|error| error.to_string())
+
+    async fn repeat(&mut self, request: Bytes) -> Result<ExportAnswer, String> {
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let failure = match self.send(request.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            if !failure.is_passing || attempt == MOST_ATTEMPTS {
+                return Err(failure.reason);
+            }
+            sleep(failure.pause.unwrap_or_else(|| self.vary(pause))).await;
+            pause *= 2;
+            attempt += 1;
+        }
+    }
+
+    async fn send(&mut self, request: Bytes) -> Result<ExportAnswer, ExportFailure> {
+        let sent = async {
+            match &mut self.collector {
+                Collector::Grpc(collector) => collector.send(request).await,
+                Collector::Http(collector) => collector.send(request).await,
+            }
+        };
+        timeout(self.timeout, sent).await.unwrap_or_else(|_| {
+            let reason = "no answer in time".to_owned();
+            Err(ExportFailure { reason, is_passing: true, pause: None })
+        })
+    }
+
+    /// A pause between half of this one and all of it.
+    fn vary(&mut self, pause: Duration) -> Duration {
+        self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        let part = (self.random >> 32) as f64 / f64::from(u32::MAX);
+        pause.mul_f64(0.5 + part / 2.0)
+    }
 }

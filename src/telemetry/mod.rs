@@ -1,10 +1,17 @@
-//! OpenTelemetry: places in distributed traces (W3C Trace Context), and spans that are sent to a collector (OTLP). The
-//! only room that knows the exporter. Knows neither runs nor requests.
+//! OpenTelemetry: places in distributed traces (W3C Trace Context), and spans that are encoded and sent to a collector
+//! (OTLP). The only room that knows the protocol. Knows neither runs nor requests.
 
+mod answer;
 mod context;
 mod exporter;
+mod grpc;
+mod http;
+mod protobuf;
 mod queue;
+mod request;
 mod sampler;
+mod span;
 
 pub use context::RemoteSpan;
 pub use queue::{SpanCounts, Telemetry};
+pub use span::{AttributeWriter, EncodedSpans, SpanPlace, SpanRole, SpanWriter};

@@ -1,5 +1,6 @@
-//! The queue of spans: bounded, so that a slow or dead collector costs memory and time of nobody. Spans are made and
-//! sent by a thread of their own, which is woken twice for each batch: for its first span, and when it is full. Beyond the bound they are counted instead.
+//! The queue of spans: bounded, so that a slow or dead collector costs memory and time of nobody. Spans are sent by a
+//! thread of their own, which is woken twice for each batch: for its first span, and when it is full. Beyond the bounds
+//! they are counted instead.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,19 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use opentelemetry_otlp::SpanExporter;
-use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::exporter::exporter;
+use super::answer::ExportAnswer;
+use super::exporter::Exporter;
+use super::request::{SpanBatch, SpanSource};
+use super::span::EncodedSpans;
 use crate::config::{Sampler, TelemetryConfig};
 
 /// The least time between two warnings that spans cannot be sent.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Makes spans, on the thread that sends them.
-type MakeSpans = Box<dyn FnOnce() -> Vec<SpanData> + Send>;
+/// How much the spans that wait may take; with contents they are as large as the messages to models.
+const MOST_BYTES: usize = 64 << 20;
 
 /// What waits to be sent.
 #[derive(Default)]
@@ -33,28 +35,29 @@ struct Queue {
 
 #[derive(Default)]
 struct WaitingSpans {
-    /// Each with the number of spans as which it counts.
-    made_later: Vec<(usize, MakeSpans)>,
-    /// The sum of these numbers.
+    spans: Vec<EncodedSpans>,
     count: usize,
 }
 
 impl Queue {
-    fn add(&self, count: usize, batch: usize, make: MakeSpans) {
+    fn add(&self, spans: EncodedSpans, batch: usize) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.made_later.push((count, make));
         let before = waiting.count;
-        waiting.count = before.saturating_add(count);
+        waiting.count = before.saturating_add(spans.count);
+        waiting.spans.push(spans);
+        let after = waiting.count;
+        drop(waiting);
         if before == 0 {
             self.begun.notify_one();
         }
-        if before < batch && waiting.count >= batch {
+        if before < batch && after >= batch {
             self.full.notify_one();
         }
     }
 
-    fn take(&self) -> WaitingSpans {
-        mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    fn take(&self) -> Vec<EncodedSpans> {
+        let taken = mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        taken.spans
     }
 }
 
@@ -72,6 +75,7 @@ pub struct Telemetry {
 #[derive(Default)]
 struct Counters {
     waiting: AtomicUsize,
+    bytes: AtomicUsize,
     sent: AtomicU64,
     dropped: AtomicU64,
     failed: AtomicU64,
@@ -103,16 +107,15 @@ impl Telemetry {
         let runtime = runtime.map_err(|error| error.to_string())?;
         let exporter = {
             let _within = runtime.enter();
-            exporter(config).map_err(|why| format!("spans cannot be sent: {why}"))?
+            Exporter::new(config).map_err(|why| format!("spans cannot be sent: {why}"))?
         };
         let mut sending = Sending {
             exporter,
+            source: SpanSource::of(config),
             queue: queue.clone(),
             counters: counters.clone(),
             batch: config.batch,
             delay: config.delay,
-            // A request has this time for itself, and as much for repeats.
-            patience: config.timeout * 2,
             endpoint: config.endpoint.to_string(),
             warned: None,
         };
@@ -143,16 +146,18 @@ impl Telemetry {
         self.contents
     }
 
-    /// Queues spans, which are made later. Never waits: if too many wait, these are counted and dropped.
-    pub fn send(&self, count: usize, make: impl FnOnce() -> Vec<SpanData> + Send + 'static) {
-        let counters = &self.counters;
+    /// Queues spans. Never waits: if too many wait, these are counted and dropped.
+    pub fn send(&self, spans: EncodedSpans) {
+        let (counters, count) = (&self.counters, spans.count);
+        let bytes = counters.bytes.fetch_add(spans.bytes.len(), Ordering::Relaxed);
         let waiting = counters.waiting.fetch_add(count, Ordering::Relaxed);
+        let fits = waiting.saturating_add(count) <= self.most_waiting
+            && bytes.saturating_add(spans.bytes.len()) <= MOST_BYTES;
         // A run with more spans than the bound is sent when nothing else waits.
-        let fits = waiting == 0 || waiting + count <= self.most_waiting;
-        if fits {
-            return self.queue.add(count, self.batch, Box::new(make));
+        if fits || waiting == 0 {
+            return self.queue.add(spans, self.batch);
         }
-        counters.waiting.fetch_sub(count, Ordering::Relaxed);
+        counters.left(count, spans.bytes.len());
         counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
     }
 
@@ -178,15 +183,23 @@ impl Telemetry {
     }
 }
 
+impl Counters {
+    /// These no longer wait.
+    fn left(&self, count: usize, bytes: usize) {
+        self.waiting.fetch_sub(count, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
 /// The thread that sends spans.
 struct Sending {
-    exporter: SpanExporter,
+    exporter: Exporter,
+    source: SpanSource,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     batch: usize,
     /// How long spans wait for others.
     delay: Duration,
-    patience: Duration,
     /// The address, which may contain a key.
     endpoint: String,
     warned: Option<Instant>,
@@ -208,7 +221,7 @@ impl Sending {
                     flushed => flushed,
                 },
             };
-            self.send_all(self.queue.take()).await;
+            self.send_all(&self.queue.take()).await;
             if let Some(flushed) = flushed {
                 // Nobody may wait any longer.
                 let _ = flushed.send(());
@@ -216,45 +229,36 @@ impl Sending {
         }
     }
 
-    /// Makes spans batch by batch: they are larger than what they are made of.
-    async fn send_all(&mut self, WaitingSpans { made_later, .. }: WaitingSpans) {
-        let (mut spans, mut counted) = (Vec::new(), 0);
-        let mut rest = made_later.into_iter();
-        while let Some((count, make)) = rest.next() {
-            spans.extend(make());
-            counted += count;
-            if spans.len() >= self.batch || rest.len() == 0 {
-                self.send(mem::take(&mut spans)).await;
-                self.counters.waiting.fetch_sub(mem::take(&mut counted), Ordering::Relaxed);
-            }
+    async fn send_all(&mut self, spans: &[EncodedSpans]) {
+        for batch in SpanBatch::divide(spans, self.batch) {
+            self.send(&batch).await;
+            self.counters.left(batch.count, batch.bytes);
         }
     }
 
-    async fn send(&mut self, mut spans: Vec<SpanData>) {
-        while !spans.is_empty() {
-            let rest = spans.split_off(spans.len().min(self.batch));
-            let count = spans.len() as u64;
-            let sent = timeout(self.patience, self.exporter.export(spans)).await;
-            let failed = match sent {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some("no answer in time".to_owned()),
-            };
-            let counter =
-                if failed.is_some() { &self.counters.failed } else { &self.counters.sent };
-            counter.fetch_add(count, Ordering::Relaxed);
-            if let Some(reason) = failed {
-                self.warn(&reason);
+    async fn send(&mut self, batch: &SpanBatch<'_>) {
+        let count = batch.count as u64;
+        let sent = self.exporter.export(self.source.request(batch).into()).await;
+        let (failed, reason) = match sent.map(ExportAnswer::partial) {
+            Ok(None) => (0, None),
+            Ok(Some(partial)) => {
+                let rejected = u64::try_from(partial.rejected).unwrap_or_default().min(count);
+                (rejected, Some(partial.message))
             }
-            spans = rest;
+            Err(reason) => (count, Some(reason)),
+        };
+        self.counters.failed.fetch_add(failed, Ordering::Relaxed);
+        self.counters.sent.fetch_add(count - failed, Ordering::Relaxed);
+        if let Some(reason) = reason {
+            self.warn(&reason, failed);
         }
     }
 
-    fn warn(&mut self, reason: &str) {
+    fn warn(&mut self, reason: &str, spans: u64) {
         if self.warned.is_none_or(|warned| warned.elapsed() >= QUIET) {
             self.warned = Some(Instant::now());
             let reason = reason.replace(&self.endpoint, "its address");
-            tracing::warn!(reason, "spans could not be sent to the collector");
+            tracing::warn!(reason, spans, "the collector did not accept spans");
         }
     }
 }

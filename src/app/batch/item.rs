@@ -103,8 +103,8 @@ impl BatchWork {
         let graph = &self.versions.name;
         let ended = EndedRun { id, graph, request: &self.request_id, took };
         self.app.report_run(&ended, &outcome);
-        if let Some(trace) = trace {
-            self.send_spans(trace, id, (start, took), traced_inputs, outcome);
+        if let Some(trace) = &trace {
+            self.send_spans(trace, id, (start, took), traced_inputs.as_ref(), &outcome);
         }
         if run.status == RunStatus::Cancelled && guard.stopped() != Some(StopReason::Cancelled) {
             return None;
@@ -122,28 +122,28 @@ impl BatchWork {
 
     fn send_spans(
         &self,
-        trace: RunTrace,
+        trace: &RunTrace,
         id: Uuid,
         (start, took): (DateTime<Utc>, Duration),
-        inputs: Option<Fields>,
-        outcome: Outcome,
+        inputs: Option<&Fields>,
+        outcome: &Outcome,
     ) {
         let run = TracedRun {
             trace,
             id,
             kind: "batch",
-            graph: self.versions.name.clone(),
+            graph: &self.versions.name,
             version: self.versions.version,
             state_version: self.versions.state_version,
-            request: (&*self.request_id).into(),
+            request: &self.request_id,
             start,
             took,
             queued: None,
             inputs,
-            labels: self.labels.clone(),
+            labels: &self.labels,
             score: None,
         };
-        self.app.send_spans(run, outcome);
+        self.app.send_spans(&run, outcome);
     }
 
     /// The result of an item that could not be run at all.

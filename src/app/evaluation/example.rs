@@ -74,8 +74,8 @@ impl EvaluationWork {
         let rollout = self.evaluator.rollout(&ran, &item.example).await;
         drop(running);
         let result = self.result(guard, item.clone(), (id, start), &ran, &rollout);
-        if let Some(trace) = trace {
-            self.send_spans(trace, (id, start), &item, &rollout, ran);
+        if let Some(trace) = &trace {
+            self.send_spans(trace, (id, start), &item, &rollout, &ran);
         }
         result
     }
@@ -106,34 +106,34 @@ impl EvaluationWork {
     /// The spans of the run, with the score as an event.
     fn send_spans(
         &self,
-        trace: RunTrace,
+        trace: &RunTrace,
         (id, start): (Uuid, DateTime<Utc>),
         item: &EvaluationItem,
         rollout: &Result<Rollout, optimize::EarlyStop>,
-        ran: ExampleRun,
+        ran: &ExampleRun,
     ) {
         let scored = rollout.as_ref().ok().filter(|rollout| rollout.error.is_none());
         let score = scored.map(|rollout| ScoreEvent {
             metric: self.evaluator.metric.name(),
             value: rollout.value(),
-            feedback: rollout.score.feedback.clone(),
+            feedback: rollout.score.feedback.as_ref(),
         });
         let run = TracedRun {
             trace,
             id,
             kind: "evaluation",
-            graph: self.versions.name.clone(),
+            graph: &self.versions.name,
             version: self.versions.version,
             state_version: self.versions.state_version,
-            request: (&*self.request_id).into(),
+            request: &self.request_id,
             start,
             took: ran.took,
             queued: None,
-            inputs: self.app.traces_contents().then(|| item.example.inputs.clone()),
-            labels: RunLabels::default(),
+            inputs: self.app.traces_contents().then_some(&item.example.inputs),
+            labels: &RunLabels::default(),
             score,
         };
-        self.app.send_spans(run, ran.outcome);
+        self.app.send_spans(&run, &ran.outcome);
     }
 
     /// The record of the run of an example, if requested.

@@ -2,7 +2,6 @@
 //! checkpoints, and ends with the record or a parked run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use dsrs::graph::{CompletedNode, Journal, JournalError, Outcome, Program};
 use dsrs::predict::{PredictErrorKind, RunScope};
@@ -140,7 +139,7 @@ impl JobAttempt {
         scope.observer = Some(self.app.metrics.graph(&earlier.run.graph_name));
         let trace = self.app.trace_of_job(&self.request.request_id, earlier.run.id);
         scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
-        let traced = trace.map(|trace| self.traced_run(trace, &earlier, &inputs));
+        let traced_inputs = self.app.traces_contents().then(|| inputs.clone());
         scope.count_spent(earlier.spent());
         scope.cancelled = guard.cancellation();
         let _running = self.app.metrics.run_started();
@@ -156,33 +155,36 @@ impl JobAttempt {
             Some(log) => self.log_during(log, executed).await,
             None => executed.await,
         };
-        let end = self.end_of_run(earlier, &journal, &outcome).await;
-        if let Some(traced) = traced {
-            let took = (now() - self.start).to_std().unwrap_or_default();
-            self.app.send_spans(TracedRun { took, ..traced }, outcome);
+        if let Some(trace) = &trace {
+            self.send_spans(trace, &earlier, traced_inputs.as_ref(), &outcome);
         }
-        end
+        self.end_of_run(earlier, &journal, &outcome).await
     }
 
-    /// The run for its spans; its outcome is not known yet.
-    fn traced_run(&self, trace: RunTrace, earlier: &UnfinishedRun, inputs: &Fields) -> TracedRun {
-        let run = &earlier.run;
+    fn send_spans(
+        &self,
+        trace: &RunTrace,
+        UnfinishedRun { run, .. }: &UnfinishedRun,
+        inputs: Option<&Fields>,
+        outcome: &Outcome,
+    ) {
         let queued = run.started_at.unwrap_or(self.start) - run.created_at;
-        TracedRun {
+        let run = TracedRun {
             trace,
             id: run.id,
             kind: "background",
-            graph: run.graph_name.clone(),
+            graph: &run.graph_name,
             version: run.graph_version,
             state_version: run.state_version,
-            request: (&*self.request.request_id).into(),
+            request: &self.request.request_id,
             start: self.start,
-            took: Duration::ZERO,
+            took: (now() - self.start).to_std().unwrap_or_default(),
             queued: queued.to_std().ok(),
-            inputs: self.app.traces_contents().then(|| inputs.clone()),
-            labels: run.labels.clone(),
+            inputs,
+            labels: &run.labels,
             score: None,
-        }
+        };
+        self.app.send_spans(&run, outcome);
     }
 
     /// Opens the log of events that followers read.

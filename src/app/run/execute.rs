@@ -301,7 +301,8 @@ impl Run {
         let row = Arc::new(self.row(&outcome, failure.as_ref(), inputs_json, took));
         drop(running);
         self.report(&outcome, took);
-        self.send_spans(outcome, traced_inputs, took);
+        self.send_spans(&outcome, traced_inputs.as_ref(), took);
+        drop(outcome);
         let recorded = self.record(&row).await;
         if let Some(events) = events {
             let waits = recorded.is_ok() && row.status == RunStatus::Waiting;
@@ -318,24 +319,24 @@ impl Run {
         self.request_id.note_times(self.app.report_run(&ended, outcome));
     }
 
-    fn send_spans(&mut self, outcome: Outcome, inputs: Option<Fields>, took: Duration) {
-        let Some(trace) = self.trace.take() else { return };
+    fn send_spans(&self, outcome: &Outcome, inputs: Option<&Fields>, took: Duration) {
+        let Some(trace) = &self.trace else { return };
         let run = TracedRun {
             trace,
             id: self.id,
             kind: "execution",
-            graph: self.pin.name.clone(),
+            graph: &self.pin.name,
             version: self.pin.version,
             state_version: self.pin.state_version,
-            request: (&*self.request_id).into(),
+            request: &self.request_id,
             start: self.start,
             took,
             queued: None,
             inputs,
-            labels: self.labels.clone(),
+            labels: &self.labels,
             score: None,
         };
-        self.app.send_spans(run, outcome);
+        self.app.send_spans(&run, outcome);
     }
 
     /// Whether the run has no result because it was cancelled, though not by a client.

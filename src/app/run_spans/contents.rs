@@ -1,21 +1,21 @@
 //! Inputs and outputs as attributes, if the operator asks for them. Knows no messages.
 
 use dsrs::value::{Fields, Payload};
-use opentelemetry::KeyValue;
 
 use super::attributes::inference;
+use crate::telemetry::AttributeWriter;
 
 /// Inputs and outputs of a step.
 pub(super) fn step(
-    attributes: &mut Vec<KeyValue>,
+    to: &mut AttributeWriter<'_>,
     inputs: Option<&Fields>,
     outputs: Option<&Fields>,
 ) {
     if let Some(inputs) = inputs {
-        input(attributes, json(inputs));
+        input(to, &json(inputs));
     }
     if let Some(outputs) = outputs {
-        output(attributes, json(outputs));
+        output(to, &json(outputs));
     }
 }
 
@@ -25,13 +25,13 @@ pub(super) fn json(fields: &Fields) -> String {
 }
 
 /// What goes in, as JSON text.
-pub(super) fn input(attributes: &mut Vec<KeyValue>, json: String) {
-    attributes.push(KeyValue::new(inference::INPUT, json));
-    attributes.push(KeyValue::new(inference::INPUT_TYPE, "application/json"));
+pub(super) fn input(to: &mut AttributeWriter<'_>, json: &str) {
+    to.text(inference::INPUT, json);
+    to.text(inference::INPUT_TYPE, "application/json");
 }
 
 /// What comes out, as JSON text.
-pub(super) fn output(attributes: &mut Vec<KeyValue>, json: String) {
-    attributes.push(KeyValue::new(inference::OUTPUT, json));
-    attributes.push(KeyValue::new(inference::OUTPUT_TYPE, "application/json"));
+pub(super) fn output(to: &mut AttributeWriter<'_>, json: &str) {
+    to.text(inference::OUTPUT, json);
+    to.text(inference::OUTPUT_TYPE, "application/json");
 }

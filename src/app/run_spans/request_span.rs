@@ -2,15 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use opentelemetry::KeyValue;
-use opentelemetry::trace::{SpanId, SpanKind, Status};
-use opentelemetry_sdk::trace::SpanData;
-
 use super::attributes::{gen_ai, own};
-use super::run::blank;
-use super::span::moment;
 use crate::app::RequestId;
-use crate::telemetry::{RemoteSpan, Telemetry};
+use crate::telemetry::{EncodedSpans, SpanPlace, SpanRole, SpanWriter, Telemetry};
 
 /// A request that was answered.
 pub(crate) struct AnsweredSpan<'a> {
@@ -28,34 +22,36 @@ impl AnsweredSpan<'_> {
     /// Sends the span, if the request has started a run or a job whose trace is collected.
     pub(crate) fn send(&self, telemetry: &Telemetry) {
         let Some(span) = self.id.span().filter(|span| span.sampled) else { return };
-        let made = self.span(span, self.id.parent());
-        telemetry.send(1, move || vec![made]);
-    }
-
-    fn span(&self, own: &RemoteSpan, parent: Option<&RemoteSpan>) -> SpanData {
+        let mut spans = EncodedSpans::with_capacity(1);
+        let parent = self.id.parent();
         let end = SystemTime::now();
         let start = end.checked_sub(self.took).unwrap_or(end);
-        let name = format!("{} {}", self.method, self.route);
-        let failed = self.status >= 500;
-        let mut attributes = vec![
-            KeyValue::new(gen_ai::HTTP_METHOD, self.method),
-            KeyValue::new(gen_ai::HTTP_ROUTE, self.route.to_owned()),
-            KeyValue::new(gen_ai::HTTP_STATUS, i64::from(self.status)),
-            KeyValue::new(gen_ai::URL_PATH, self.path.to_owned()),
-            KeyValue::new(gen_ai::URL_SCHEME, "http"),
-            KeyValue::new(own::REQUEST, self.id.to_string()),
-        ];
-        if failed {
-            attributes.push(KeyValue::new(gen_ai::ERROR_TYPE, self.status.to_string()));
-        }
-        SpanData {
-            parent_span_id: parent.map_or(SpanId::INVALID, |span| SpanId::from_bytes(span.span_id)),
-            parent_span_is_remote: parent.is_some(),
-            start_time: start,
-            end_time: moment(start, self.took),
-            attributes,
-            status: if failed { Status::error("") } else { Status::Unset },
-            ..blank(own, name, SpanKind::Server)
+        let place = SpanPlace {
+            trace_id: span.trace_id,
+            span_id: span.span_id,
+            state: span.state.as_deref(),
+            parent: parent.map(|parent| parent.span_id),
+            has_remote_parent: parent.is_some(),
+            start,
+            end,
+        };
+        spans.add(&place, |out| self.describe(out));
+        telemetry.send(spans);
+    }
+
+    fn describe(&self, out: &mut SpanWriter<'_>) {
+        out.role(SpanRole::Server);
+        out.name(&[self.method, " ", self.route]);
+        let to = &mut out.attributes();
+        to.text(gen_ai::HTTP_METHOD, self.method);
+        to.text(gen_ai::HTTP_ROUTE, self.route);
+        to.count(gen_ai::HTTP_STATUS, self.status.into());
+        to.text(gen_ai::URL_PATH, self.path);
+        to.text(gen_ai::URL_SCHEME, "http");
+        to.text(own::REQUEST, self.id);
+        if self.status >= 500 {
+            to.text(gen_ai::ERROR_TYPE, &self.status.to_string());
+            out.fail("");
         }
     }
 }

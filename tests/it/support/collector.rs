@@ -1,9 +1,10 @@
 //! A collector of spans (OTLP over HTTP or gRPC) that decodes what arrives with the messages of the standard, and refuses
 //! what does not fit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::io::Read;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -12,12 +13,15 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use flate2::read::GzDecoder;
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1::{Span, span, status};
 use prost::Message;
@@ -70,6 +74,17 @@ pub struct Collector {
     seen: Arc<watch::Sender<Vec<SeenSpan>>>,
     /// Whether it never answers.
     stalls: bool,
+    /// What it answers first, instead of accepting all spans.
+    answers: Arc<Mutex<VecDeque<CollectorAnswer>>>,
+}
+
+/// An answer of a collector that has not accepted all spans.
+#[derive(Clone, Copy, Debug)]
+pub enum CollectorAnswer {
+    /// None: a status of HTTP, or a code of gRPC.
+    Refusal(u16),
+    /// All but this many.
+    Partial(i64),
 }
 
 impl Collector {
@@ -106,13 +121,19 @@ impl Collector {
     async fn listen(stalls: bool) -> (Self, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        (Self { url, seen: Arc::new(watch::Sender::new(Vec::new())), stalls }, listener)
+        let (seen, answers) = (Arc::new(watch::Sender::new(Vec::new())), Arc::default());
+        (Self { url, seen, stalls, answers }, listener)
     }
 
     fn router(&self) -> Router {
         let router =
             Router::new().route("/v1/traces", post(over_http)).route(EXPORT, post(over_grpc));
         router.with_state(self.clone())
+    }
+
+    /// Answers the next requests with these.
+    pub fn answer_next(&self, answers: &[CollectorAnswer]) {
+        self.answers.lock().unwrap().extend(answers);
     }
 
     /// What has arrived.
@@ -129,6 +150,19 @@ impl Collector {
         let names: Vec<&str> = found.iter().map(|span| span.name.as_str()).collect();
         assert!(waited.is_ok(), "waited too long for {count} spans: {names:?}");
         found
+    }
+
+    /// Takes spans, or else says with which code it does not; with the body of the answer.
+    fn answer(&self, headers: &HeaderMap, message: &[u8]) -> Result<Vec<u8>, u16> {
+        let answer = self.answers.lock().unwrap().pop_front();
+        if let Some(CollectorAnswer::Refusal(code)) = answer {
+            return Err(code);
+        }
+        self.take(headers, message);
+        let Some(CollectorAnswer::Partial(rejected_spans)) = answer else { return Ok(Vec::new()) };
+        let error_message = "too old\nby a day".to_owned();
+        let partial_success = Some(ExportTracePartialSuccess { rejected_spans, error_message });
+        Ok(ExportTraceServiceResponse { partial_success }.encode_to_vec())
     }
 
     fn take(&self, headers: &HeaderMap, message: &[u8]) {
@@ -154,8 +188,15 @@ async fn over_http(
         std::future::pending::<()>().await;
     }
     assert_eq!(headers["content-type"], "application/x-protobuf");
-    collector.take(&headers, &body);
-    (StatusCode::OK, [("content-type", "application/x-protobuf")], Body::empty()).into_response()
+    let body = match headers.get("content-encoding") {
+        Some(encoding) => inflated(encoding, &body),
+        None => body.to_vec(),
+    };
+    let (status, body) = match collector.answer(&headers, &body) {
+        Ok(body) => (StatusCode::OK, body),
+        Err(code) => (StatusCode::from_u16(code).unwrap(), b"no".to_vec()),
+    };
+    (status, [("content-type", "application/x-protobuf")], body).into_response()
 }
 
 async fn over_grpc(
@@ -168,16 +209,30 @@ async fn over_grpc(
         (&"application/grpc".parse::<HeaderValue>().unwrap(), &"trailers".parse().unwrap())
     );
     let (head, message) = body.split_at(5);
-    assert_eq!(
-        (head[0], u32::from_be_bytes(head[1..].try_into().unwrap())),
-        (0, message.len() as u32)
-    );
-    collector.take(&headers, message);
-    let ended =
-        HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static("0"))]);
-    let frames = [Frame::data(Bytes::from_static(&[0; 5])), Frame::trailers(ended)];
+    assert_eq!(u32::from_be_bytes(head[1..].try_into().unwrap()), message.len() as u32);
+    let message = match head[0] {
+        0 => message.to_vec(),
+        _ => inflated(&headers["grpc-encoding"], message),
+    };
+    let (code, message) = match collector.answer(&headers, &message) {
+        Ok(message) => (0, Some(message)),
+        Err(code) => (code, None),
+    };
+    let ended = HeaderMap::from_iter([("grpc-status".parse().unwrap(), code.into())]);
+    let framed = message.map(|message| {
+        let head = [&[0][..], &(message.len() as u32).to_be_bytes()].concat();
+        Frame::data(Bytes::from([head, message].concat()))
+    });
+    let frames = framed.into_iter().chain([Frame::trailers(ended)]);
     let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
     (StatusCode::OK, [("content-type", "application/grpc")], Body::new(body)).into_response()
+}
+
+fn inflated(encoding: &HeaderValue, body: &[u8]) -> Vec<u8> {
+    assert_eq!(encoding, "gzip");
+    let mut plain = Vec::new();
+    GzDecoder::new(body).read_to_end(&mut plain).unwrap();
+    plain
 }
 
 fn seen(span: Span, resource: &Attributes, headers: &HeaderMap) -> SeenSpan {

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 pub use api::{Answer, Api, friendly_lm, one_node, support_reply};
 pub use cluster::{TestCluster, cluster, pg_options, scratch_dir};
-pub use collector::{Collector, SeenSpan};
+pub use collector::{Collector, CollectorAnswer, SeenSpan};
 pub use cut_wire::{Cut, CutWire};
 pub use database::{drop_database, empty_database, test_database};
 pub use database_proxy::DatabaseProxy;

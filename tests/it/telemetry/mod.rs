@@ -9,8 +9,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    AUTHORITY, Collector, Does, FakeLm, Remote, SeenSpan, ServerSetup, behind_tls, one_node,
-    sections, test_database,
+    AUTHORITY, Collector, CollectorAnswer, Does, FakeLm, Remote, SeenSpan, ServerSetup, behind_tls,
+    one_node, sections, test_database,
 };
 use crate::tools::EXAMPLE;
 
@@ -508,6 +508,45 @@ async fn a_collector_may_require_tls_over_both_protocols() {
         api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
         execute(&api, &[]).await;
         assert_eq!(collector.arrived(5).await.len(), 5, "{protocol}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_collector_is_asked_again_and_spans_that_it_refuses_are_counted() {
+    use CollectorAnswer::{Partial, Refusal};
+    // Unavailable, and an invalid argument, in the codes of both protocols.
+    for (collector, protocol, compression, busy, invalid) in [
+        (Collector::http().await, "http/protobuf", "gzip", 503, 400),
+        (Collector::grpc().await, "grpc", "gzip", 14, 3),
+        (Collector::grpc().await, "grpc", "none", 14, 3),
+    ] {
+        let lm = FakeLm::doing([answer()]).await;
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", compression),
+            // Each of the spans is then a request.
+            ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1"),
+        ];
+        let setup = server(&lm, &variables).await;
+        let server = setup.start();
+        let api = Remote::new(&server.url);
+        api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+        let first = [Refusal(busy), Refusal(busy), Refusal(invalid), Partial(1), Partial(0)];
+        collector.answer_next(&first);
+        execute(&api, &[]).await;
+        let expected = [
+            "dsrs_trace_spans_total{outcome=\"sent\"} 3",
+            "dsrs_trace_spans_total{outcome=\"failed\"} 2",
+        ];
+        api.until("/metrics", |metrics| {
+            expected.iter().all(|line| metrics.text.lines().any(|found| found == *line))
+        })
+        .await;
+        // One was refused, and one that arrived was not accepted.
+        assert_eq!(collector.spans().len(), 4, "{protocol}");
+        let log = std::fs::read_to_string(setup.log()).unwrap();
+        assert!(log.contains("the collector did not accept spans"), "{log}");
     }
 }
 

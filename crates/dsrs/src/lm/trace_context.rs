@@ -1,7 +1,6 @@
 //! The place of a run in a distributed trace (W3C Trace Context): the ids of its spans, which are known before they
 //! end, and the headers that name the span of a request to a model or a tool. Does not know who collects spans.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -86,9 +85,11 @@ pub fn traceparent(trace_id: [u8; 16], span_id: [u8; 8], sampled: bool) -> Strin
 }
 
 fn push_hex(text: &mut String, bytes: &[u8]) {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     for byte in bytes {
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
+        text.push(DIGITS[usize::from(byte >> 4)]);
+        text.push(DIGITS[usize::from(byte & 15)]);
     }
 }
 
