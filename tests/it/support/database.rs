@@ -1,6 +1,10 @@
-//! A database per test, copied from one that has been migrated.
+//! A database per test, copied from one that has been migrated, and dropped after the test: together they would take
+//! many gigabytes.
 
+use std::cell::RefCell;
+use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use dsrs_server::store::{Db, PoolSettings};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -10,20 +14,54 @@ use super::cluster::cluster;
 
 const TEMPLATE: &str = "dsrs_template";
 
+/// The most databases of ended tests that are dropped before one is made.
+const DROPPED_AT_ONCE: usize = 2;
+
+/// Databases of tests that have ended.
+static ENDED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The databases of the test that runs on this thread.
+    static OWN: OwnDatabases = const { OwnDatabases(RefCell::new(Vec::new())) };
+}
+
+struct OwnDatabases(RefCell<Vec<String>>);
+
+/// At the end of the thread, which is that of the test.
+impl Drop for OwnDatabases {
+    fn drop(&mut self) {
+        let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.append(&mut mem::take(&mut self.0.borrow_mut()));
+    }
+}
+
 /// The URL of a migrated database that no other test uses.
 pub async fn test_database() -> String {
     static TEMPLATE_MADE: OnceCell<()> = OnceCell::const_new();
     TEMPLATE_MADE.get_or_init(make_template).await;
-    let name = next_name();
-    administer(&format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
-    url_of(&name)
+    create(&format!("TEMPLATE {TEMPLATE}")).await
 }
 
 /// The URL of a database without any table.
 pub async fn empty_database() -> String {
+    create("").await
+}
+
+async fn create(options: &str) -> String {
+    for name in take_ended() {
+        administer(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
+    }
     let name = next_name();
-    administer(&format!("CREATE DATABASE {name}")).await;
-    url_of(&name)
+    administer(&format!("CREATE DATABASE {name} {options}")).await;
+    let url = url_of(&name);
+    OWN.with(|own| own.0.borrow_mut().push(name));
+    url
+}
+
+fn take_ended() -> Vec<String> {
+    let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = ended.len().saturating_sub(DROPPED_AT_ONCE);
+    ended.split_off(kept)
 }
 
 /// Drops a test's database and its connections.
