@@ -12,7 +12,8 @@ use crate::app::App;
 use crate::config::RetentionConfig;
 use crate::store::id_time::time_of;
 use crate::store::partition::{
-    Partition, PartitionArchive, PartitionedTable, Removal, extend, partitions, remove_oldest,
+    Partition, PartitionArchive, PartitionedTable, Removal, add_missing_indexes, extend,
+    partitions, remove_oldest,
 };
 use crate::store::{Db, StoreError};
 
@@ -45,6 +46,7 @@ pub(crate) async fn maintain(app: Weak<App>, retention: RetentionConfig) {
                 "could not add partitions; new rows go to the partitions for the rest"
             );
         }
+        add_indexes(&found.db).await;
         remove_passing(&found).await;
         drop(found);
         sleep(LOOK).await;
@@ -61,6 +63,21 @@ pub async fn add_all(db: &Db, retention: RetentionConfig) -> Result<(), StoreErr
         }
     }
     Ok(())
+}
+
+/// Adds the indexes of tables to the partitions that are older.
+async fn add_indexes(db: &Db) {
+    for table in PartitionedTable::ALL {
+        match add_missing_indexes(db, table).await {
+            Ok(0) => {}
+            Ok(count) => tracing::info!(table = table.name(), count, "added indexes to partitions"),
+            Err(error) => tracing::warn!(
+                table = table.name(),
+                cause = error.cause(),
+                "could not add an index to a partition; lists take longer until it has one"
+            ),
+        }
+    }
 }
 
 fn width(table: PartitionedTable, retention: RetentionConfig) -> TimeDelta {

@@ -6,11 +6,13 @@
 
 mod catalog;
 mod extension;
+mod index;
 mod removal;
 mod session;
 
 pub use catalog::{Partition, partitions};
 pub use extension::extend;
+pub use index::add_missing_indexes;
 pub use removal::{PartitionArchive, Removal, remove_oldest};
 pub(super) use session::begin_resumption;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use dsrs_server::store::id_time::{first_id, time_of};
 use dsrs_server::store::partition::{
-    Partition, PartitionArchive, PartitionedTable, Removal, extend, partitions, remove_oldest,
+    Partition, PartitionArchive, PartitionedTable, Removal, add_missing_indexes, extend,
+    partitions, remove_oldest,
 };
 use dsrs_server::store::run::{RunFilter, RunRow, RunStatus};
 use dsrs_server::store::run_archive::{ArchivedFile, EndedRuns, FileShare, files_with};
@@ -124,6 +125,71 @@ async fn partitions_are_added_once_however_many_servers_do() {
     let names = names(&db).await;
     assert_eq!(names.len(), before + 5);
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn older_partitions_get_a_later_index_once_however_many_servers_build_it() {
+    let (db, mut owner) = opened().await;
+    // A server was stopped while it built one: what it left is not the index.
+    let left = "create index runs_before_duration on runs_before (created_by)";
+    sqlx::raw_sql(left).execute(&mut owner).await.unwrap();
+    let servers: Vec<_> = (0..3)
+        .map(|_| {
+            let db = db.clone();
+            tokio::spawn(async move { add_missing_indexes(&db, PartitionedTable::Runs).await })
+        })
+        .collect();
+    let mut added = 0;
+    for server in servers {
+        added += server.await.unwrap().unwrap();
+    }
+    let indexed = "select count(*) from pg_inherits where inhparent = 'runs_duration'::regclass";
+    let indexed: i64 = sqlx::query_scalar(indexed).fetch_one(&mut owner).await.unwrap();
+    assert_eq!(added, usize::try_from(indexed).unwrap());
+    // The one for ids without a partition has it, too.
+    assert_eq!(added, names(&db).await.len() + 1);
+    let valid = "select indisvalid from pg_index where indexrelid = 'runs_duration'::regclass";
+    assert!(sqlx::query_scalar::<_, bool>(valid).fetch_one(&mut owner).await.unwrap());
+    let built = "select pg_get_indexdef('runs_before_duration'::regclass)";
+    let built: String = sqlx::query_scalar(built).fetch_one(&mut owner).await.unwrap();
+    assert!(built.contains("duration_ms"), "{built}");
+    extend(&db, PartitionedTable::Runs, today(), today() + DAY * 40, DAY * 7).await.unwrap();
+    let again = add_missing_indexes(&db, PartitionedTable::Runs).await.unwrap();
+    assert_eq!(again, 0, "a partition has the index from its beginning");
+}
+
+/// The plan of a list of slow runs, as `store/run` writes it.
+async fn plan_of_slow_runs(owner: &mut PgConnection) -> String {
+    let sql = format!(
+        "explain select id from runs where workspace_id = '{}' and duration_ms >= 19900 and duration_ms >= 1000
+         order by created_at desc, id desc limit 51",
+        ann().workspace
+    );
+    let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(owner).await.unwrap();
+    plan.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_runs_are_found_by_their_index() {
+    let (db, mut owner) = opened().await;
+    store_ended(&db, &mut owner, Utc::now()).await;
+    let fill = "set dsrs.workspace = '*';
+        insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status, created_at,
+                          duration_ms, inputs, usage, nodes, trace, created_by)
+        select first_uuid(created_at + n * interval '1 ms'), workspace_id, graph_id, graph_name, graph_version,
+               state_version, status, created_at + n * interval '1 ms', n % 20000, inputs, usage, nodes, trace, created_by
+        from runs, generate_series(1, 40000) as n;
+        analyze runs";
+    sqlx::raw_sql(fill).execute(&mut owner).await.unwrap();
+    let before = plan_of_slow_runs(&mut owner).await;
+    assert!(!before.contains("duration_idx") && !before.contains("_duration"), "{before}");
+    add_missing_indexes(&db, PartitionedTable::Runs).await.unwrap();
+    let after = plan_of_slow_runs(&mut owner).await;
+    assert!(after.contains("_duration"), "{after}");
+    let filter = RunFilter { min_duration: Some(19_900), ..RunFilter::default() };
+    let page = run::list(&ann(), &db, &filter, ListQuery { limit: 5, after: None }).await.unwrap();
+    let slow: Vec<_> = page.items.iter().map(|run| run.duration_ms).collect();
+    assert_eq!(slow, [39_999, 39_998, 39_997, 39_996, 39_995].map(|n| Some(n % 20_000)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
