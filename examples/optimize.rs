@@ -164,6 +164,7 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(300),
             cancelled: CancellationToken::new(),
+            observer: None,
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),
         store: Arc::new(NoStore),

@@ -69,6 +69,7 @@ impl JobKind for Evaluations {
             budgeted: None,
             timeout: attempt.timeout(),
             cancelled: guard.cancellation(),
+            observer: None,
         };
         // A requested concurrency is that of the evaluation as a whole.
         let is_divided = row.concurrency.is_none();

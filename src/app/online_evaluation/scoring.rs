@@ -135,6 +135,7 @@ async fn judged(
             budgeted: None,
             timeout: TIME / 2,
             cancelled: CancellationToken::new(),
+            observer: None,
         };
         let (score, usage) = evaluator.score(&example, &outputs).await;
         found.spent += usage;

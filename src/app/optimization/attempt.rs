@@ -33,6 +33,7 @@ use crate::app::optimization::program_builder::CandidateBuilder;
 use crate::app::optimization::progress::OptimizationListener;
 use crate::app::optimization::recorded_replies::{OptimizationStore, PendingRecord};
 use crate::app::optimization::result::OptimizationOutcome;
+use crate::app::optimization::rollout_spans::RolloutSpans;
 use crate::app::optimization::usage::usage;
 use crate::app::optimization::writer::RecordWriter;
 use crate::app::persist::persist;
@@ -222,6 +223,7 @@ impl JobAttempt {
         let program = app.program_at(scope, id, version, state).await?;
         let builder = CandidateBuilder::new(app.clone(), scope.clone(), row).await?;
         let metric = app.stored_metric(scope, &plan.metric, &program).await?;
+        let observer = RolloutSpans::observer(self, row, metric.name());
         let given = ExampleSources::reread(app, scope, &program, &plan.picks).await?;
         let sets = given.divide(plan.seed, &mut dsrs::problem::Problems::new());
         let ExampleSets { train, val, held_out } = stored(sets, "examples")?;
@@ -248,6 +250,7 @@ impl JobAttempt {
                 budgeted: Some(budgeted.clone()),
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),
                 cancelled: guard.cancellation(),
+                observer,
             },
             builder: Arc::new(builder),
             store,

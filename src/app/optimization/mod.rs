@@ -13,6 +13,7 @@ pub(crate) mod progress;
 pub(crate) mod promotion;
 pub(crate) mod recorded_replies;
 pub(crate) mod result;
+mod rollout_spans;
 pub(crate) mod usage;
 pub(crate) mod writer;
 

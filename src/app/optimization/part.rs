@@ -22,6 +22,7 @@ use crate::app::optimization::offers::read_variation;
 use crate::app::optimization::part_records::{OfferReplies, PartRecord, write_records};
 use crate::app::optimization::plan::{OptimizationPlan, read_budget};
 use crate::app::optimization::program_builder::CandidateBuilder;
+use crate::app::optimization::rollout_spans::RolloutSpans;
 use crate::app::optimization::usage::usage;
 use crate::app::persist::persist;
 use crate::app::program::read_state;
@@ -61,6 +62,7 @@ impl OptimizationPart {
         let program = app.program_at(scope, id, version, state).await?;
         let builder = CandidateBuilder::new(app.clone(), scope.clone(), &row).await?;
         let metric = app.stored_metric(scope, &plan.metric, &program).await?;
+        let observer = RolloutSpans::observer(attempt, &row, metric.name());
         let given = ExampleSources::reread(app, scope, &program, &plan.picks).await?;
         let sets = given.divide(plan.seed, &mut Problems::new());
         let broken =
@@ -79,6 +81,7 @@ impl OptimizationPart {
                 budgeted: None,
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),
                 cancelled: guard.cancellation(),
+                observer,
             },
             concurrency: plan.concurrency.min(app.worker.batch_concurrency).max(1) as usize,
             programs: Mutex::default(),

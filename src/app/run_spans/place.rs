@@ -19,6 +19,13 @@ pub(crate) struct RunTrace {
     pub(super) link: Option<RemoteSpan>,
 }
 
+impl RunTrace {
+    /// The place of a run in the background that has begun.
+    pub(crate) fn linked(context: Arc<TraceContext>, request: &RequestId) -> Self {
+        Self { context, parent: None, link: request.span().cloned() }
+    }
+}
+
 impl App {
     /// The place of a run whose client waits: below the request, if that may have a span. `None` if spans are sent
     /// nowhere.

@@ -23,7 +23,7 @@ use crate::telemetry::{AttributeWriter, EncodedSpans, SpanPlace, SpanRole, SpanW
 pub(crate) struct TracedRun<'a> {
     pub(crate) trace: &'a RunTrace,
     pub(crate) id: Uuid,
-    /// What made it: `execution`, `background`, `batch` or `evaluation`.
+    /// What made it: `execution`, `background`, `batch`, `evaluation` or `optimization`.
     pub(crate) kind: &'static str,
     pub(crate) graph: &'a str,
     pub(crate) version: i32,

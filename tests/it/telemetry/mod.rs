@@ -259,6 +259,42 @@ async fn batches_and_evaluations_have_a_trace_for_each_run_and_scores_are_events
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rollouts_of_an_optimization_have_a_trace_each_with_a_link_to_its_request() {
+    let (collector, lm) = (Collector::http().await, FakeLm::doing([answer()]).await);
+    let setup = server(&lm, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)]).await;
+    let server = setup.start();
+    let api = Remote::new(&server.url);
+    api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+    let example = |id: &str| {
+        json!({
+            "id": id, "inputs": {"question": id}, "expected": {"answer": "Paris, secret-answer"},
+        })
+    };
+    let examples: Vec<Value> = ["1", "2", "3", "4"].map(example).to_vec();
+    api.post("/v1/datasets", json!({"name": "cities", "examples": examples})).await.expect(201);
+    let body = json!({
+        "trainset": "cities", "metric": "exact", "optimizer": "labeled_few_shot",
+        "config": {"k": 1}, "seed": 7,
+    });
+    let started = api.post("/v1/graphs/qa/optimizations", body).await.expect(202).json();
+    let path = format!("/v1/optimizations/{}", started["id"].as_str().unwrap());
+    api.until(&path, |found| found.json()["status"] == "succeeded").await;
+    let spans = collector.arrived(5).await;
+    check_names(&spans);
+    let request = only(&spans, "POST ");
+    let roots: Vec<_> = spans.iter().filter(|span| span.name == "invoke_workflow qa").collect();
+    let traces: BTreeSet<&str> = roots.iter().map(|root| root.trace.as_str()).collect();
+    assert_eq!(traces.len(), roots.len());
+    for root in &roots {
+        assert_eq!(root.get("dsrs.run.kind"), "optimization");
+        assert_eq!(root.links, [(request.trace.clone(), request.id.clone())]);
+        assert_eq!(root.events[0].1["gen_ai.evaluation.score.value"], 1.0);
+    }
+    let asked = &lm.asked()[0].headers["traceparent"];
+    assert!(traces.contains(&asked[3..35]), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn contents_are_in_the_form_of_the_conventions_once_they_are_switched_on() {
     let (collector, lm) = (Collector::http().await, FakeLm::doing([answer()]).await);
     let setup = server(

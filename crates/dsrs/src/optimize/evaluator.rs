@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::rollout_observer::RolloutObserver;
 use super::{
     Case, EarlyStop, Example, Metric, PredictorCall, Rollout, RolloutFailure, Score,
     predictor_calls,
@@ -46,6 +47,8 @@ pub struct Evaluator {
     pub timeout: Duration,
     /// Cancels the rollouts.
     pub cancelled: CancellationToken,
+    /// Who watches the rollouts, if anyone does.
+    pub observer: Option<Arc<dyn RolloutObserver>>,
 }
 
 /// A run of a program on an example, before scoring.
@@ -70,8 +73,18 @@ impl Evaluator {
         example: &Example,
         variation: Option<Variation>,
     ) -> Result<Rollout, EarlyStop> {
-        let ran = self.run(program, example, variation).await;
-        self.rollout(&ran, example).await
+        let Some(observer) = &self.observer else {
+            let ran = self.run(program, example, variation).await;
+            return self.rollout(&ran, example).await;
+        };
+        let begun = observer.begin();
+        let context = begun.as_ref().map(|begun| begun.context.clone());
+        let ran = self.run_in(program, example, variation, context).await;
+        let rollout = self.rollout(&ran, example).await;
+        if let Some(begun) = &begun {
+            observer.end(begun, example, &ran, rollout.as_ref().ok());
+        }
+        rollout
     }
 
     /// Runs a program on an example: the first half of [`Self::roll_out`], for callers that need the run.

@@ -175,6 +175,7 @@ where
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout,
             cancelled: ctx.run.cancelled.child_token(),
+            observer: None,
         },
         builder: Arc::new(builder),
         store: Arc::new(NoStore),
