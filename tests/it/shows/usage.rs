@@ -12,6 +12,8 @@ use crate::support::{
 };
 
 const RUNS: usize = 120;
+const ITEMS: usize = 60;
+const EXAMPLES: usize = 60;
 const KILLS: usize = 6;
 
 fn setup(database: &str, lm: &FakeLm) -> ServerSetup {
@@ -25,13 +27,18 @@ fn setup(database: &str, lm: &FakeLm) -> ServerSetup {
 }
 
 /// Sums over the runs and over the usage, which are equal.
-const SUMS: [(&str, &str); 3] = [
+const SUMS: [(&str, &str); 4] = [
     (
         "select count(*) filter (where status in ('succeeded', 'failed', 'cancelled')),
                 count(*) filter (where status = 'failed'), sum((usage->>'lm_calls')::int8),
                 sum((usage->>'input_tokens')::int8), sum((usage->>'cost')::numeric), sum(duration_ms) from runs",
         "select sum(runs), sum(failed), sum(lm_calls), sum(input_tokens), sum(cost), sum(duration_ms)
-         from usage_hours where dimension = 'whole'",
+         from usage_hours where dimension = 'whole' and work = 'run'",
+    ),
+    (
+        "select sum((usage->>'lm_calls')::int8), sum((usage->>'input_tokens')::int8), sum((usage->>'cost')::numeric)
+         from evaluation_results where run_id is null",
+        "select sum(lm_calls), sum(input_tokens), sum(cost) from usage_hours where work = 'evaluation'",
     ),
     (
         "select count(*), sum((usage->>'lm_calls')::int8), sum((usage->>'cost')::numeric)
@@ -72,6 +79,17 @@ async fn usage_equals_the_sums_over_the_runs_whichever_server_is_killed() {
         let run = api.post("/v1/graphs/q/runs", body).await.expect(202).json();
         started.push(text(&run, "id").to_owned());
     }
+    let inputs = |number: usize| json!({"question": format!("{number}")});
+    let items: Vec<_> = (0..ITEMS).map(inputs).collect();
+    let batch = json!({"items": items, "tags": ["even"]});
+    let batch = api.post("/v1/graphs/q/batches", batch).await.expect(202).json();
+    let examples = (0..EXAMPLES).map(|number| {
+        json!({"id": format!("{number}"), "inputs": inputs(number), "expected": {"answer": "a"}})
+    });
+    let examples = json!({"name": "d", "examples": examples.collect::<Vec<_>>()});
+    api.post("/v1/datasets", examples).await.expect(201);
+    let evaluation = json!({"dataset": "d", "metric": "exact"});
+    let evaluation = api.post("/v1/graphs/q/evaluations", evaluation).await.expect(202).json();
     let mut dice = Dice(11);
     for _ in 0..KILLS {
         let mut executions = JoinSet::new();
@@ -90,9 +108,15 @@ async fn usage_equals_the_sums_over_the_runs_whichever_server_is_killed() {
     for id in &started {
         api.until(&format!("/v1/runs/{id}"), |run| run.json()["finished_at"].is_string()).await;
     }
+    for (jobs, job) in [("batches", &batch), ("evaluations", &evaluation)] {
+        let path = format!("/v1/{jobs}/{}", text(job, "id"));
+        api.until(&path, |job| job.json()["finished_at"].is_string()).await;
+    }
     drop(servers);
     let mut database = PgConnection::connect(&url).await.unwrap();
     for (runs, usage) in SUMS {
-        assert_eq!(sums(&mut database, usage).await, sums(&mut database, runs).await, "{usage}");
+        let sums = (sums(&mut database, usage).await, sums(&mut database, runs).await);
+        assert_eq!(sums.0, sums.1, "{usage}");
+        assert!(!sums.0.contains("NULL") && !sums.0.contains("{0,"), "{usage}: {}", sums.0);
     }
 }
