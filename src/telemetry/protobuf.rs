@@ -48,23 +48,27 @@ pub(super) fn put_fixed32(out: &mut Vec<u8>, field: u32, bits: u32) {
     out.extend_from_slice(&bits.to_le_bytes());
 }
 
-/// Appends a message of unknown length: its content moves by the few bytes of its length.
+/// Appends a message whose length is known when it is written: there is room for `digits` bytes of the length, and the
+/// content moves if it has another number of them.
 pub(super) fn put_message<R>(
     out: &mut Vec<u8>,
     field: u32,
+    digits: usize,
     content: impl FnOnce(&mut Vec<u8>) -> R,
 ) -> R {
     encode_key(field, WireType::LengthDelimited, out);
     let begin = out.len();
-    // Most messages are that short.
-    out.push(0);
+    let end = begin + digits;
+    out.resize(end, 0);
     let result = content(out);
-    let length = out.len() - begin - 1;
+    let length = (out.len() - end) as u64;
     let mut prefix = [0_u8; 10];
-    let mut rest = &mut prefix[..];
-    encode_varint(length as u64, &mut rest);
-    let taken = encoded_len_varint(length as u64);
-    out.splice(begin..=begin, prefix[..taken].iter().copied());
+    encode_varint(length, &mut &mut prefix[..]);
+    let prefix = &prefix[..encoded_len_varint(length)];
+    match out.get_mut(begin..end) {
+        Some(room) if room.len() == prefix.len() => room.copy_from_slice(prefix),
+        _ => drop(out.splice(begin..end, prefix.iter().copied())),
+    }
     result
 }
 
@@ -83,9 +87,9 @@ pub(super) fn end_of_message(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn message_of(length: usize) -> Vec<u8> {
+    fn message_of(length: usize, digits: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        put_message(&mut out, 2, |out| out.resize(out.len() + length, 7));
+        put_message(&mut out, 2, digits, |out| out.resize(out.len() + length, 7));
         out
     }
 
@@ -94,18 +98,20 @@ mod tests {
         for length in [0, 1, 127, 128, 16_383, 16_384, 3_000_000] {
             let mut expected = Vec::new();
             put_bytes(&mut expected, 2, &vec![7; length]);
-            assert_eq!(message_of(length), expected, "{length}");
+            for digits in 0..4 {
+                assert_eq!(message_of(length, digits), expected, "{length} {digits}");
+            }
             assert_eq!(expected.len(), length_of(length));
         }
     }
 
     #[test]
     fn messages_are_found_one_after_the_other() {
-        let mut bytes = message_of(300);
-        bytes.extend(message_of(5));
+        let mut bytes = message_of(300, 1);
+        bytes.extend(message_of(5, 1));
         let first = end_of_message(&bytes);
-        assert_eq!(first, message_of(300).len());
-        assert_eq!(end_of_message(&bytes[first..]), message_of(5).len());
+        assert_eq!(first, message_of(300, 1).len());
+        assert_eq!(end_of_message(&bytes[first..]), message_of(5, 1).len());
         for cut in [&[][..], &[0x12], &[0x12, 0xff], &[0x12, 9, 1]] {
             assert_eq!(end_of_message(cut), cut.len());
         }

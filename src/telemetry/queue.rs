@@ -2,6 +2,7 @@
 //! thread of their own, which is woken twice for each batch: for its first span, and when it is full. Beyond the bounds
 //! they are counted instead.
 
+use std::cell::RefCell;
 use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use super::answer::ExportAnswer;
 use super::exporter::Exporter;
-use super::request::{SpanBatch, SpanSource};
+use super::request::{self, SpanBatch, SpanSource};
 use super::span::EncodedSpans;
 use crate::config::{Sampler, TelemetryConfig};
 
@@ -22,6 +23,11 @@ const QUIET: Duration = Duration::from_secs(60);
 
 /// How much the spans that wait may take; with contents they are as large as the messages to models.
 const MOST_BYTES: usize = 64 << 20;
+
+thread_local! {
+    /// Where the spans of one run are encoded: its memory is used again.
+    static SPANS: RefCell<EncodedSpans> = RefCell::default();
+}
 
 /// What waits to be sent.
 #[derive(Default)]
@@ -35,16 +41,38 @@ struct Queue {
 
 #[derive(Default)]
 struct WaitingSpans {
-    spans: Vec<EncodedSpans>,
+    /// Each about as much as a request may have.
+    batches: Vec<EncodedSpans>,
+    /// What the next request will have: memory for many runs at once.
+    filling: EncodedSpans,
     count: usize,
 }
 
+impl WaitingSpans {
+    fn add(&mut self, spans: &EncodedSpans, batch: usize) {
+        let filling = &self.filling;
+        let fits = filling.count + spans.count <= batch
+            && filling.bytes.len() + spans.bytes.len() <= request::MOST_BYTES;
+        if !fits && filling.count > 0 {
+            self.batches.push(self.filling.take());
+        }
+        self.filling.extend(spans);
+        self.count = self.count.saturating_add(spans.count);
+    }
+
+    fn take(&mut self) -> Vec<EncodedSpans> {
+        self.count = 0;
+        let mut taken = mem::take(&mut self.batches);
+        taken.push(self.filling.take());
+        taken
+    }
+}
+
 impl Queue {
-    fn add(&self, spans: EncodedSpans, batch: usize) {
+    fn add(&self, spans: &EncodedSpans, batch: usize) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.count;
-        waiting.count = before.saturating_add(spans.count);
-        waiting.spans.push(spans);
+        waiting.add(spans, batch);
         let after = waiting.count;
         drop(waiting);
         if before == 0 {
@@ -56,8 +84,7 @@ impl Queue {
     }
 
     fn take(&self) -> Vec<EncodedSpans> {
-        let taken = mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        taken.spans
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -146,8 +173,16 @@ impl Telemetry {
         self.contents
     }
 
-    /// Queues spans. Never waits: if too many wait, these are counted and dropped.
-    pub fn send(&self, spans: EncodedSpans) {
+    /// Queues the spans that `encode` adds. Never waits: if too many wait, these are counted and dropped.
+    pub fn send(&self, encode: impl FnOnce(&mut EncodedSpans)) {
+        SPANS.with_borrow_mut(|spans| {
+            spans.clear();
+            encode(spans);
+            self.queue(spans);
+        });
+    }
+
+    fn queue(&self, spans: &EncodedSpans) {
         let (counters, count) = (&self.counters, spans.count);
         let bytes = counters.bytes.fetch_add(spans.bytes.len(), Ordering::Relaxed);
         let waiting = counters.waiting.fetch_add(count, Ordering::Relaxed);

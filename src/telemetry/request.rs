@@ -5,7 +5,7 @@ use super::span::{AttributeWriter, EncodedSpans};
 use crate::config::TelemetryConfig;
 
 /// Collectors accept 4 MiB over gRPC by default. One span may be larger.
-const MOST_BYTES: usize = 2 << 20;
+pub(super) const MOST_BYTES: usize = 2 << 20;
 
 /// The field for the spans of a scope, and for the scopes of a resource.
 const CONTENT: u32 = 2;
@@ -108,7 +108,7 @@ mod tests {
 
     /// A run with this many spans, whose names have this length.
     fn run(count: u8, length: usize) -> EncodedSpans {
-        let mut spans = EncodedSpans::with_capacity(count.into());
+        let mut spans = EncodedSpans::default();
         for number in 0..count {
             let place = SpanPlace {
                 trace_id: [1; 16],

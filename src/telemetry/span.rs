@@ -4,6 +4,7 @@
 //!
 //! Messages: <https://github.com/open-telemetry/opentelemetry-proto>, `trace/v1/trace.proto`.
 
+use std::mem;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::RemoteSpan;
@@ -31,8 +32,11 @@ mod field {
 /// The field of `ScopeSpans` for its spans.
 pub(super) const SPANS: u32 = 2;
 
-/// A typical span takes less.
-const TYPICAL: usize = 1024;
+/// The bytes of the length of most spans: they take 128 bytes to 16 KiB.
+const DIGITS: usize = 2;
+
+/// The most memory that is kept for the spans of the next run.
+const MOST_KEPT: usize = 64 * 1024;
 
 /// `Span.flags`: the next bit is known.
 const KNOWS_REMOTE: u32 = 0x100;
@@ -78,19 +82,32 @@ pub struct SpanPlace<'a> {
 }
 
 impl EncodedSpans {
-    /// Room for about this many spans.
-    #[must_use]
-    pub fn with_capacity(count: usize) -> Self {
-        Self { bytes: Vec::with_capacity(count.min(64) * TYPICAL), count: 0 }
-    }
-
     /// Adds a collected span, with what `describe` says of it.
     pub fn add(&mut self, place: &SpanPlace<'_>, describe: impl FnOnce(&mut SpanWriter<'_>)) {
         self.count += 1;
-        put_message(&mut self.bytes, SPANS, |out| {
+        put_message(&mut self.bytes, SPANS, DIGITS, |out| {
             put_place(out, place);
             describe(&mut SpanWriter(out));
         });
+    }
+
+    /// Adds other spans.
+    pub(super) fn extend(&mut self, others: &Self) {
+        self.bytes.extend_from_slice(&others.bytes);
+        self.count += others.count;
+    }
+
+    /// Takes the spans, and leaves memory for as many.
+    pub(super) fn take(&mut self) -> Self {
+        let room = Vec::with_capacity(self.bytes.len());
+        Self { bytes: mem::replace(&mut self.bytes, room), count: mem::take(&mut self.count) }
+    }
+
+    /// Removes all spans, and keeps their memory for others unless it is unusually large.
+    pub(super) fn clear(&mut self) {
+        self.count = 0;
+        self.bytes.clear();
+        self.bytes.shrink_to(MOST_KEPT);
     }
 }
 
@@ -135,7 +152,7 @@ impl SpanWriter<'_> {
     /// It failed, with these words, which may be empty.
     pub fn fail(&mut self, words: &str) {
         const ERROR: u64 = 2;
-        put_message(self.0, field::STATUS, |out| {
+        put_message(self.0, field::STATUS, 1, |out| {
             if !words.is_empty() {
                 put_bytes(out, 2, words.as_bytes());
             }
@@ -145,7 +162,7 @@ impl SpanWriter<'_> {
 
     /// A span of another trace that belongs to this one.
     pub fn link(&mut self, to: &RemoteSpan) {
-        put_message(self.0, field::LINKS, |out| {
+        put_message(self.0, field::LINKS, 1, |out| {
             put_bytes(out, 1, &to.trace_id);
             put_bytes(out, 2, &to.span_id);
             if let Some(state) = &to.state {
@@ -162,7 +179,7 @@ impl SpanWriter<'_> {
         at: SystemTime,
         describe: impl FnOnce(&mut AttributeWriter<'_>),
     ) {
-        put_message(self.0, field::EVENTS, |out| {
+        put_message(self.0, field::EVENTS, 1, |out| {
             put_fixed64(out, 1, nanos(at));
             put_bytes(out, 2, name.as_bytes());
             describe(&mut AttributeWriter { out, field: 3 });

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::attributes::{gen_ai, own};
 use crate::app::RequestId;
-use crate::telemetry::{EncodedSpans, SpanPlace, SpanRole, SpanWriter, Telemetry};
+use crate::telemetry::{SpanPlace, SpanRole, SpanWriter, Telemetry};
 
 /// A request that was answered.
 pub(crate) struct AnsweredSpan<'a> {
@@ -22,7 +22,6 @@ impl AnsweredSpan<'_> {
     /// Sends the span, if the request has started a run or a job whose trace is collected.
     pub(crate) fn send(&self, telemetry: &Telemetry) {
         let Some(span) = self.id.span().filter(|span| span.sampled) else { return };
-        let mut spans = EncodedSpans::with_capacity(1);
         let parent = self.id.parent();
         let end = SystemTime::now();
         let start = end.checked_sub(self.took).unwrap_or(end);
@@ -35,8 +34,7 @@ impl AnsweredSpan<'_> {
             start,
             end,
         };
-        spans.add(&place, |out| self.describe(out));
-        telemetry.send(spans);
+        telemetry.send(|spans| spans.add(&place, |out| self.describe(out)));
     }
 
     fn describe(&self, out: &mut SpanWriter<'_>) {

@@ -59,7 +59,8 @@ impl App {
         let Some(telemetry) = &self.telemetry else { return };
         if run.trace.context.is_sampled() {
             let ended = EndedTrace { run, outcome };
-            telemetry.send(ended.encode(&self.model_endpoints, telemetry.has_contents()));
+            let contents = telemetry.has_contents();
+            telemetry.send(|spans| ended.encode(&self.model_endpoints, contents, spans));
         }
     }
 
@@ -70,12 +71,11 @@ impl App {
 }
 
 impl EndedTrace<'_> {
-    fn encode(&self, endpoints: &ModelEndpoints, contents: bool) -> EncodedSpans {
+    fn encode(&self, endpoints: &ModelEndpoints, contents: bool, spans: &mut EncodedSpans) {
         let description = Description { endpoints, contents, labels: self.run.labels };
         let start = SystemTime::from(self.run.start);
-        let mut encoded = EncodedSpans::with_capacity(self.outcome.spans.len() + 1);
         let end = moment(start, self.run.took);
-        encoded.add(&self.root_place(start, end), |out| self.describe(end, contents, out));
+        spans.add(&self.root_place(start, end), |out| self.describe(end, contents, out));
         for (at, span) in self.outcome.spans.iter().enumerate() {
             let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let parent = span.parent.map_or(0, |parent| parent.0);
@@ -85,9 +85,8 @@ impl EndedTrace<'_> {
                 parent: Some(self.run.trace.context.span_id(parent)),
                 ..self.place(number, begin, end)
             };
-            encoded.add(&place, |out| description.of(span, out));
+            spans.add(&place, |out| description.of(span, out));
         }
-        encoded
     }
 
     fn root_place(&self, start: SystemTime, end: SystemTime) -> SpanPlace<'_> {
