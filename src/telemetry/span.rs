@@ -35,8 +35,8 @@ pub(super) const SPANS: u32 = 2;
 /// The bytes of the length of most spans: they take 128 bytes to 16 KiB.
 const DIGITS: usize = 2;
 
-/// The most memory that is kept for the spans of the next run.
-const MOST_KEPT: usize = 64 * 1024;
+/// The most memory that is used again for the spans of the next run.
+const MOST_REUSED: usize = 64 * 1024;
 
 /// `Span.flags`: the next bit is known.
 const KNOWS_REMOTE: u32 = 0x100;
@@ -107,7 +107,7 @@ impl EncodedSpans {
     pub(super) fn clear(&mut self) {
         self.count = 0;
         self.bytes.clear();
-        self.bytes.shrink_to(MOST_KEPT);
+        self.bytes.shrink_to(MOST_REUSED);
     }
 }
 
