@@ -101,6 +101,7 @@ impl BackgroundTasks {
             }
         });
         until(&stop, "partitions", partition::maintain(Arc::downgrade(app), retention));
+        until(&stop, "indexes", partition::add_indexes(Arc::downgrade(app)));
         for sweep in retention::sweeps(retention, app.webhook_settings.retention) {
             until(&stop, "retention", sweep.run_always(Arc::downgrade(app)));
         }

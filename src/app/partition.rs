@@ -46,7 +46,6 @@ pub(crate) async fn maintain(app: Weak<App>, retention: RetentionConfig) {
                 "could not add partitions; new rows go to the partitions for the rest"
             );
         }
-        add_indexes(&found.db).await;
         remove_passing(&found).await;
         drop(found);
         sleep(LOOK).await;
@@ -65,16 +64,17 @@ pub async fn add_all(db: &Db, retention: RetentionConfig) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Adds the indexes of tables to the partitions that are older.
-async fn add_indexes(db: &Db) {
+/// Adds the indexes of tables to the partitions that are older. It may take long, so that nothing else waits for it.
+pub(crate) async fn add_indexes(app: Weak<App>) {
+    let Some(db) = app.upgrade().map(|app| app.db.clone()) else { return };
     for table in PartitionedTable::ALL {
-        match add_missing_indexes(db, table).await {
+        match add_missing_indexes(&db, table).await {
             Ok(0) => {}
             Ok(count) => tracing::info!(table = table.name(), count, "added indexes to partitions"),
             Err(error) => tracing::warn!(
                 table = table.name(),
                 cause = error.cause(),
-                "could not add an index to a partition; lists take longer until it has one"
+                "could not add an index to a partition; lists take longer until a server that starts adds it"
             ),
         }
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::answer::{ExportAnswer, ExportFailure};
 use super::grpc::GrpcCollector;
@@ -19,10 +19,15 @@ const MOST_ATTEMPTS: u32 = 4;
 /// The pause before the first repeat; each one is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
+/// The longest pause that a collector can ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// A collector of spans.
 pub(super) struct Exporter {
     collector: Collector,
     timeout: Duration,
+    /// When the collector asks to be asked again, if these spans cannot wait for that.
+    not_before: Option<Instant>,
     /// A part of this decides how long pauses are: servers that failed together must not repeat together.
     random: u64,
 }
@@ -40,11 +45,14 @@ impl Exporter {
             OtlpProtocol::Grpc => Collector::Grpc(GrpcCollector::new(config)?),
         };
         let random = uuid::Uuid::now_v7().as_u64_pair().1;
-        Ok(Self { collector, timeout: config.timeout, random })
+        Ok(Self { collector, timeout: config.timeout, not_before: None, random })
     }
 
     /// Sends a request, and again if it failed for a reason that passes: for at most twice the time of one request.
     pub(super) async fn export(&mut self, request: Bytes) -> Result<ExportAnswer, String> {
+        if let Some(moment) = self.not_before.take() {
+            sleep_until(moment).await;
+        }
         let patience = self.timeout * 2;
         let request = match &self.collector {
             Collector::Http(collector) => collector.body(request),
@@ -67,7 +75,12 @@ impl Exporter {
             if !failure.is_passing || attempt == MOST_ATTEMPTS {
                 return Err(failure.reason);
             }
-            sleep(failure.pause.unwrap_or_else(|| self.vary(pause))).await;
+            let pause_now = failure.pause.unwrap_or_else(|| self.vary(pause));
+            if pause_now > self.timeout {
+                self.not_before = Some(Instant::now() + pause_now.min(LONGEST_PAUSE));
+                return Err(failure.reason);
+            }
+            sleep(pause_now).await;
             pause *= 2;
             attempt += 1;
         }

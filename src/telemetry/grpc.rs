@@ -1,6 +1,8 @@
 //! A collector that is reached over gRPC. Requests are encoded before, so the codec passes bytes. Knows status codes, not
 //! what requests contain.
 
+use std::error::Error as _;
+
 use bytes::{Buf, BufMut, Bytes};
 use hyper::http::uri::PathAndQuery;
 use tonic::client::Grpc;
@@ -17,7 +19,7 @@ use crate::config::TelemetryConfig;
 const EXPORT: PathAndQuery =
     PathAndQuery::from_static("/opentelemetry.proto.collector.trace.v1.TraceService/Export");
 
-/// How long an answer may be.
+/// How much of an answer is read.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The channel, with what every request has.
@@ -34,11 +36,10 @@ impl GrpcCollector {
             let tls = ClientTlsConfig::new().with_native_roots();
             endpoint = endpoint.tls_config(tls).map_err(|error| error.to_string())?;
         }
-        let client = Grpc::new(endpoint.connect_lazy()).max_decoding_message_size(LONGEST_ANSWER);
-        let client = match config.compressed {
-            true => client.send_compressed(CompressionEncoding::Gzip),
-            false => client,
-        };
+        // Collectors compress their answer if they compress what they receive.
+        let gzip = CompressionEncoding::Gzip;
+        let client = Grpc::new(endpoint.connect_lazy()).accept_compressed(gzip);
+        let client = if config.compressed { client.send_compressed(gzip) } else { client };
         Ok(Self { client, metadata: MetadataMap::from_headers(headers(config)?) })
     }
 
@@ -54,6 +55,10 @@ impl GrpcCollector {
 }
 
 fn failure(status: &Status) -> ExportFailure {
+    // The connection failed, and there is no answer.
+    if let Some(cause) = status.source() {
+        return ExportFailure::of_connection(cause);
+    }
     let pause = status.get_details_retry_info().and_then(|info| info.retry_delay);
     let is_passing = match status.code() {
         Code::Cancelled
@@ -64,8 +69,6 @@ fn failure(status: &Status) -> ExportFailure {
         | Code::DataLoss => true,
         // Only if the collector says that it will recover.
         Code::ResourceExhausted => pause.is_some(),
-        // Of the connection, not of the collector.
-        Code::Unknown => std::error::Error::source(status).is_some(),
         _ => false,
     };
     let message = shortened(status.message());
@@ -107,6 +110,11 @@ impl Decoder for PlainCodec {
     type Error = Status;
 
     fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
+        let length = message.remaining();
+        if length > LONGEST_ANSWER {
+            message.advance(length);
+            return Ok(Some(Bytes::new()));
+        }
+        Ok(Some(message.copy_to_bytes(length)))
     }
 }

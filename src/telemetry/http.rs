@@ -1,21 +1,26 @@
 //! A collector that is reached over HTTP (`http/protobuf`). Knows status codes, not what requests contain.
 
 use std::io::Write as _;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use chrono::DateTime;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reqwest::header::{
     CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use reqwest::{Client, Response};
+use tokio::time::timeout;
 
 use super::answer::{ExportAnswer, ExportFailure};
 use crate::config::TelemetryConfig;
 
 /// How much of an answer is read.
 const LONGEST_ANSWER: usize = 64 * 1024;
+
+/// How long the body of an answer is read.
+const LONGEST_READ: Duration = Duration::from_secs(1);
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/x-protobuf");
@@ -32,6 +37,7 @@ impl HttpCollector {
     pub(super) fn new(config: &TelemetryConfig) -> Result<Self, String> {
         let client = Client::builder()
             .tls_backend_preconfigured(dsrs::lm::tls()?)
+            .user_agent(concat!("dsrs-server/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| error.to_string())?;
@@ -62,7 +68,7 @@ impl HttpCollector {
             return Ok(ExportAnswer::read(&read(answer).await));
         }
         let status = answer.status().as_u16();
-        let pause = answer.headers().get(RETRY_AFTER).and_then(seconds);
+        let pause = answer.headers().get(RETRY_AFTER).and_then(wait);
         // The connection can be used again when the answer is read.
         let _ = read(answer).await;
         let reason = format!("the collector answered with status {status}");
@@ -75,20 +81,29 @@ const fn passes(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }
 
-fn seconds(value: &HeaderValue) -> Option<Duration> {
-    value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+/// A number of seconds, or a date.
+fn wait(value: &HeaderValue) -> Option<Duration> {
+    let text = value.to_str().ok()?.trim();
+    text.parse().ok().map(Duration::from_secs).or_else(|| {
+        let date = DateTime::parse_from_rfc2822(text).ok()?;
+        SystemTime::from(date).duration_since(SystemTime::now()).ok()
+    })
 }
 
-/// What can be read of an answer, up to a limit: its status is known, so an answer that breaks off is no failure.
+/// What can be read of an answer, up to a length and for a time: its status is known, so an answer that breaks off is no
+/// failure.
 async fn read(mut answer: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        if body.len() + chunk.len() > LONGEST_ANSWER {
-            return Vec::new();
+    let reading = async {
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = answer.chunk().await {
+            if body.len() + chunk.len() > LONGEST_ANSWER {
+                return Vec::new();
+            }
+            body.extend_from_slice(&chunk);
         }
-        body.extend_from_slice(&chunk);
-    }
-    body
+        body
+    };
+    timeout(LONGEST_READ, reading).await.unwrap_or_default()
 }
 
 /// The headers of the settings.

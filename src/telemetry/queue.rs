@@ -1,14 +1,16 @@
-//! The queue of spans: bounded, so that a slow or dead collector costs memory and time of nobody. Spans are sent by a
+//! The queue of spans: bounded in number and memory, so that a slow or dead collector delays nothing. Spans are sent by a
 //! thread of their own, which is woken twice for each batch: for its first span, and when it is full. Beyond the bounds
 //! they are counted instead.
 
 use std::cell::RefCell;
 use std::mem;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -21,8 +23,11 @@ use crate::config::{Sampler, TelemetryConfig};
 /// The least time between two warnings that spans cannot be sent.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// How much the spans that wait may take; with contents they are as large as the messages to models.
+/// How much memory the spans that wait may take; with contents they are as large as the messages to models.
 const MOST_BYTES: usize = 64 << 20;
+
+/// How much is copied to where spans wait; more is moved.
+const MOST_COPIED: usize = 64 * 1024;
 
 thread_local! {
     /// Where the spans of one run are encoded: its memory is used again.
@@ -49,15 +54,18 @@ struct WaitingSpans {
 }
 
 impl WaitingSpans {
-    fn add(&mut self, spans: &EncodedSpans, batch: usize) {
+    fn add(&mut self, spans: &mut EncodedSpans, batch: usize) {
         let filling = &self.filling;
         let fits = filling.count + spans.count <= batch
             && filling.bytes.len() + spans.bytes.len() <= request::MOST_BYTES;
         if !fits && filling.count > 0 {
             self.batches.push(self.filling.take());
         }
-        self.filling.extend(spans);
         self.count = self.count.saturating_add(spans.count);
+        match spans.bytes.len() > MOST_COPIED {
+            true => self.batches.push(mem::take(spans)),
+            false => self.filling.extend(spans),
+        }
     }
 
     fn take(&mut self) -> Vec<EncodedSpans> {
@@ -69,7 +77,7 @@ impl WaitingSpans {
 }
 
 impl Queue {
-    fn add(&self, spans: &EncodedSpans, batch: usize) {
+    fn add(&self, spans: &mut EncodedSpans, batch: usize) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = waiting.count;
         waiting.add(spans, batch);
@@ -173,27 +181,37 @@ impl Telemetry {
         self.contents
     }
 
-    /// Queues the spans that `encode` adds. Never waits: if too many wait, these are counted and dropped.
-    pub fn send(&self, encode: impl FnOnce(&mut EncodedSpans)) {
-        SPANS.with_borrow_mut(|spans| {
-            spans.clear();
-            encode(spans);
-            self.queue(spans);
-        });
+    /// Queues this number of spans, which `encode` adds. Never waits for the collector: if too many wait, these are
+    /// counted and dropped.
+    pub fn send(&self, count: usize, encode: impl FnOnce(&mut EncodedSpans)) {
+        let counters = &self.counters;
+        let waiting = counters.waiting.fetch_add(count, Ordering::Relaxed);
+        // A run with more spans than the bound is sent when nothing else waits.
+        let fits = waiting == 0 || waiting.saturating_add(count) <= self.most_waiting;
+        let queued = fits
+            && SPANS.with_borrow_mut(|spans| {
+                // What a panic may have left.
+                spans.clear();
+                encode(spans);
+                let queued = self.queue(spans);
+                spans.clear();
+                queued
+            });
+        if !queued {
+            counters.waiting.fetch_sub(count, Ordering::Relaxed);
+            counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        }
     }
 
-    fn queue(&self, spans: &EncodedSpans) {
-        let (counters, count) = (&self.counters, spans.count);
-        let bytes = counters.bytes.fetch_add(spans.bytes.len(), Ordering::Relaxed);
-        let waiting = counters.waiting.fetch_add(count, Ordering::Relaxed);
-        let fits = waiting.saturating_add(count) <= self.most_waiting
-            && bytes.saturating_add(spans.bytes.len()) <= MOST_BYTES;
-        // A run with more spans than the bound is sent when nothing else waits.
-        if fits || waiting == 0 {
-            return self.queue.add(spans, self.batch);
+    /// Whether there was memory for them.
+    fn queue(&self, spans: &mut EncodedSpans) -> bool {
+        let (bytes, length) = (&self.counters.bytes, spans.bytes.len());
+        let fits = bytes.fetch_add(length, Ordering::Relaxed).saturating_add(length) <= MOST_BYTES;
+        match fits {
+            true => self.queue.add(spans, self.batch),
+            false => drop(bytes.fetch_sub(length, Ordering::Relaxed)),
         }
-        counters.left(count, spans.bytes.len());
-        counters.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        fits
     }
 
     /// What has become of the spans.
@@ -256,7 +274,9 @@ impl Sending {
                     flushed => flushed,
                 },
             };
-            self.send_all(&self.queue.take()).await;
+            for spans in self.queue.take() {
+                self.send_all(&spans).await;
+            }
             if let Some(flushed) = flushed {
                 // Nobody may wait any longer.
                 let _ = flushed.send(());
@@ -264,16 +284,19 @@ impl Sending {
         }
     }
 
-    async fn send_all(&mut self, spans: &[EncodedSpans]) {
+    async fn send_all(&mut self, spans: &EncodedSpans) {
         for batch in SpanBatch::divide(spans, self.batch) {
             self.send(&batch).await;
-            self.counters.left(batch.count, batch.bytes);
+            self.counters.left(batch.count, batch.bytes.len());
         }
     }
 
     async fn send(&mut self, batch: &SpanBatch<'_>) {
         let count = batch.count as u64;
-        let sent = self.exporter.export(self.source.request(batch).into()).await;
+        let exported = self.exporter.export(self.source.request(batch).into());
+        // The client of gRPC panics if an answer has an invalid header.
+        let sent = AssertUnwindSafe(exported).catch_unwind().await;
+        let sent = sent.unwrap_or_else(|_| Err("its answer is invalid".to_owned()));
         let (failed, reason) = match sent.map(ExportAnswer::partial) {
             Ok(None) => (0, None),
             Ok(Some(partial)) => {
@@ -293,7 +316,10 @@ impl Sending {
         if self.warned.is_none_or(|warned| warned.elapsed() >= QUIET) {
             self.warned = Some(Instant::now());
             let reason = reason.replace(&self.endpoint, "its address");
-            tracing::warn!(reason, spans, "the collector did not accept spans");
+            match spans {
+                0 => tracing::warn!(reason, "the collector accepted spans with a warning"),
+                _ => tracing::warn!(reason, spans, "the collector did not accept spans"),
+            }
         }
     }
 }

@@ -19,10 +19,9 @@ pub(super) struct SpanSource {
 }
 
 /// The spans of one request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SpanBatch<'a> {
-    pieces: Vec<&'a [u8]>,
-    pub(super) bytes: usize,
+    pub(super) bytes: &'a [u8],
     pub(super) count: usize,
 }
 
@@ -41,16 +40,14 @@ impl SpanSource {
 
     /// `ExportTraceServiceRequest` with one resource and one scope.
     pub(super) fn request(&self, batch: &SpanBatch<'_>) -> Vec<u8> {
-        let within_scope = self.scope.len() + batch.bytes;
+        let within_scope = self.scope.len() + batch.bytes.len();
         let within_resource = self.resource.len() + length_of(within_scope);
         let mut out = Vec::with_capacity(length_of(within_resource));
         put_length(&mut out, 1, within_resource);
         out.extend_from_slice(&self.resource);
         put_length(&mut out, CONTENT, within_scope);
         out.extend_from_slice(&self.scope);
-        for piece in &batch.pieces {
-            out.extend_from_slice(piece);
-        }
+        out.extend_from_slice(batch.bytes);
         out
     }
 }
@@ -62,37 +59,30 @@ fn field(number: u32, content: &[u8]) -> Vec<u8> {
 }
 
 impl<'a> SpanBatch<'a> {
-    /// Divides spans into batches of at most this number.
-    pub(super) fn divide(spans: &'a [EncodedSpans], most: usize) -> Vec<Self> {
-        let mut batches = vec![Self::default()];
-        for EncodedSpans { bytes, count } in spans {
-            if *count <= most && bytes.len() <= MOST_BYTES {
-                Self::add(&mut batches, bytes, *count, most);
-                continue;
+    /// Divides spans into batches of at most this number, and of at most the bytes that collectors accept.
+    pub(super) fn divide(
+        EncodedSpans { bytes, count }: &'a EncodedSpans,
+        most: usize,
+    ) -> Vec<Self> {
+        match count {
+            0 => return Vec::new(),
+            count if *count <= most && bytes.len() <= MOST_BYTES => {
+                return vec![Self { bytes, count: *count }];
             }
-            let mut rest = &bytes[..];
-            while !rest.is_empty() {
-                let (span, others) = rest.split_at(end_of_message(rest));
-                Self::add(&mut batches, span, 1, most);
-                rest = others;
-            }
+            _ => {}
         }
-        batches.retain(|batch| batch.count > 0);
+        let mut batches = Vec::new();
+        let (mut from, mut to, mut count) = (0, 0, 0);
+        while to < bytes.len() {
+            let end = to + end_of_message(&bytes[to..]);
+            if count == most || (count > 0 && end - from > MOST_BYTES) {
+                batches.push(Self { bytes: &bytes[from..to], count });
+                (from, count) = (to, 0);
+            }
+            (to, count) = (end, count + 1);
+        }
+        batches.push(Self { bytes: &bytes[from..to], count });
         batches
-    }
-
-    fn add(batches: &mut Vec<Self>, piece: &'a [u8], count: usize, most: usize) {
-        let fits = |batch: &Self| {
-            batch.count + count <= most && batch.bytes.saturating_add(piece.len()) <= MOST_BYTES
-        };
-        match batches.last_mut().filter(|last| last.count == 0 || fits(last)) {
-            Some(last) => {
-                last.pieces.push(piece);
-                last.bytes += piece.len();
-                last.count += count;
-            }
-            None => batches.push(Self { pieces: vec![piece], bytes: piece.len(), count }),
-        }
     }
 }
 
@@ -124,30 +114,34 @@ mod tests {
         spans
     }
 
-    fn counts(spans: &[EncodedSpans], most: usize) -> Vec<usize> {
+    fn counts(spans: &EncodedSpans, most: usize) -> Vec<usize> {
         SpanBatch::divide(spans, most).iter().map(|batch| batch.count).collect()
     }
 
     #[test]
-    fn a_batch_has_whole_runs_and_a_large_run_is_divided() {
-        assert_eq!(counts(&[], 4), [0; 0]);
-        assert_eq!(counts(&[run(3, 1), run(1, 1), run(2, 1)], 4), [4, 2]);
-        assert_eq!(counts(&[run(3, 1), run(10, 1), run(2, 1)], 4), [4, 4, 4, 3]);
-        assert_eq!(counts(&[run(1, 1), run(1, 1)], 1), [1, 1]);
+    fn a_batch_has_at_most_as_many_spans_as_asked_for() {
+        assert_eq!(counts(&run(0, 1), 4), [0; 0]);
+        assert_eq!(counts(&run(4, 1), 4), [4]);
+        assert_eq!(counts(&run(10, 1), 4), [4, 4, 2]);
+        assert_eq!(counts(&run(2, 1), 1), [1, 1]);
     }
 
     #[test]
     fn a_batch_is_no_larger_than_what_collectors_accept() {
         let megabyte = 1_000_000;
-        assert_eq!(counts(&[run(1, megabyte), run(5, megabyte)], 512), [2, 2, 2]);
+        assert_eq!(counts(&run(5, megabyte), 512), [2, 2, 1]);
+        let mut spans = run(1, 1);
         // One span alone may be larger.
-        assert_eq!(counts(&[run(1, 1), run(1, 5 * megabyte), run(1, 1)], 512), [1, 1, 1]);
+        spans.extend(&run(1, 5 * megabyte));
+        spans.extend(&run(1, 1));
+        assert_eq!(counts(&spans, 512), [1, 1, 1]);
     }
 
     #[test]
     fn a_request_reads_back_as_spans_of_one_resource() {
         let source = SpanSource { resource: field(1, b""), scope: field(1, b"\x0a\x04name") };
-        let spans = [run(2, 300), run(1, 1)];
+        let mut spans = run(2, 300);
+        spans.extend(&run(1, 1));
         let batches = SpanBatch::divide(&spans, 512);
         let request = ExportTraceServiceRequest::decode(&source.request(&batches[0])[..]).unwrap();
         let [resource] = &request.resource_spans[..] else { panic!("one resource") };

@@ -333,7 +333,7 @@ mod tests {
         #[test]
         fn attributes_of_every_kind_and_length_read_back(
             texts in proptest::collection::vec(".{0,300}", 0..5),
-            key in ".{0,200}",
+            key in ".{1,200}",
             whole in any::<i64>(),
             number in proptest::num::f64::NORMAL,
         ) {

@@ -1,9 +1,9 @@
 //! The rollouts of an optimization as spans: each is a run in a trace of its own, with its score. May not know optimizers.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use dsrs::optimize::{BegunRollout, Example, ExampleRun, Rollout, RolloutObserver};
+use dsrs::lm::TraceContext;
+use dsrs::optimize::{Example, ExampleRun, Rollout, RolloutObserver};
 use uuid::Uuid;
 
 use crate::app::job::attempt::JobAttempt;
@@ -42,29 +42,28 @@ impl RolloutSpans {
 }
 
 impl RolloutObserver for RolloutSpans {
-    fn begin(&self) -> Option<BegunRollout> {
-        let trace = self.app.trace_of_job(&self.request_id, Uuid::now_v7())?;
-        Some(BegunRollout { context: trace.context, start: SystemTime::now() })
+    fn begin(&self) -> Option<Arc<TraceContext>> {
+        Some(self.app.trace_of_job(&self.request_id, Uuid::now_v7())?.context)
     }
 
     fn end(
         &self,
-        begun: &BegunRollout,
+        context: Arc<TraceContext>,
         example: &Example,
         ran: &ExampleRun,
         rollout: Option<&Rollout>,
     ) {
-        let trace = RunTrace::linked(begun.context.clone(), &self.request_id);
+        let trace = RunTrace::linked(context, &self.request_id);
         let scored = rollout.filter(|rollout| rollout.error.is_none());
         let run = TracedRun {
             trace: &trace,
-            id: Uuid::from_bytes(begun.context.trace_id()),
+            id: Uuid::from_bytes(trace.context.trace_id()),
             kind: "optimization",
             graph: &self.graph,
             version: self.version,
             state_version: self.state_version,
             request: &self.request_id,
-            start: begun.start.into(),
+            start: ran.start.into(),
             took: ran.took,
             queued: None,
             inputs: self.app.traces_contents().then_some(&example.inputs),

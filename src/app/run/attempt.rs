@@ -139,7 +139,8 @@ impl JobAttempt {
         scope.observer = Some(self.app.metrics.graph(&earlier.run.graph_name));
         let trace = self.app.trace_of_job(&self.request.request_id, earlier.run.id);
         scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
-        let traced_inputs = self.app.traces_contents().then(|| inputs.clone());
+        let is_sampled = trace.as_ref().is_some_and(|trace| trace.context.is_sampled());
+        let traced_inputs = (is_sampled && self.app.traces_contents()).then(|| inputs.clone());
         scope.count_spent(earlier.spent());
         scope.cancelled = guard.cancellation();
         let _running = self.app.metrics.run_started();

@@ -1,5 +1,5 @@
 //! The spans of runs for OpenTelemetry. The place of a run in a trace is known when it starts, so that requests to
-//! models and tools can name it; the spans are made of the finished trace, off the thread of the run. Knows no SQL.
+//! models and tools can name it; the spans are encoded when the run has ended. Knows no SQL.
 
 mod attributes;
 mod contents;

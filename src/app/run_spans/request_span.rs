@@ -34,7 +34,7 @@ impl AnsweredSpan<'_> {
             start,
             end,
         };
-        telemetry.send(|spans| spans.add(&place, |out| self.describe(out)));
+        telemetry.send(1, |spans| spans.add(&place, |out| self.describe(out)));
     }
 
     fn describe(&self, out: &mut SpanWriter<'_>) {

@@ -60,7 +60,8 @@ impl App {
         if run.trace.context.is_sampled() {
             let ended = EndedTrace { run, outcome };
             let contents = telemetry.has_contents();
-            telemetry.send(|spans| ended.encode(&self.model_endpoints, contents, spans));
+            let count = outcome.spans.len() + 1;
+            telemetry.send(count, |spans| ended.encode(&self.model_endpoints, contents, spans));
         }
     }
 

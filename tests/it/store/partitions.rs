@@ -127,9 +127,17 @@ async fn partitions_are_added_once_however_many_servers_do() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
 }
 
+/// As after an upgrade: the index is younger than the partitions.
+async fn without_index_of_durations(owner: &mut PgConnection) {
+    let create = include_str!("../../../migrations/0057_run_duration_index.sql");
+    let statement = format!("drop index runs_duration; {create}");
+    sqlx::raw_sql(AssertSqlSafe(statement)).execute(owner).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn older_partitions_get_a_later_index_once_however_many_servers_build_it() {
     let (db, mut owner) = opened().await;
+    without_index_of_durations(&mut owner).await;
     // A server was stopped while it built one: what it left is not the index.
     let left = "create index runs_before_duration on runs_before (created_by)";
     sqlx::raw_sql(left).execute(&mut owner).await.unwrap();
@@ -158,6 +166,29 @@ async fn older_partitions_get_a_later_index_once_however_many_servers_build_it()
     assert_eq!(again, 0, "a partition has the index from its beginning");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_was_built_but_not_attached_is_not_built_again_and_a_reader_delays_only_it() {
+    let (db, mut owner) = opened().await;
+    without_index_of_durations(&mut owner).await;
+    let built = "create index runs_before_duration on runs_before (workspace_id, duration_ms) where duration_ms >= 1000";
+    sqlx::raw_sql(built).execute(&mut owner).await.unwrap();
+    let id = "select 'runs_before_duration'::regclass::oid::int8";
+    let before: i64 = sqlx::query_scalar(id).fetch_one(&mut owner).await.unwrap();
+    // A reader that stays in its transaction.
+    sqlx::raw_sql("begin; select count(*) from runs").execute(&mut owner).await.unwrap();
+    let adding = tokio::spawn({
+        let db = db.clone();
+        async move { add_missing_indexes(&db, PartitionedTable::Runs).await }
+    });
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    assert!(!adding.is_finished(), "it waits for the reader");
+    store(&db, &run_at(Utc::now(), RunStatus::Queued)).await;
+    sqlx::raw_sql("rollback").execute(&mut owner).await.unwrap();
+    assert!(adding.await.unwrap().unwrap() > 1);
+    let after: i64 = sqlx::query_scalar(id).fetch_one(&mut owner).await.unwrap();
+    assert_eq!(after, before);
+}
+
 /// The plan of a list of slow runs, as `store/run` writes it.
 async fn plan_of_slow_runs(owner: &mut PgConnection) -> String {
     let sql = format!(
@@ -172,6 +203,7 @@ async fn plan_of_slow_runs(owner: &mut PgConnection) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_runs_are_found_by_their_index() {
     let (db, mut owner) = opened().await;
+    without_index_of_durations(&mut owner).await;
     store_ended(&db, &mut owner, Utc::now()).await;
     let fill = "set dsrs.workspace = '*';
         insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status, created_at,

@@ -13,7 +13,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use flate2::read::GzDecoder;
+use flate2::Compression;
+use flate2::read::{GzDecoder, GzEncoder};
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
@@ -214,18 +215,29 @@ async fn over_grpc(
         0 => message.to_vec(),
         _ => inflated(&headers["grpc-encoding"], message),
     };
+    let is_compressed = head[0] == 1;
     let (code, message) = match collector.answer(&headers, &message) {
         Ok(message) => (0, Some(message)),
         Err(code) => (code, None),
     };
     let ended = HeaderMap::from_iter([("grpc-status".parse().unwrap(), code.into())]);
     let framed = message.map(|message| {
-        let head = [&[0][..], &(message.len() as u32).to_be_bytes()].concat();
+        // As grpc-go does, whose answers have the encoding of the request.
+        let message = if is_compressed { deflated(&message) } else { message };
+        let head = [&[u8::from(is_compressed)][..], &(message.len() as u32).to_be_bytes()].concat();
         Frame::data(Bytes::from([head, message].concat()))
     });
     let frames = framed.into_iter().chain([Frame::trailers(ended)]);
     let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
-    (StatusCode::OK, [("content-type", "application/grpc")], Body::new(body)).into_response()
+    let encoding = if is_compressed { "gzip" } else { "identity" };
+    let headers = [("content-type", "application/grpc"), ("grpc-encoding", encoding)];
+    (StatusCode::OK, headers, Body::new(body)).into_response()
+}
+
+fn deflated(message: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::new();
+    GzEncoder::new(message, Compression::fast()).read_to_end(&mut compressed).unwrap();
+    compressed
 }
 
 fn inflated(encoding: &HeaderValue, body: &[u8]) -> Vec<u8> {

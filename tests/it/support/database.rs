@@ -6,6 +6,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use dsrs_server::store::partition::{PartitionedTable, add_missing_indexes};
 use dsrs_server::store::{Db, PoolSettings};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
@@ -60,8 +61,8 @@ async fn create(options: &str) -> String {
 
 fn take_ended() -> Vec<String> {
     let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = ended.len().saturating_sub(DROPPED_AT_ONCE);
-    ended.split_off(kept)
+    let rest = ended.len().saturating_sub(DROPPED_AT_ONCE);
+    ended.split_off(rest)
 }
 
 /// Drops a test's database and its connections.
@@ -79,6 +80,10 @@ async fn make_template() {
     administer(&format!("CREATE DATABASE {TEMPLATE}")).await;
     let db = Db::connect(&url_of(TEMPLATE), &PoolSettings::default()).await.unwrap();
     db.migrate().await.unwrap();
+    // Servers of the tests have none to add.
+    for table in PartitionedTable::ALL {
+        add_missing_indexes(&db, table).await.unwrap();
+    }
     db.close().await;
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,8 @@ pub struct Evaluator {
 pub struct ExampleRun {
     /// Its outcome.
     pub outcome: Outcome,
+    /// Its begin.
+    pub start: SystemTime,
     /// Its duration.
     pub took: Duration,
     scope: Arc<RunScope>,
@@ -77,12 +79,11 @@ impl Evaluator {
             let ran = self.run(program, example, variation).await;
             return self.rollout(&ran, example).await;
         };
-        let begun = observer.begin();
-        let context = begun.as_ref().map(|begun| begun.context.clone());
-        let ran = self.run_in(program, example, variation, context).await;
+        let context = observer.begin();
+        let ran = self.run_in(program, example, variation, context.clone()).await;
         let rollout = self.rollout(&ran, example).await;
-        if let Some(begun) = &begun {
-            observer.end(begun, example, &ran, rollout.as_ref().ok());
+        if let Some(context) = context {
+            observer.end(context, example, &ran, rollout.as_ref().ok());
         }
         rollout
     }
@@ -108,12 +109,13 @@ impl Evaluator {
         let mut number = 0;
         loop {
             let trace_context = trace_context.clone();
+            let start = SystemTime::now();
             let scope = Arc::new(RunScope { variation, trace_context, ..self.scope() });
             let outcome = program.execute(&scope, example.inputs.clone()).await;
             let took = scope.trace.elapsed();
             number += 1;
             if !self.should_repeat(&scope, number) {
-                return ExampleRun { outcome, took, scope };
+                return ExampleRun { outcome, start, took, scope };
             }
         }
     }
@@ -123,7 +125,7 @@ impl Evaluator {
     /// # Errors
     /// As [`Self::roll_out`].
     pub async fn rollout(&self, ran: &ExampleRun, example: &Example) -> Result<Rollout, EarlyStop> {
-        let ExampleRun { outcome, took, scope } = ran;
+        let ExampleRun { outcome, took, scope, .. } = ran;
         if let Err(failure) = &outcome.outputs {
             self.check_stop(&failure.error)?;
         }

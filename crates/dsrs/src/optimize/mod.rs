@@ -45,7 +45,7 @@ pub use predictor_call::{PredictorCall, predictor_calls};
 pub use progress::{NoopListener, ProgressEvent, ProgressListener};
 pub use raw_example::{RawExample, unmatched_expectations};
 pub use rollout::{Rollout, RolloutFailure};
-pub use rollout_observer::{BegunRollout, RolloutObserver};
+pub use rollout_observer::RolloutObserver;
 pub use rollout_offers::{OfferOutcome, OfferedRollout, RolloutOffers};
 pub use rollout_store::{RolloutKey, RolloutStore};
 pub use score::{Case, Score};
