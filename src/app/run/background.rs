@@ -95,10 +95,12 @@ impl App {
         scope: &Scope,
         program: &Program,
     ) -> Result<(), AppError> {
+        if await_nodes(program).next().is_none() {
+            return Ok(());
+        }
+        // Boxed, because few graphs have such nodes, and every run would reserve space for it.
         let limit = self.limits.max_waiting_runs;
-        if await_nodes(program).next().is_none()
-            || !job::are_too_many_parked(scope, &self.db, limit).await?
-        {
+        if !Box::pin(job::are_too_many_parked(scope, &self.db, limit)).await? {
             return Ok(());
         }
         Err(AppError::TooBusy(format!(

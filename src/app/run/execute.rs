@@ -176,7 +176,7 @@ impl App {
         let timeout = request.timeout.map_or(limit, |requested| requested.min(limit));
         let inputs = match program.computes_little() {
             true => admit(&program, &request.inputs),
-            false => self.admit_elsewhere(&program, request.inputs, timeout).await,
+            false => Box::pin(self.admit_elsewhere(&program, request.inputs, timeout)).await,
         };
         let inputs = merge_faults(request.faults, inputs)?;
         let mut context = RunScope::new(self.models.clone(), Instant::now() + timeout);
@@ -375,7 +375,8 @@ impl Run {
             return;
         }
         let count = i64::try_from(events.newest() + u64::from(waits)).unwrap_or(i64::MAX);
-        let counted = run_event::count(&self.scope, &self.app.db, self.id, count, now()).await;
+        let counted = run_event::count(&self.scope, &self.app.db, self.id, count, now());
+        let counted = Box::pin(counted).await;
         if let Err(error) = counted {
             tracing::debug!(run = %self.id, cause = error.cause(), "cannot store the event count");
         }
@@ -384,7 +385,8 @@ impl Run {
     /// Hands the run to the recorder. One that waits is stored as a background run instead.
     async fn record(&self, row: &Arc<RunRow>) -> Result<(), AppError> {
         if row.status == RunStatus::Waiting {
-            return self.app.run_park(&self.scope, row, &self.request_id).await;
+            // Boxed, as what few runs do: every run would reserve space for it.
+            return Box::pin(self.app.run_park(&self.scope, row, &self.request_id)).await;
         }
         Ok(self.app.recorder.record(&self.scope, row.clone()).await?)
     }

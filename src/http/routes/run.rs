@@ -88,7 +88,7 @@ pub(crate) async fn run_execute(
     let graph = GraphRef::parse(&graph);
     if prefers_events(&headers) {
         let request = StreamRequest { key, route, body: bytes, graph, request: request() };
-        return run_events::execute(app, caller, request).await;
+        return Box::pin(run_events::execute(app, caller, request)).await;
     }
     let keyed = KeyedRequest::new(&app, &caller, key, route, || hash_of(&bytes));
     let has_key = keyed.is_some();
