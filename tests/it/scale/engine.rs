@@ -2,6 +2,7 @@
 //! has no nodes of its own.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -9,6 +10,9 @@ use super::postgres::Postgres;
 use super::restate::{self, Restate};
 use super::servers::{SERVERS, Servers};
 use crate::support::{After, End, Wire};
+
+/// How often servers are registered, a second apart.
+const REGISTRATIONS: u32 = 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
@@ -82,8 +86,13 @@ impl Engine {
     /// Registers the servers with it. Blocks.
     pub fn register(&self, servers: &Servers) {
         if let Self::Restate { .. } = self {
-            let registered = servers.command(&["engine", "check", "--apply"]);
-            registered.unwrap_or_else(|error| panic!("{error}"));
+            // Nodes that have just started may still elect a leader.
+            for attempt in 1.. {
+                let registered = servers.command(&["engine", "check", "--apply"]);
+                let Err(error) = registered else { return };
+                assert!(attempt < REGISTRATIONS, "the nodes accept no registration: {error}");
+                std::thread::sleep(Duration::from_secs(1));
+            }
         }
     }
 
