@@ -313,9 +313,6 @@ fn push_rows(
     table
 }
 
-/// Runs that took so many milliseconds are in an index by their duration.
-const INDEXED_DURATION: i64 = 1000;
-
 /// Each filter is written so that an index of `runs` begins with it.
 fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilter) {
     match &filter.graph {
@@ -350,10 +347,6 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
     }
     if let Some(least) = filter.min_duration {
         sql.push(" and duration_ms >= ").push_bind(least);
-        if least >= INDEXED_DURATION {
-            // As the condition of the partial index (0057).
-            sql.push(" and duration_ms >= 1000");
-        }
     }
     if let Some(most) = filter.max_duration {
         sql.push(" and duration_ms <= ").push_bind(most);

@@ -323,3 +323,64 @@ impl Sending {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::config::{OtlpProtocol, SamplerRoot};
+    use crate::telemetry::SpanPlace;
+
+    /// A collector that nobody asks in the time of a test.
+    fn queue_of(most_spans: usize) -> Arc<Telemetry> {
+        Telemetry::start(&TelemetryConfig {
+            endpoint: "http://127.0.0.1:9/v1/traces".parse().unwrap(),
+            protocol: OtlpProtocol::Http,
+            compressed: false,
+            headers: Vec::new(),
+            timeout: Duration::from_secs(1),
+            resource: BTreeMap::new(),
+            sampler: Sampler { root: SamplerRoot::Always, follows_parent: true },
+            contents: true,
+            queue: most_spans,
+            batch: most_spans,
+            delay: Duration::from_secs(600),
+        })
+        .unwrap()
+    }
+
+    fn send(telemetry: &Telemetry, length: usize) {
+        let place = SpanPlace {
+            trace_id: [1; 16],
+            span_id: [1; 8],
+            state: None,
+            parent: None,
+            has_remote_parent: false,
+            start: UNIX_EPOCH,
+            end: UNIX_EPOCH,
+        };
+        let name = "n".repeat(length);
+        telemetry.send(1, |spans| spans.add(&place, |out| out.name(&[&name])));
+    }
+
+    #[test]
+    fn spans_beyond_the_most_that_may_wait_are_counted() {
+        let telemetry = queue_of(3);
+        (0..5).for_each(|_| send(&telemetry, 10));
+        let expected = SpanCounts { dropped: 2, waiting: 3, ..SpanCounts::default() };
+        assert_eq!(telemetry.counts(), expected);
+    }
+
+    #[test]
+    fn spans_that_wait_take_no_more_than_64_megabytes() {
+        let telemetry = queue_of(1000);
+        (0..9).for_each(|_| send(&telemetry, 10 << 20));
+        let expected = SpanCounts { dropped: 3, waiting: 6, ..SpanCounts::default() };
+        assert_eq!(telemetry.counts(), expected);
+        // A small one has room.
+        send(&telemetry, 100);
+        assert_eq!(telemetry.counts().waiting, 7);
+    }
+}

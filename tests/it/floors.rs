@@ -136,6 +136,8 @@ fn names_stay_in_the_rooms_that_own_them() {
         // the LM client is an HTTP client, and the page renders refusals
         ("StatusCode", &["src/http/", "src/page/", "crates/dsrs/src/lm/"]),
         ("opentelemetry", &["src/telemetry/"]),
+        ("tonic::", &["src/telemetry/"]),
+        ("prost::", &["src/telemetry/"]),
         ("[[ ##", &["crates/dsrs/src/adapter/", "crates/dsrs/src/lm/scripted"]),
         // the last names only the error of reading a variable
         (

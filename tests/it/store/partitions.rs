@@ -129,8 +129,8 @@ async fn partitions_are_added_once_however_many_servers_do() {
 
 /// As after an upgrade: the index is younger than the partitions.
 async fn without_index_of_durations(owner: &mut PgConnection) {
-    let create = include_str!("../../../migrations/0057_run_duration_index.sql");
-    let statement = format!("drop index runs_duration; {create}");
+    let create = include_str!("../../../migrations/0058_run_durations.sql");
+    let statement = format!("drop index runs_durations; {create}");
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(owner).await.unwrap();
 }
 
@@ -139,7 +139,7 @@ async fn older_partitions_get_a_later_index_once_however_many_servers_build_it()
     let (db, mut owner) = opened().await;
     without_index_of_durations(&mut owner).await;
     // A server was stopped while it built one: what it left is not the index.
-    let left = "create index runs_before_duration on runs_before (created_by)";
+    let left = "create index runs_before_durations on runs_before (created_by)";
     sqlx::raw_sql(left).execute(&mut owner).await.unwrap();
     let servers: Vec<_> = (0..3)
         .map(|_| {
@@ -151,14 +151,14 @@ async fn older_partitions_get_a_later_index_once_however_many_servers_build_it()
     for server in servers {
         added += server.await.unwrap().unwrap();
     }
-    let indexed = "select count(*) from pg_inherits where inhparent = 'runs_duration'::regclass";
+    let indexed = "select count(*) from pg_inherits where inhparent = 'runs_durations'::regclass";
     let indexed: i64 = sqlx::query_scalar(indexed).fetch_one(&mut owner).await.unwrap();
     assert_eq!(added, usize::try_from(indexed).unwrap());
     // The one for ids without a partition has it, too.
     assert_eq!(added, names(&db).await.len() + 1);
-    let valid = "select indisvalid from pg_index where indexrelid = 'runs_duration'::regclass";
+    let valid = "select indisvalid from pg_index where indexrelid = 'runs_durations'::regclass";
     assert!(sqlx::query_scalar::<_, bool>(valid).fetch_one(&mut owner).await.unwrap());
-    let built = "select pg_get_indexdef('runs_before_duration'::regclass)";
+    let built = "select pg_get_indexdef('runs_before_durations'::regclass)";
     let built: String = sqlx::query_scalar(built).fetch_one(&mut owner).await.unwrap();
     assert!(built.contains("duration_ms"), "{built}");
     extend(&db, PartitionedTable::Runs, today(), today() + DAY * 40, DAY * 7).await.unwrap();
@@ -170,9 +170,9 @@ async fn older_partitions_get_a_later_index_once_however_many_servers_build_it()
 async fn an_index_that_was_built_but_not_attached_is_not_built_again_and_a_reader_delays_only_it() {
     let (db, mut owner) = opened().await;
     without_index_of_durations(&mut owner).await;
-    let built = "create index runs_before_duration on runs_before (workspace_id, duration_ms) where duration_ms >= 1000";
+    let built = "create index runs_before_durations on runs_before (workspace_id, duration_ms) where duration_ms is not null";
     sqlx::raw_sql(built).execute(&mut owner).await.unwrap();
-    let id = "select 'runs_before_duration'::regclass::oid::int8";
+    let id = "select 'runs_before_durations'::regclass::oid::int8";
     let before: i64 = sqlx::query_scalar(id).fetch_one(&mut owner).await.unwrap();
     // A reader that stays in its transaction.
     sqlx::raw_sql("begin; select count(*) from runs").execute(&mut owner).await.unwrap();
@@ -189,10 +189,10 @@ async fn an_index_that_was_built_but_not_attached_is_not_built_again_and_a_reade
     assert_eq!(after, before);
 }
 
-/// The plan of a list of slow runs, as `store/run` writes it.
-async fn plan_of_slow_runs(owner: &mut PgConnection) -> String {
+/// The plan of a list of runs with such a duration, as `store/run` writes it.
+async fn plan_of_runs(owner: &mut PgConnection, duration: &str) -> String {
     let sql = format!(
-        "explain select id from runs where workspace_id = '{}' and duration_ms >= 19900 and duration_ms >= 1000
+        "explain select id from runs where workspace_id = '{}' and {duration}
          order by created_at desc, id desc limit 51",
         ann().workspace
     );
@@ -201,7 +201,7 @@ async fn plan_of_slow_runs(owner: &mut PgConnection) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_runs_are_found_by_their_index() {
+async fn slow_and_fast_runs_are_found_by_their_index() {
     let (db, mut owner) = opened().await;
     without_index_of_durations(&mut owner).await;
     store_ended(&db, &mut owner, Utc::now()).await;
@@ -213,11 +213,17 @@ async fn slow_runs_are_found_by_their_index() {
         from runs, generate_series(1, 40000) as n;
         analyze runs";
     sqlx::raw_sql(fill).execute(&mut owner).await.unwrap();
-    let before = plan_of_slow_runs(&mut owner).await;
-    assert!(!before.contains("duration_idx") && !before.contains("_duration"), "{before}");
+    let durations =
+        ["duration_ms >= 19900", "duration_ms <= 100", "duration_ms >= 40 and duration_ms <= 50"];
+    for duration in durations {
+        let before = plan_of_runs(&mut owner, duration).await;
+        assert!(!before.contains("_duration"), "{before}");
+    }
     add_missing_indexes(&db, PartitionedTable::Runs).await.unwrap();
-    let after = plan_of_slow_runs(&mut owner).await;
-    assert!(after.contains("_duration"), "{after}");
+    for duration in durations {
+        let after = plan_of_runs(&mut owner, duration).await;
+        assert!(after.contains("_duration"), "{after}");
+    }
     let filter = RunFilter { min_duration: Some(19_900), ..RunFilter::default() };
     let page = run::list(&ann(), &db, &filter, ListQuery { limit: 5, after: None }).await.unwrap();
     let slow: Vec<_> = page.items.iter().map(|run| run.duration_ms).collect();

@@ -29,6 +29,8 @@ use prost::Message;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -84,8 +86,38 @@ pub struct Collector {
 pub enum CollectorAnswer {
     /// None: a status of HTTP, or a code of gRPC.
     Refusal(u16),
+    /// None, and asks for a pause of so many seconds.
+    Pause(u16, u32),
+    /// None, with details that cannot be read. Over gRPC.
+    Malformed(u16),
     /// All but this many.
     Partial(i64),
+}
+
+/// What a status says whose details cannot be read.
+const MALFORMED: &str = "malformed";
+
+impl CollectorAnswer {
+    /// A status of HTTP, or a code of gRPC.
+    fn code(self) -> u16 {
+        match self {
+            Self::Refusal(code) | Self::Pause(code, _) | Self::Malformed(code) => code,
+            Self::Partial(_) => 0,
+        }
+    }
+
+    /// Over gRPC.
+    fn status(self) -> Status {
+        let code = Code::from(i32::from(self.code()));
+        match self {
+            Self::Pause(_, seconds) => {
+                let pause = Duration::from_secs(seconds.into());
+                Status::with_error_details(code, "no", ErrorDetails::with_retry_info(Some(pause)))
+            }
+            Self::Malformed(_) => Status::new(code, MALFORMED),
+            _ => Status::new(code, ""),
+        }
+    }
 }
 
 impl Collector {
@@ -153,14 +185,16 @@ impl Collector {
         found
     }
 
-    /// Takes spans, or else says with which code it does not; with the body of the answer.
-    fn answer(&self, headers: &HeaderMap, message: &[u8]) -> Result<Vec<u8>, u16> {
+    /// Takes spans, or else says how it does not; with the body of the answer.
+    fn answer(&self, headers: &HeaderMap, message: &[u8]) -> Result<Vec<u8>, CollectorAnswer> {
         let answer = self.answers.lock().unwrap().pop_front();
-        if let Some(CollectorAnswer::Refusal(code)) = answer {
-            return Err(code);
-        }
+        let rejected_spans = match answer {
+            Some(CollectorAnswer::Partial(rejected)) => Some(rejected),
+            Some(refusal) => return Err(refusal),
+            None => None,
+        };
         self.take(headers, message);
-        let Some(CollectorAnswer::Partial(rejected_spans)) = answer else { return Ok(Vec::new()) };
+        let Some(rejected_spans) = rejected_spans else { return Ok(Vec::new()) };
         let error_message = "too old\nby a day".to_owned();
         let partial_success = Some(ExportTracePartialSuccess { rejected_spans, error_message });
         Ok(ExportTraceServiceResponse { partial_success }.encode_to_vec())
@@ -193,11 +227,17 @@ async fn over_http(
         Some(encoding) => inflated(encoding, &body),
         None => body.to_vec(),
     };
-    let (status, body) = match collector.answer(&headers, &body) {
-        Ok(body) => (StatusCode::OK, body),
-        Err(code) => (StatusCode::from_u16(code).unwrap(), b"no".to_vec()),
+    let form = [("content-type", "application/x-protobuf")];
+    let refusal = match collector.answer(&headers, &body) {
+        Ok(body) => return (form, body).into_response(),
+        Err(refusal) => refusal,
     };
-    (status, [("content-type", "application/x-protobuf")], body).into_response()
+    let status = StatusCode::from_u16(refusal.code()).unwrap();
+    let mut response = (status, form, "no").into_response();
+    if let CollectorAnswer::Pause(_, seconds) = refusal {
+        response.headers_mut().insert("retry-after", seconds.into());
+    }
+    response
 }
 
 async fn over_grpc(
@@ -216,18 +256,22 @@ async fn over_grpc(
         _ => inflated(&headers["grpc-encoding"], message),
     };
     let is_compressed = head[0] == 1;
-    let (code, message) = match collector.answer(&headers, &message) {
-        Ok(message) => (0, Some(message)),
-        Err(code) => (code, None),
+    let (ended, message) = match collector.answer(&headers, &message) {
+        Ok(message) => (Status::ok(""), Some(message)),
+        Err(refusal) => (refusal.status(), None),
     };
-    let ended = HeaderMap::from_iter([("grpc-status".parse().unwrap(), code.into())]);
+    let mut trailers = HeaderMap::new();
+    ended.add_header(&mut trailers).unwrap();
+    if ended.message() == MALFORMED {
+        trailers.insert("grpc-status-details-bin", "!".parse().unwrap());
+    }
     let framed = message.map(|message| {
         // As grpc-go does, whose answers have the encoding of the request.
         let message = if is_compressed { deflated(&message) } else { message };
         let head = [&[u8::from(is_compressed)][..], &(message.len() as u32).to_be_bytes()].concat();
         Frame::data(Bytes::from([head, message].concat()))
     });
-    let frames = framed.into_iter().chain([Frame::trailers(ended)]);
+    let frames = framed.into_iter().chain([Frame::trailers(trailers)]);
     let body = StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>)));
     let encoding = if is_compressed { "gzip" } else { "identity" };
     let headers = [("content-type", "application/grpc"), ("grpc-encoding", encoding)];

@@ -52,6 +52,16 @@ async fn execute(api: &Remote, headers: &[(&str, &str)]) -> Value {
     api.send(Method::POST, path, headers, Some(body)).await.expect(200).json()
 }
 
+/// The dataset `cities`, whose examples the model answers as expected.
+async fn store_cities(api: &Remote, count: usize) {
+    let example = |n: usize| {
+        let expected = json!({"answer": "Paris, secret-answer"});
+        json!({"id": n.to_string(), "inputs": {"question": n.to_string()}, "expected": expected})
+    };
+    let examples: Vec<Value> = (1..=count).map(example).collect();
+    api.post("/v1/datasets", json!({"name": "cities", "examples": examples})).await.expect(201);
+}
+
 fn only<'s>(spans: &'s [SeenSpan], start: &str) -> &'s SeenSpan {
     let mut found = spans.iter().filter(|span| span.name.starts_with(start));
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
@@ -226,13 +236,7 @@ async fn batches_and_evaluations_have_a_trace_for_each_run_and_scores_are_events
     let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
-    let example = |id: &str| {
-        json!({
-            "id": id, "inputs": {"question": id}, "expected": {"answer": "Paris, secret-answer"},
-        })
-    };
-    let examples = json!({"name": "cities", "examples": [example("1"), example("2")]});
-    api.post("/v1/datasets", examples).await.expect(201);
+    store_cities(&api, 2).await;
     let evaluation = json!({"dataset": "cities", "metric": "exact"});
     let started = api.post("/v1/graphs/qa/evaluations", evaluation).await.expect(202).json();
     let path = format!("/v1/evaluations/{}", started["id"].as_str().unwrap());
@@ -265,13 +269,7 @@ async fn rollouts_of_an_optimization_have_a_trace_each_with_a_link_to_its_reques
     let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
-    let example = |id: &str| {
-        json!({
-            "id": id, "inputs": {"question": id}, "expected": {"answer": "Paris, secret-answer"},
-        })
-    };
-    let examples: Vec<Value> = ["1", "2", "3", "4"].map(example).to_vec();
-    api.post("/v1/datasets", json!({"name": "cities", "examples": examples})).await.expect(201);
+    store_cities(&api, 4).await;
     let body = json!({
         "trainset": "cities", "metric": "exact", "optimizer": "labeled_few_shot",
         "config": {"k": 1}, "seed": 7,
@@ -584,6 +582,46 @@ async fn a_busy_collector_is_asked_again_and_spans_that_it_refuses_are_counted()
         let log = std::fs::read_to_string(setup.log()).unwrap();
         assert!(log.contains("the collector did not accept spans"), "{log}");
     }
+}
+
+/// For a collector that receives each span alone.
+fn alone<'a>(collector: &'a Collector, protocol: &'a str) -> [(&'a str, &'a str); 3] {
+    [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+        ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_that_asks_for_a_pause_is_asked_again_after_it() {
+    // Too many requests, and an exhausted resource, in the codes of both protocols.
+    for (collector, protocol, exhausted) in
+        [(Collector::http().await, "http/protobuf", 429), (Collector::grpc().await, "grpc", 8)]
+    {
+        let lm = FakeLm::doing([answer()]).await;
+        let server = server(&lm, &alone(&collector, protocol)).await.start();
+        let api = Remote::new(&server.url);
+        collector.answer_next(&[CollectorAnswer::Pause(exhausted, 2)]);
+        let began = Instant::now();
+        api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+        execute(&api, &[]).await;
+        assert_eq!(collector.arrived(5).await.len(), 5, "{protocol}");
+        assert!(began.elapsed() >= Duration::from_secs(2), "{protocol}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_cannot_be_read_fails_its_spans_alone() {
+    let (collector, lm) = (Collector::grpc().await, FakeLm::doing([answer()]).await);
+    let server = server(&lm, &alone(&collector, "grpc")).await.start();
+    let api = Remote::new(&server.url);
+    collector.answer_next(&[CollectorAnswer::Malformed(3)]);
+    api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
+    execute(&api, &[]).await;
+    assert_eq!(collector.arrived(4).await.len(), 4);
+    let failed = "dsrs_trace_spans_total{outcome=\"failed\"} 1";
+    api.until("/metrics", |metrics| metrics.text.lines().any(|line| line == failed)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
