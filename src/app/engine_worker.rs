@@ -70,12 +70,25 @@ impl EngineWorker {
     }
 
     async fn work(self, invocation: Invocation) -> Result<(), Unfinished> {
+        self.check_installation(&invocation).await?;
         let is_draining = self.app.engine.is_claimed();
         match (invocation.service, is_draining) {
             (Service::Job, true) => self.return_job(invocation.key).await,
             (Service::Job, false) => self.job(invocation.key, &invocation.session).await,
             (Service::Run, is_draining) => self.run(invocation, is_draining).await,
         }
+    }
+
+    /// Leaves work of another database to its own workers: here it has no rows, and would be taken for work that has
+    /// ended.
+    async fn check_installation(&self, invocation: &Invocation) -> Result<(), Unfinished> {
+        let Some(sender) = invocation.installation else { return Ok(()) };
+        let own = persist(|| self.app.db.installation()).await.map_err(unfinished)?;
+        if sender == own {
+            return Ok(());
+        }
+        tracing::warn!(key = %invocation.key, %sender, "{FOREIGN}");
+        Err(Unfinished::Elsewhere(FOREIGN))
     }
 
     /// Makes an attempt at a job.
@@ -201,6 +214,8 @@ impl Worker for EngineWorker {
 
 const DIVIDED: &str = "this worker works on another part of the job";
 const LOST: &str = "another attempt has the work";
+const FOREIGN: &str =
+    "another installation has sent the work: this worker is not registered for it";
 
 /// Ends when an attempt is to stop before its end.
 fn stop_reason(session: EngineSession) -> BoxFuture<'static, StopReason> {

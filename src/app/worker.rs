@@ -18,9 +18,9 @@ use crate::app::job::active::StopReason;
 use crate::app::job::driver::ClaimedJob;
 use crate::app::{App, job_registry};
 use crate::shutdown::WorkGuard;
-use crate::store::StoreError;
-use crate::store::cancellation;
 use crate::store::job::{self, Job, JobType, RenewedLease};
+use crate::store::run::RunRow;
+use crate::store::{StoreError, background_run, cancellation};
 
 /// How often the worker looks at the queue without a notification.
 const POLL: Duration = Duration::from_secs(2);
@@ -105,9 +105,13 @@ async fn claim(
     let jobs = job::claim(&app.db, types, &holders, &divided, app.worker.lease).await?;
     let has_jobs = !jobs.is_empty();
     let (jobs, others) = without_second_parts(jobs);
+    // If they cannot be read now, each attempt reads its run.
+    let runs = background_run::unstarted(&app.db, &jobs).await.unwrap_or_default();
+    let mut runs: HashMap<Uuid, RunRow> = runs.into_iter().map(|run| (run.id, run)).collect();
     for job in jobs {
         let Some((slot, work)) = free.pop() else { break };
-        start(app.clone(), job, slot, work);
+        let run = runs.remove(&job.lease.job);
+        start(app.clone(), job, run, (slot, work));
     }
     for job in others {
         job::requeue(&app.db, job.lease).await?;
@@ -131,11 +135,13 @@ fn without_second_parts(jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
     (claimed, others)
 }
 
-fn start(app: Arc<App>, job: Job, slot: OwnedSemaphorePermit, work: WorkGuard) {
+/// Starts an attempt at a job; `run` is the run that it is, if no attempt has started it.
+fn start(app: Arc<App>, job: Job, run: Option<RunRow>, (slot, work): FreeSlot) {
     // Only known kinds are claimed.
     let Some(kind) = job_registry::find(&job.kind) else { return };
     let compute = app.compute.clone();
-    let lease = Arc::new(JobLease::new(app.db.clone(), job.scope.clone(), job.lease));
+    let lease = JobLease::new(app.db.clone(), job.scope.clone(), job.lease).of_unstarted(run);
+    let lease = Arc::new(lease);
     let attempt = kind.drive(app, ClaimedJob { job, lease, work, stop: pending().boxed() });
     let attempt = async move {
         let _slot = slot;

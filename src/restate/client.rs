@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::RequestBuilder;
 use url::Url;
 use uuid::Uuid;
 
-use super::{ObjectState, Service, ServiceNames};
+use super::{INSTALLATION, ObjectState, Service, ServiceNames};
 
 /// The time limit of a request to one node of the engine.
 const SEND_TIME: Duration = Duration::from_secs(5);
@@ -34,6 +35,19 @@ pub enum EngineError {
     },
 }
 
+/// Work for the engine.
+#[derive(Clone, Debug)]
+pub struct SentWork {
+    /// The kind of the object.
+    pub service: Service,
+    /// The key of the object.
+    pub key: Uuid,
+    /// The installation that it belongs to.
+    pub installation: Uuid,
+    /// What attempts receive.
+    pub input: Bytes,
+}
+
 /// A client of the engine. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct EngineClient {
@@ -57,9 +71,23 @@ impl EngineClient {
 
     /// Sends work. When this returns, it is stored, and an attempt starts when the ones before it at the same
     /// object have ended.
-    pub async fn send(&self, service: Service, key: Uuid, input: Bytes) -> Result<(), EngineError> {
+    pub async fn send(&self, work: SentWork) -> Result<(), EngineError> {
+        let SentWork { service, key, installation, input } = work;
         let path = format!("{}/{key}/work/send", self.names.name(service));
-        self.post(&path, input, SEND_TIME).await.map(drop)
+        let first = self.nodes.next.fetch_add(1, Ordering::Relaxed);
+        let mut failure = EngineError::Unreachable(NO_NODE.to_owned());
+        // A request that is sent twice does no harm: attempts at the same object follow each other, and the second
+        // finds nothing to do.
+        for number in 0..self.nodes.urls.len() {
+            let node = &self.nodes.urls[first.wrapping_add(number) % self.nodes.urls.len()];
+            let request = self.request(node, &path, SEND_TIME);
+            let request = request.header(INSTALLATION, installation.to_string());
+            match answer(with_body(request, input.clone())).await {
+                Ok(_) => return Ok(()),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
     }
 
     /// What attempts at a run have stored. A worker answers.
@@ -69,7 +97,7 @@ impl EngineClient {
         let first = self.nodes.next.fetch_add(1, Ordering::Relaxed);
         let node = self.nodes.urls.get(first % self.nodes.urls.len().max(1));
         let node = node.ok_or_else(|| EngineError::Unreachable(NO_NODE.to_owned()))?;
-        let answer = self.post_to(node, &path, Bytes::new(), READ_TIME).await?;
+        let answer = answer(self.request(node, &path, READ_TIME)).await?;
         let state: std::collections::BTreeMap<String, String> = serde_json::from_slice(&answer)
             .map_err(|error| EngineError::Unreachable(error.to_string()))?;
         Ok(state.into_iter().map(|(name, text)| (name, text.into())).collect())
@@ -92,45 +120,28 @@ impl EngineClient {
         Err(failure)
     }
 
-    /// Asks one node after the other until one answers. A request that is sent twice does no harm: attempts at
-    /// the same object follow each other, and the second finds nothing to do.
-    async fn post(&self, path: &str, body: Bytes, limit: Duration) -> Result<Bytes, EngineError> {
-        let first = self.nodes.next.fetch_add(1, Ordering::Relaxed);
-        let mut failure = EngineError::Unreachable(NO_NODE.to_owned());
-        for number in 0..self.nodes.urls.len() {
-            let node = &self.nodes.urls[first.wrapping_add(number) % self.nodes.urls.len()];
-            match self.post_to(node, path, body.clone(), limit).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
+    fn request(&self, node: &Url, path: &str, limit: Duration) -> RequestBuilder {
+        self.http.post(format!("{}/{path}", node.as_str().trim_end_matches('/'))).timeout(limit)
     }
+}
 
-    async fn post_to(
-        &self,
-        node: &Url,
-        path: &str,
-        body: Bytes,
-        limit: Duration,
-    ) -> Result<Bytes, EngineError> {
-        let url = format!("{}/{path}", node.as_str().trim_end_matches('/'));
-        let request = self.http.post(url).timeout(limit);
-        let request = match body.is_empty() {
-            true => request,
-            false => request.header("content-type", "application/json").body(body),
-        };
-        let unreachable =
-            |error: reqwest::Error| EngineError::Unreachable(chain(&error.without_url()));
-        let answer = request.send().await.map_err(unreachable)?;
-        let status = answer.status().as_u16();
-        let text = answer.bytes().await.map_err(unreachable)?;
-        match status {
-            200..=299 => Ok(text),
-            _ => {
-                let text = String::from_utf8_lossy(&text[..text.len().min(300)]).into_owned();
-                Err(EngineError::Refused { status, text })
-            }
+fn with_body(request: RequestBuilder, body: Bytes) -> RequestBuilder {
+    match body.is_empty() {
+        true => request,
+        false => request.header("content-type", "application/json").body(body),
+    }
+}
+
+async fn answer(request: RequestBuilder) -> Result<Bytes, EngineError> {
+    let unreachable = |error: reqwest::Error| EngineError::Unreachable(chain(&error.without_url()));
+    let answer = request.send().await.map_err(unreachable)?;
+    let status = answer.status().as_u16();
+    let text = answer.bytes().await.map_err(unreachable)?;
+    match status {
+        200..=299 => Ok(text),
+        _ => {
+            let text = String::from_utf8_lossy(&text[..text.len().min(300)]).into_owned();
+            Err(EngineError::Refused { status, text })
         }
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::connection_use::ConnectionUse;
 use super::session::{Command, EngineSession, SessionEnd};
-use super::{Invocation, ObjectState, Service, Unfinished, Worker};
+use super::{INSTALLATION, Invocation, ObjectState, Service, Unfinished, Worker};
 
 /// The code of an error after which the engine starts another attempt.
 const UNFINISHED: u16 = 500;
@@ -44,6 +44,14 @@ pub(super) struct Conversation {
     closed: bool,
     output: mpsc::UnboundedSender<Bytes>,
     connection: ConnectionUse,
+}
+
+/// What the engine says of the work at first.
+struct OpenedWork {
+    key: Uuid,
+    installation: Option<Uuid>,
+    input: Bytes,
+    state: ObjectState,
 }
 
 /// A running attempt, and what it waits for.
@@ -118,13 +126,15 @@ impl Conversation {
     }
 
     /// Reads the input of the invocation and the state of the object.
-    async fn open(&mut self) -> Result<(Uuid, Bytes, ObjectState), Error> {
+    async fn open(&mut self) -> Result<OpenedWork, Error> {
         while !self.vm.is_ready_to_execute()? {
             self.receive().await?;
         }
         let input = self.vm.sys_input()?;
         let key = input.key.parse().map_err(|_| Error::new(UNFINISHED, "the key is no UUID"))?;
-        Ok((key, input.input, self.state().await?))
+        let sender = input.headers.iter().find(|header| header.key == INSTALLATION);
+        let installation = sender.and_then(|header| header.value.parse().ok());
+        Ok(OpenedWork { key, installation, input: input.input, state: self.state().await? })
     }
 
     async fn state(&mut self) -> Result<ObjectState, Error> {
@@ -156,7 +166,7 @@ impl Conversation {
     }
 
     async fn progress(&mut self) -> Result<(), Error> {
-        let (_, _, state) = self.open().await?;
+        let OpenedWork { state, .. } = self.open().await?;
         let texts: serde_json::Map<String, serde_json::Value> = state
             .into_iter()
             .map(|(name, value)| (name, String::from_utf8_lossy(&value).into()))
@@ -166,9 +176,10 @@ impl Conversation {
     }
 
     async fn work(&mut self, service: Service, worker: &dyn Worker) -> Result<(), Error> {
-        let (key, input, state) = self.open().await?;
+        let OpenedWork { key, installation, input, state } = self.open().await?;
         let (session, end) = EngineSession::open();
-        let work = worker.attempt(Invocation { service, key, input, state, session });
+        let invocation = Invocation { service, key, installation, input, state, session };
+        let work = worker.attempt(invocation);
         let pending = Vec::new();
         let mut attempt = RunningAttempt { end, pending, work, cancelled: false };
         match self.advance(&mut attempt).await? {

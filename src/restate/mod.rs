@@ -1,7 +1,7 @@
 //! Restate as an engine: it stores work that runs, hands it to workers, and hands it on when a worker dies.
 //! `client` sends work to it, `serve` receives the attempts that it starts, `conversation` speaks its protocol
-//! for one attempt, `session` is what the attempt sees of that, `connection_use` spreads attempts over workers, `identity` checks who calls, `manifest` is what
-//! a worker says about itself, `admin` registers workers.
+//! for one attempt, `session` is what the attempt sees of that, `connection_use` spreads attempts over workers, `identity`
+//! checks who calls, `manifest` is what a worker says about itself, `admin` registers workers.
 //!
 //! Work is an object with a key. An attempt is an invocation of its exclusive handler, so the engine never runs
 //! two at a time. What an attempt stores is state of the object: the next attempt reads it, and nothing is
@@ -24,9 +24,12 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 pub use admin::{AdminClient, Deployment, EngineReport};
-pub use client::{EngineClient, EngineError};
+pub use client::{EngineClient, EngineError, SentWork};
 pub use serve::{EngineEndpoint, listen};
 pub use session::{EngineSession, SessionLost};
+
+/// The header of work that names the installation which has sent it.
+const INSTALLATION: &str = "x-dsrs-installation";
 
 /// A kind of object in the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub struct Invocation {
     pub service: Service,
     /// The key of the object.
     pub key: Uuid,
+    /// The installation that has sent it. Earlier releases name none.
+    pub installation: Option<Uuid>,
     /// What was sent with the work.
     pub input: Bytes,
     /// What earlier attempts have stored.

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::group_writer::{CommitOutcome, Write};
 use super::idempotency::{KeyedAnswer, store_answer};
-use super::job::{self, JobRow, JobType, Lease, NewJob};
+use super::job::{self, Job, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
@@ -118,6 +118,21 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<StoredRun, StoreErr
     let nodes = nodes_of(scope, &mut connection, id).await?;
     let newest_event = run_event::newest_of(&mut connection, id).await?.unwrap_or(0);
     Ok(StoredRun { run: job::get_of(scope, &mut connection, id).await?, nodes, newest_event })
+}
+
+/// The runs of these jobs that no attempt has started, in any order: they have no checkpoint and no event. For all
+/// workspaces, as the claim of jobs is.
+pub async fn unstarted(db: &Db, jobs: &[Job]) -> Result<Vec<RunRow>, StoreError> {
+    let runs = jobs.iter().filter(|job| job.kind == JOB.as_str());
+    let (ids, workspaces): (Vec<Uuid>, Vec<Uuid>) =
+        runs.map(|job| (job.lease.job, job.lease.workspace)).unzip();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut sql = QueryBuilder::<Postgres>::new(RunRow::SELECT);
+    sql.push("any(").push_bind(workspaces).push(") and started_at is null and id = any(");
+    sql.push_bind(ids).push(")");
+    Ok(sql.build_query_as().fetch_all(&mut *db.all_workspaces().await?).await?)
 }
 
 /// A run that the replica has as succeeded: it never changes again, so it does not matter how far the replica is

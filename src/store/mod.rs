@@ -35,6 +35,7 @@ pub mod group_writer;
 mod heartbeat;
 pub mod id_time;
 pub mod idempotency;
+mod installation;
 mod isolation;
 pub mod job;
 pub mod key;

@@ -12,7 +12,8 @@ use secrecy::{ExposeSecret, SecretString};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Postgres, Transaction};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
 
 use super::StoreError;
 use super::changes::Changes;
@@ -118,6 +119,8 @@ pub struct Db {
     /// The writer of this process, once there is one.
     pub(super) writer: Arc<OnceLock<GroupWriter>>,
     pub(super) replica: Option<Replica>,
+    /// The installation, once it was read.
+    pub(super) installation: Arc<OnceCell<Uuid>>,
 }
 
 /// The connections of a pool.
@@ -172,6 +175,7 @@ impl Db {
             changes,
             notifications: Notifications::default(),
             writer: Arc::default(),
+            installation: Arc::default(),
         })
     }
 

@@ -1,7 +1,8 @@
 //! One attempt's right to its work, and where it stores what it has done. Each write says whether the right still
 //! counts: an attempt that another one has replaced stores nothing. May not know what the work is.
 
-use std::sync::Arc;
+use std::future::ready;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
@@ -10,7 +11,7 @@ use futures_util::future::BoxFuture;
 use crate::store::background_run::{self, StoredRun};
 use crate::store::group_writer::{self, CommitOutcome};
 use crate::store::job::{self, JobType, Lease};
-use crate::store::run::RunRow;
+use crate::store::run::{RunRow, RunStatus};
 use crate::store::run_progress::NodeRow;
 use crate::store::waiting_run::{self, ParkOutcome};
 use crate::store::{Db, Scope, StoreError};
@@ -44,21 +45,43 @@ pub(crate) struct JobLease {
     db: Db,
     scope: Scope,
     lease: Lease,
+    /// When the attempt has begun.
+    start: OnceLock<DateTime<Utc>>,
+    /// The run, if no attempt has started it: then it need not be read. Taken by the first who asks, since values of
+    /// signals may arrive later.
+    unstarted: Mutex<Option<RunRow>>,
 }
 
 impl JobLease {
     pub(crate) fn new(db: Db, scope: Scope, lease: Lease) -> Self {
-        Self { db, scope, lease }
+        Self { db, scope, lease, start: OnceLock::new(), unstarted: Mutex::default() }
+    }
+
+    /// With the run, which no attempt has started.
+    pub(crate) fn of_unstarted(self, run: Option<RunRow>) -> Self {
+        Self { unstarted: Mutex::new(run), ..self }
+    }
+
+    /// The run, if this attempt is the first and has stored nothing yet.
+    fn begun_run(&self) -> Option<StoredRun> {
+        let started_at = Some(*self.start.get()?);
+        let run = self.unstarted.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let run = RunRow { status: RunStatus::Running, started_at, ..run };
+        Some(StoredRun { run, nodes: Vec::new(), newest_event: 0 })
     }
 }
 
 impl AttemptLease for JobLease {
     fn begin(&self, kind: JobType, at: DateTime<Utc>) -> LeaseWrite<'_, bool> {
+        let _ = self.start.set(at);
         group_writer::begin(&self.db, kind, self.lease, at).boxed()
     }
 
     fn stored_run(&self) -> LeaseWrite<'_, StoredRun> {
-        background_run::get(&self.scope, &self.db, self.lease.job).boxed()
+        match self.begun_run() {
+            Some(run) => ready(Ok(run)).boxed(),
+            None => background_run::get(&self.scope, &self.db, self.lease.job).boxed(),
+        }
     }
 
     fn store_node(&self, node: Arc<NodeRow>, at: DateTime<Utc>) -> LeaseWrite<'_, bool> {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::object_lease::nodes_of;
 use super::run_document::SentRun;
 use super::{AcceptedRun, Engine};
-use crate::restate::{AdminClient, EngineClient, EngineError, Service};
+use crate::restate::{AdminClient, EngineClient, EngineError, SentWork, Service};
 use crate::store::job::{self, JobType, Lease, RenewedLease};
 use crate::store::run_progress::NodeRow;
 use crate::store::{Db, Scope, StoreError, background_run, engine_run};
@@ -37,12 +37,13 @@ impl RestateEngine {
     }
 
     async fn send_queued(&self, db: &Db, kinds: &[JobType]) -> Result<bool, StoreError> {
+        let installation = db.installation().await?;
         let holders: Vec<Uuid> = (0..SENT_AT_ONCE).map(|_| Uuid::now_v7()).collect();
         let jobs = job::take_queued(db, kinds, &holders, SEND_TIME).await?;
         if jobs.is_empty() {
             return Ok(false);
         }
-        let sent = join_all(jobs.iter().map(|lease| self.send(*lease))).await;
+        let sent = join_all(jobs.iter().map(|lease| self.send(*lease, installation))).await;
         let (sent, unsent): (Vec<_>, Vec<_>) = sent.into_iter().partition(Result::is_ok);
         let sent: Vec<Uuid> = sent.into_iter().filter_map(Result::ok).collect();
         job::set_dispatched(db, &sent).await?;
@@ -64,7 +65,10 @@ impl RestateEngine {
         }
         let (scope, request, run) = (scope.clone(), request.to_owned(), run.clone());
         let sent = SentRun { scope, request, run };
-        self.client.send(Service::Run, sent.run.id, sent.write()).await.map_err(|error| {
+        let (service, key, input) = (Service::Run, sent.run.id, sent.write());
+        let installation = db.installation().await?;
+        let work = SentWork { service, key, installation, input };
+        self.client.send(work).await.map_err(|error| {
             tracing::warn!(%error, "could not send a run to the engine");
             StoreError::unavailable("the engine cannot be reached")
         })?;
@@ -91,8 +95,9 @@ impl RestateEngine {
         nodes_of(&state.inspect_err(warn).unwrap_or_default()).unwrap_or_default()
     }
 
-    async fn send(&self, lease: Lease) -> Result<Uuid, (Uuid, String)> {
-        let sent = self.client.send(Service::Job, lease.job, Bytes::new()).await;
+    async fn send(&self, lease: Lease, installation: Uuid) -> Result<Uuid, (Uuid, String)> {
+        let (service, key, input) = (Service::Job, lease.job, Bytes::new());
+        let sent = self.client.send(SentWork { service, key, installation, input }).await;
         sent.map(|()| lease.holder).map_err(|error| (lease.holder, error.to_string()))
     }
 }

@@ -32,19 +32,30 @@ const PROGRAMS: u64 = 2048;
 const PINS: u64 = 16_384;
 
 type PinKey = (Uuid, GraphRef, VersionSelection);
+/// The hashes of a definition and of a state.
 type ProgramKey = (Box<str>, Box<str>);
+
+/// A workspace, and a graph with a version and a state version.
+type RecordedKey = (Uuid, Uuid, i32, i32);
 
 /// The caches.
 pub(crate) struct Programs {
     pins: Cache<PinKey, (Epoch, Arc<ResolvedGraph>)>,
     built: Cache<ProgramKey, Arc<Program>>,
+    /// What runs were accepted for: versions never change.
+    recorded: Cache<RecordedKey, Arc<ProgramKey>>,
     /// The count of changes of tools that they were built at.
     tools: AtomicU64,
 }
 
 impl Programs {
     pub(crate) fn new() -> Self {
-        Self { pins: Cache::new(PINS), built: Cache::new(PROGRAMS), tools: AtomicU64::new(0) }
+        Self {
+            pins: Cache::new(PINS),
+            built: Cache::new(PROGRAMS),
+            recorded: Cache::new(PINS),
+            tools: AtomicU64::new(0),
+        }
     }
 }
 
@@ -155,9 +166,18 @@ impl App {
         version: i32,
         state: i32,
     ) -> Result<Arc<Program>, AppError> {
+        let recorded = (scope.workspace, graph, version, state);
+        if let Some(key) = self.programs.recorded.get(&recorded)
+            && let Some(program) = self.built().get(&*key)
+        {
+            return Ok(program);
+        }
         let found = graph_version::recorded(scope, &self.db, graph, version, state).await?;
-        let definition = (found.definition.as_str(), found.content_hash.as_str());
-        self.tuned_program(scope, definition, &found.predictors, &found.state_hash).await
+        let (hash, state_hash) = (found.content_hash.as_str(), found.state_hash.as_str());
+        let definition = (found.definition.as_str(), hash);
+        let program = self.tuned_program(scope, definition, &found.predictors, state_hash).await?;
+        self.programs.recorded.insert(recorded, Arc::new((hash.into(), state_hash.into())));
+        Ok(program)
     }
 
     /// The program of a definition with a stored state, by hash.

@@ -4,9 +4,11 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
+use sqlx::{Connection, PgConnection};
 
+use super::NO_WORKER;
 use super::{id, invocations, line, lm, prefix, question, service};
-use crate::support::{http_client, restate_node, restate_settings, test_database};
+use crate::support::{Api, http_client, restate_node, restate_settings, test_database};
 
 /// Sends a request as the engine does: HTTP/2 without TLS.
 async fn request(
@@ -67,6 +69,45 @@ async fn malformed_requests_are_refused_and_disturb_nothing() {
     api.post("/v1/graphs", line()).await.expect(201);
     let run = api.post("/v1/graphs/line/runs", question("?")).await.expect(202).json();
     assert_eq!(api.ended(&id(&run)).await["status"], "succeeded");
+}
+
+/// Why the engine has not finished the work of a database yet.
+async fn last_failure(database: &str) -> String {
+    for _ in 0..300 {
+        let found = invocations(database).await;
+        if let Some(failure) = found.first().and_then(|work| work["last_failure"].as_str()) {
+            return failure.to_owned();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("the engine reports no failure: {:?}", invocations(database).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_of_another_installation_leaves_runs_and_jobs_to_their_own() {
+    let (database, other) = (test_database().await, test_database().await);
+    // Databases of tests are copies of one.
+    let mut session = PgConnection::connect(&other).await.unwrap();
+    let renewed = sqlx::query("update installation set id = gen_random_uuid()");
+    assert_eq!(renewed.execute(&mut session).await.unwrap().rows_affected(), 1);
+    let api = service(&database, lm(), &[NO_WORKER]).await;
+    api.post("/v1/graphs", line()).await.expect(201);
+    // Registered for the services of the first one by mistake.
+    let settings = restate_settings(&database);
+    let settings = settings.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let settings: Vec<(&str, &str)> = settings.collect();
+    let stranger = Api::start(&other, Some(lm()), &settings).await;
+    let run = api.post("/v1/graphs/line/runs", question("?")).await.expect(202).json();
+    let failure = last_failure(&database).await;
+    assert!(failure.contains("another installation"), "{failure}");
+    let batch = json!({"items": [{"question": "?"}]});
+    let batch = api.post("/v1/graphs/line/batches", batch).await.expect(202).json();
+    let batch = format!("/v1/batches/{}", id(&batch));
+    stranger.stop().await;
+    assert_eq!(api.get(&batch).await.expect(200).json()["counts"]["succeeded"], 0);
+    let _own = service(&database, lm(), &[]).await;
+    assert_eq!(api.ended(&id(&run)).await["status"], "succeeded");
+    api.until(&batch, |found| found.json()["status"] == "succeeded").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

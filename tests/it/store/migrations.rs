@@ -27,7 +27,7 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;
     drop table run_cancellations, keys, key_counts, audit;
     drop table key_spending, optimization_programs, optimization_tasks, run_archives;
-    drop table webhooks, webhook_deliveries, schedules, schedule_firings;
+    drop table webhooks, webhook_deliveries, schedules, schedule_firings, installation;
     drop function run_event_data, api_time;
     drop function add_spending, tokens_of, cost_of;
     drop index workspaces_newest, jobs_of_actor, jobs_parked, runs_durations;
