@@ -57,6 +57,7 @@ pub(crate) use routes::schedule::{change_schedule, create_schedule};
 pub(crate) use routes::schedule_body::{
     read_new as read_new_schedule, read_patch as read_schedule_patch,
 };
+pub(crate) use routes::webhook::{read_new as read_new_webhook, read_patch as read_webhook_patch};
 
 /// Every route on one page.
 fn routes() -> OpenApiRouter<Arc<App>> {

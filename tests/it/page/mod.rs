@@ -20,6 +20,7 @@ mod search;
 mod sessions;
 mod state;
 mod usage;
+mod webhook_forms;
 mod webhooks;
 
 use reqwest::Method;
