@@ -51,6 +51,7 @@ pub(crate) use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
 pub(crate) use routes::dataset_upload::read_pasted as read_pasted_dataset;
 pub(crate) use routes::evaluation::{read_request as read_evaluation_request, result_key_of};
+pub(crate) use routes::online_evaluation::read_request as read_online_evaluation;
 pub(crate) use routes::optimization::read_request as read_optimization_request;
 pub(crate) use routes::run::{problem_text, time as read_time};
 pub(crate) use routes::schedule::{change_schedule, create_schedule};

@@ -8,6 +8,7 @@ mod filled_form;
 mod graph;
 mod graphs;
 mod modules;
+mod online_evaluation_forms;
 mod online_evaluations;
 mod optimizations;
 mod parse;
