@@ -46,7 +46,7 @@ async fn what_strangers_write_is_shown_as_text_everywhere() {
     let schedule = schedule["id"].as_str().unwrap();
     let webhook = json!({
         "name": "odd", "description": HOSTILE, "url": "http://127.0.0.1:9/", "events": ["score.below"],
-        "score": {"metric": HOSTILE, "below": 0.5}
+        "score": {"metric": "<script>window.pwned=5</script>", "below": 0.5}
     });
     let webhook = api.post("/v1/webhooks", webhook).await.expect(201).json();
     let webhook = webhook["id"].as_str().unwrap();

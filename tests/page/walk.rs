@@ -37,7 +37,7 @@ fn views(world: &World) -> Vec<(&'static str, String)> {
         ("usage-graph", "/usage?graph=support-reply&days=1".to_owned()),
         ("schedules", "/schedules".to_owned()),
         ("schedule", format!("/schedules/{schedule}")),
-        ("schedule-new", "/schedules/new?graph=support-reply".to_owned()),
+        ("schedule-new", format!("/schedules/new?{WRITTEN}")),
         ("schedule-edit", format!("/schedules/{schedule}/edit")),
         ("webhooks", "/webhooks".to_owned()),
         ("webhook-new", "/webhooks/new".to_owned()),
@@ -52,6 +52,10 @@ fn views(world: &World) -> Vec<(&'static str, String)> {
     ]
     .into()
 }
+
+/// A schedule that is not stored yet.
+const WRITTEN: &str = "name=weekdays&cron=30+2+*+*+1-5&time_zone=Europe/Berlin&graph=support-reply\
+    &%2Frequest%2Finputs%2Fticket=Where+is+my+parcel%3F";
 
 async fn look(browser: &mut Browser, url: &str, views: &[(&str, String)]) {
     for (name, path) in views {

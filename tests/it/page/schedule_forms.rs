@@ -27,6 +27,9 @@ const NAMED: [(&str, &str); 5] = [
     ("/target", "run"),
 ];
 
+/// What a person types: names of fields and texts.
+type Typed<'f> = &'f [(&'f str, &'f str)];
+
 /// The schedule that a form created.
 async fn created(api: &Api, fields: &[(&str, &str)]) -> Value {
     let answer = submit(api, "/schedules", fields).await;
@@ -81,7 +84,7 @@ async fn open_again(api: &Api, path: &str, fields: &[(&str, &str)]) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_evaluations_and_optimizations_are_scheduled_with_their_own_fields() {
     let api = server().await;
-    let kinds: [(&str, &[(&str, &str)], Value); 3] = [
+    let kinds: [(&str, Typed<'_>, Value); 3] = [
         (
             "batch",
             &[(
