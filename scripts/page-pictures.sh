@@ -6,6 +6,6 @@ cd "$(dirname "$0")/.."
 
 from="${CARGO_TARGET_DIR:-target}/page-screenshots"
 mkdir -p docs/pictures
-for name in graph-1280-light graph-editor-1280-light run-1280-dark state-diff-1280-light predictor-1280-dark optimization-1280-light schedule-1280-light parse-1280-light graph-node-390-dark; do
+for name in graph-1280-light graph-editor-1280-light run-1280-dark state-diff-1280-light predictor-1280-dark optimization-1280-light schedule-1280-light schedule-new-1280-light parse-1280-light graph-node-390-dark; do
   cp "$from/$name.png" docs/pictures/
 done

@@ -133,10 +133,11 @@ pub(crate) use run::labels as run_labels;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
 pub(crate) use run_spans::AnsweredSpan;
+pub(crate) use schedule::calendar::zone_names;
 pub(crate) use schedule::policy::{CatchUp, Overlap, ScheduleTarget};
 pub(crate) use schedule::{
     ScheduleChange, ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest,
-    WorkStarter,
+    WorkStarter, times_of,
 };
 pub(crate) use search::SearchMatches;
 pub use spool::{SpoolError, check_spool_directory};

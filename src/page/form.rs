@@ -60,6 +60,15 @@ impl Form {
         own.map(|(_, value)| value.as_str())
     }
 
+    /// The same form with other fields at a JSON Pointer and within it.
+    pub(super) fn replaced(&self, pointer: &str, fields: Vec<(String, String)>) -> Self {
+        let is_within = |name: &str| {
+            name.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let others = self.fields.iter().filter(|(name, _)| !is_within(name)).cloned();
+        Self::of(others.chain(fields).collect())
+    }
+
     /// Every field.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))

@@ -38,6 +38,18 @@ async fn what_strangers_write_is_shown_as_text_everywhere() {
     api.post("/v1/datasets", json!({"name": "odd", "description": HOSTILE, "examples": examples}))
         .await
         .expect(201);
+    let request = json!({"inputs": {"ticket": HOSTILE}, "metadata": {"note": HOSTILE}});
+    let schedule = json!({
+        "name": "odd", "description": HOSTILE, "cron": "@daily", "graph": "odd", "target": "run", "request": request
+    });
+    let schedule = api.post("/v1/schedules", schedule).await.expect(201).json();
+    let schedule = schedule["id"].as_str().unwrap();
+    let webhook = json!({
+        "name": "odd", "description": HOSTILE, "url": "http://127.0.0.1:9/", "events": ["score.below"],
+        "score": {"metric": "<script>window.pwned=5</script>", "below": 0.5}
+    });
+    let webhook = api.post("/v1/webhooks", webhook).await.expect(201).json();
+    let webhook = webhook["id"].as_str().unwrap();
     let text = url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect::<String>();
     for path in [
         "/".to_owned(),
@@ -50,6 +62,12 @@ async fn what_strangers_write_is_shown_as_text_everywhere() {
         "/graphs/odd/state".to_owned(),
         "/graphs/odd/state/diff?from=1&to=2".to_owned(),
         "/graphs/odd/predictors/ask".to_owned(),
+        format!("/schedules/{schedule}"),
+        format!("/schedules/{schedule}/edit"),
+        format!("/schedules/new?graph={text}&cron={text}&time_zone={text}&name={text}"),
+        format!("/webhooks/{webhook}"),
+        format!("/webhooks/{webhook}/edit"),
+        format!("/webhooks/new?name={text}&url={text}&graph={text}"),
         "/runs".to_owned(),
         format!("/runs/{failed}"),
         format!("/runs/{succeeded}"),

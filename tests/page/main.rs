@@ -8,6 +8,7 @@ mod axe;
 mod browser;
 mod editor;
 mod foreign_site;
+mod forms;
 mod graphs;
 mod parse;
 mod quality;

@@ -37,7 +37,12 @@ fn views(world: &World) -> Vec<(&'static str, String)> {
         ("usage-graph", "/usage?graph=support-reply&days=1".to_owned()),
         ("schedules", "/schedules".to_owned()),
         ("schedule", format!("/schedules/{schedule}")),
+        ("schedule-new", format!("/schedules/new?{WRITTEN}")),
+        ("schedule-edit", format!("/schedules/{schedule}/edit")),
         ("webhooks", "/webhooks".to_owned()),
+        ("webhook-new", "/webhooks/new".to_owned()),
+        ("webhook-edit", format!("/webhooks/{webhook}/edit")),
+        ("online-evaluation", "/graphs/ask/online-evaluation".to_owned()),
         ("webhook", format!("/webhooks/{webhook}")),
         ("parse", "/parse".to_owned()),
         ("search", "/search?q=support".to_owned()),
@@ -47,6 +52,10 @@ fn views(world: &World) -> Vec<(&'static str, String)> {
     ]
     .into()
 }
+
+/// A schedule that is not stored yet.
+const WRITTEN: &str = "name=weekdays&cron=30+2+*+*+1-5&time_zone=Europe/Berlin&graph=support-reply\
+    &%2Frequest%2Finputs%2Fticket=Where+is+my+parcel%3F";
 
 async fn look(browser: &mut Browser, url: &str, views: &[(&str, String)]) {
     for (name, path) in views {

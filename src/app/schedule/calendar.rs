@@ -53,6 +53,33 @@ impl Calendar {
     pub(crate) fn next(&self, time: DateTime<Utc>, count: usize) -> Vec<DateTime<Utc>> {
         std::iter::successors(self.after(time), |found| self.after(*found)).take(count).collect()
     }
+
+    /// A time as the clocks of the zone show it, with its offset.
+    fn local(&self, time: DateTime<Utc>) -> String {
+        let found =
+            Timestamp::from_second(time.timestamp()).map(|at| at.to_zoned(self.zone.clone()));
+        found.map(|at| at.strftime("%a %Y-%m-%d %H:%M %:z").to_string()).unwrap_or_default()
+    }
+
+    /// The next times after another, with the local ones.
+    pub(super) fn next_local(&self, time: DateTime<Utc>, count: usize) -> Vec<LocalTime> {
+        let times = self.next(time, count).into_iter();
+        times.map(|at| LocalTime { at, local: self.local(at) }).collect()
+    }
+}
+
+/// A time of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LocalTime {
+    /// The time.
+    pub(crate) at: DateTime<Utc>,
+    /// As the clocks of the time zone show it: `Fri 2026-11-27 02:30 +01:00`.
+    pub(crate) local: String,
+}
+
+/// The names of the time zones that a schedule may have.
+pub(crate) fn zone_names() -> Vec<String> {
+    jiff::tz::db().available().map(|name| name.to_string()).collect()
 }
 
 /// The times that are over.

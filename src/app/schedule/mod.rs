@@ -23,7 +23,7 @@ use crate::store::graph::{self, GraphRef, VersionSelection};
 use crate::store::schedule::{self, MOST_SCHEDULES, ScheduleRow, ScheduleSettings};
 use crate::store::schedule_firing::{self, FiringRow};
 use crate::store::{ListQuery, Page, Scope, StoreError};
-use calendar::Calendar;
+use calendar::{Calendar, LocalTime};
 use policy::{CatchUp, Overlap, ScheduleTarget};
 
 /// Work that is to be started as a client would.
@@ -180,7 +180,7 @@ impl App {
                 Err(error) => return Err(error.into()),
             }
         }
-        check_times(&mut settings, &mut problems);
+        check_times(&settings.cron, &mut settings.time_zone, &mut problems);
         Ok(ScheduleDraft { settings, names_work, problems })
     }
 
@@ -310,6 +310,18 @@ fn next_time(settings: &ScheduleSettings, after: DateTime<Utc>) -> Option<DateTi
     Calendar::read(&settings.cron, zone).ok()?.after(after)
 }
 
+/// The next times of an expression in a time zone, before anything is stored.
+///
+/// # Errors
+/// What is wrong with them, as it would be reported of a schedule.
+pub(crate) fn times_of(cron: &str, time_zone: &str) -> Result<Vec<LocalTime>, Problems> {
+    let (mut zone, mut problems) = (time_zone.to_owned(), Problems::new());
+    check_times(cron, &mut zone, &mut problems);
+    problems.or(())?;
+    let calendar = Calendar::zone(&zone).and_then(|zone| Calendar::read(cron, zone).ok());
+    Ok(calendar.map(|calendar| calendar.next_local(now(), SHOWN_TIMES)).unwrap_or_default())
+}
+
 /// The settings with what a change sets of them, except for the graph.
 fn set(mut settings: ScheduleSettings, change: &ScheduleChange) -> ScheduleSettings {
     let put = |place: &mut String, text: Option<&str>| {
@@ -331,23 +343,23 @@ fn set(mut settings: ScheduleSettings, change: &ScheduleChange) -> ScheduleSetti
 
 /// The expression and the time zone are readable, and there is a time. The name of the zone becomes that of the
 /// database.
-fn check_times(settings: &mut ScheduleSettings, problems: &mut Problems) {
+fn check_times(cron: &str, time_zone: &mut String, problems: &mut Problems) {
     let root = At::Root;
-    let zone = Calendar::zone(&settings.time_zone);
+    let zone = Calendar::zone(time_zone);
     match zone.as_ref().and_then(|zone| zone.iana_name()) {
-        Some(name) => name.clone_into(&mut settings.time_zone),
+        Some(name) => name.clone_into(time_zone),
         None => {
             let detail = "expected a name of the IANA time zone database, such as `Europe/Berlin`";
             problems.add(&root.key("time_zone"), Code::InvalidValue, detail);
         }
     }
     // One that could not be read is reported already.
-    if settings.cron.is_empty() {
+    if cron.is_empty() {
         return;
     }
     // Another zone does not change whether an expression can be read.
     let zone = zone.unwrap_or(jiff::tz::TimeZone::UTC);
-    match Calendar::read(&settings.cron, zone) {
+    match Calendar::read(cron, zone) {
         Err(expected) => problems.add(&root.key("cron"), Code::InvalidValue, expected),
         Ok(calendar) if calendar.after(now()).is_none() => {
             let detail = "no time within nine years fits";

@@ -70,6 +70,19 @@ impl ApiProblem {
         self
     }
 
+    /// The same, named as a problem of one member of the body if it names none.
+    #[must_use]
+    pub(crate) fn at_member(self, pointer: &'static str) -> Self {
+        if !self.items().is_empty() {
+            return self;
+        }
+        let code = self.code().as_str().into();
+        let detail = self.detail().to_owned().into();
+        self.with(|view| {
+            view.errors = vec![ProblemItemView { pointer: pointer.into(), code, detail }]
+        })
+    }
+
     /// The same with a header on the answer.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {

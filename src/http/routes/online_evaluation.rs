@@ -42,7 +42,8 @@ pub(crate) async fn online_evaluation_put(
     Ok(answer::ok(&OnlineEvaluationView::from(&row)))
 }
 
-fn read_request(document: &Document) -> Result<OnlineEvaluationRequest, ApiProblem> {
+/// Reads an online evaluation to set.
+pub(crate) fn read_request(document: &Document) -> Result<OnlineEvaluationRequest, ApiProblem> {
     let (mut request, faults) = document.read(|object| {
         let metrics =
             object.required("metrics", |payload, at, problems| map(payload, at, problems).cloned());

@@ -56,12 +56,20 @@ pub(crate) async fn schedule_create(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let change = read_new(&document)?;
-    let scope = caller.scope();
-    let draft = app.schedule_new(&scope, &change).await?;
-    let settings = checked(&app, &caller.identity, draft).await?;
-    let created = app.schedule_create(&scope, &settings).await?;
+    let created = create_schedule(&app, &caller.identity, &change).await?;
     let address = format!("/v1/schedules/{}", created.row.id);
     Ok(answer::created(&address, &tag_of(&created), &ScheduleView::from(&created)))
+}
+
+/// Creates a schedule, checked with its request.
+pub(crate) async fn create_schedule(
+    app: &Arc<App>,
+    identity: &Arc<Identity>,
+    change: &ScheduleChange,
+) -> Result<ScheduleWithTimes, ApiProblem> {
+    let draft = app.schedule_new(&identity.scope, change).await?;
+    let settings = checked(app, identity, draft).await?;
+    Ok(app.schedule_create(&identity.scope, &settings).await?)
 }
 
 /// The settings of a draft without problems; otherwise all of them.

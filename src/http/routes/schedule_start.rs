@@ -114,6 +114,10 @@ pub(crate) async fn rehearse(
     }
     let problem = Arc::unwrap_or_clone(problem);
     Err(problem.with(|view| {
+        // The detail of a single problem begins with its pointer.
+        if view.errors.first().is_some_and(|item| view.detail.starts_with(item.pointer.as_ref())) {
+            view.detail = format!("/request{}", view.detail).into();
+        }
         for item in &mut view.errors {
             item.pointer = format!("/request{}", item.pointer).into();
         }

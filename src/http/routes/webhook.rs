@@ -63,14 +63,7 @@ pub(crate) async fn webhook_create(
     if key.is_given() {
         return Err(ApiProblem::parameter(NO_IDEMPOTENCY_KEY));
     }
-    let change = read_body(&document, |object| {
-        let name = object.required("name", read_name);
-        let url = object.required("url", read_url);
-        let events = object.required("events", read_events);
-        let rest = read_rest(object);
-        Some(WebhookChange { name: Some(name?), url: Some(url?), events: Some(events?), ..rest? })
-    })?;
-    let created = app.webhook_create(&caller.scope(), change).await?;
+    let created = app.webhook_create(&caller.scope(), read_new(&document)?).await?;
     let mut response = shown_once(StatusCode::CREATED, &created);
     if let Ok(location) = HeaderValue::from_str(&format!("/v1/webhooks/{}", created.row.id)) {
         response.headers_mut().insert(header::LOCATION, location);
@@ -83,6 +76,27 @@ fn shown_once(status: StatusCode, webhook: &WebhookSecret) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Reads a new webhook.
+pub(crate) fn read_new(document: &Document) -> Result<WebhookChange, ApiProblem> {
+    read_body(document, |object| {
+        let name = object.required("name", read_name);
+        let url = object.required("url", read_url);
+        let events = object.required("events", read_events);
+        let rest = read_rest(object);
+        Some(WebhookChange { name: Some(name?), url: Some(url?), events: Some(events?), ..rest? })
+    })
+}
+
+/// Reads a change.
+pub(crate) fn read_patch(document: &Document) -> Result<WebhookChange, ApiProblem> {
+    read_body(document, |object| {
+        let name = object.optional("name", read_name);
+        let url = object.optional("url", read_url);
+        let events = object.optional("events", read_events);
+        Some(WebhookChange { name, url, events, ..read_rest(object)? })
+    })
 }
 
 fn read_body<'d>(
@@ -243,13 +257,7 @@ pub(crate) async fn webhook_patch(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let id = path::id(&id)?;
-    let change = read_body(&document, |object| {
-        let name = object.optional("name", read_name);
-        let url = object.optional("url", read_url);
-        let events = object.optional("events", read_events);
-        Some(WebhookChange { name, url, events, ..read_rest(object)? })
-    })?;
-    let row = app.webhook_change(&caller.scope(), id, change).await?;
+    let row = app.webhook_change(&caller.scope(), id, read_patch(&document)?).await?;
     Ok(answer::ok(&WebhookView::from(&row)))
 }
 

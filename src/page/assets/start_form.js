@@ -1,6 +1,15 @@
-// Forms that start a job: the forecast and the request follow while fields change; a choice brings its own fields.
+// Forms that start a job, or store what does: what they would do and the request follow while fields change; a choice
+// brings its own fields.
 
 const WAIT = 350;
+
+function summaryOf(details) {
+  return details.querySelector("summary")?.textContent;
+}
+
+function summariesOf(part, selector) {
+  return [...part.querySelectorAll(selector)].map(summaryOf);
+}
 
 class StartForm {
   constructor(form) {
@@ -8,13 +17,21 @@ class StartForm {
     this.timer = 0;
     this.running = null;
     form.querySelectorAll("[data-preview-button]").forEach((button) => { button.hidden = true; });
-    form.addEventListener("input", (event) => this.plan(event.target));
+    form.addEventListener("input", (event) => { this.clearProblem(event.target); this.plan(event.target); });
     form.addEventListener("change", (event) => this.plan(event.target));
+  }
+
+  // What a person types now is not what was refused.
+  clearProblem(field) {
+    field.removeAttribute("aria-invalid");
+    for (const around of [field.closest("label"), field.closest("fieldset.choices")]) {
+      around?.querySelectorAll(":scope > .field-problem, :scope > .refusal").forEach((problem) => problem.remove());
+    }
   }
 
   plan(field) {
     // A choice changes which fields there are; a text only changes the forecast.
-    this.reshapes ||= field.matches("select[data-reshapes], select[name='/optimizer']");
+    this.reshapes ||= Boolean(field.closest("[data-reshapes]"));
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.update(), WAIT);
   }
@@ -43,10 +60,13 @@ class StartForm {
     for (const old of this.form.querySelectorAll(`[data-part="${name}"]`)) {
       const fresh = page.getElementById(old.id);
       if (!fresh) continue;
+      const opened = new Set(summariesOf(old, "details[open]"));
       const focused = old.contains(document.activeElement) ? document.activeElement.name : null;
       old.replaceChildren(...fresh.childNodes);
       old.querySelectorAll("[data-preview-button]").forEach((button) => { button.hidden = true; });
       old.querySelectorAll("[data-script]").forEach((element) => { element.hidden = false; });
+      old.querySelectorAll("details").forEach((part) => { if (opened.has(summaryOf(part))) part.open = true; });
+      old.dispatchEvent(new Event("reshape", { bubbles: true }));
       if (focused) old.querySelector(`[name="${CSS.escape(focused)}"]`)?.focus();
     }
   }

@@ -55,4 +55,10 @@ document.addEventListener("click", ({ target }) => {
   announce(list);
 });
 
-document.querySelectorAll(".value-rows").forEach(start);
+function startAll(within) {
+  within.querySelectorAll(".value-rows").forEach(start);
+}
+
+startAll(document);
+// A form may get other fields while it is filled in.
+document.addEventListener("reshape", ({ target }) => startAll(target));

@@ -3,6 +3,7 @@
 pub(super) mod compare;
 pub(super) mod forecast;
 pub(super) mod list;
+pub(super) mod request;
 pub(super) mod results;
 pub(super) mod start;
 pub(super) mod view;

@@ -12,6 +12,7 @@ use crate::page::form::{encoded, see};
 use crate::page::parts::badge::{Tone, badge};
 use crate::page::parts::figure::{cost, count, score};
 use crate::page::parts::json::json;
+use crate::page::parts::life::LifeButtons;
 use crate::page::visitor::Visitor;
 use crate::store::feedback_summary::{GraphScoreRow, ScorePeriod};
 use crate::store::graph::{GraphRef, GraphRow};
@@ -24,20 +25,25 @@ const DAYS: i64 = 7;
 /// The source of the scores that an online evaluation gives.
 const ONLINE: &str = "online";
 
-/// The panel of a graph that has an online evaluation.
+/// The panel of a graph that has an online evaluation; for those who may set one, the way to it.
 pub(super) async fn judgement(
     visitor: &Visitor,
     row: &GraphRow,
 ) -> Result<Option<Markup>, ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
     let Some(evaluation) = app.online_evaluation_of(scope, row.id).await? else {
-        return Ok(None);
+        return Ok(visitor.may(KeyScope::Write).then(|| invitation(row)));
     };
     let period =
         ScorePeriod { since: Utc::now().checked_sub_signed(TimeDelta::days(DAYS)), until: None };
     let mut scores = app.graph_scores(scope, &GraphRef::Id(row.id), period).await?;
     scores.retain(|found| found.source == ONLINE);
     Ok(Some(panel(visitor, row, &evaluation, &scores)))
+}
+
+fn invitation(row: &GraphRow) -> Markup {
+    let path = format!("/graphs/{}/online-evaluation", encoded(&row.name));
+    html! { p.small { a href=(path) { "Judge live runs with an online evaluation" } } }
 }
 
 fn panel(
@@ -75,15 +81,13 @@ fn state(settings: &OnlineEvaluationSettings) -> Markup {
 
 fn actions(row: &GraphRow, enabled: bool) -> Markup {
     let path = format!("/graphs/{}/online-evaluation", encoded(&row.name));
-    let (action, label) = if enabled { ("pause", "Pause") } else { ("resume", "Resume") };
-    html! {
-        div.actions {
-            form action={ (path) "/" (action) } method="post" { button type="submit" { (label) } }
-            form action={ (path) "/delete" } method="post" data-confirm="Remove this online evaluation? Its scores stay." {
-                button.danger type="submit" { "Remove" }
-            }
-        }
-    }
+    let buttons = LifeButtons {
+        path: &path,
+        is_enabled: enabled,
+        delete: "Remove",
+        question: "Remove this online evaluation? Its scores stay.",
+    };
+    html! { div.actions { a.button href=(path) { "Change" } (buttons.show()) } }
 }
 
 fn percent(share: f64) -> String {

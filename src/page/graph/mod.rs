@@ -5,6 +5,8 @@ mod definition;
 pub(super) mod drawing;
 pub(super) mod editor;
 pub(super) mod judgement;
+pub(super) mod judgement_form;
+mod judgement_members;
 pub(super) mod list;
 mod nested;
 mod node;

@@ -6,5 +6,6 @@ mod changes;
 mod charts;
 pub(super) mod list;
 mod outline;
+pub(super) mod request;
 pub(super) mod start;
 pub(super) mod view;

@@ -1,42 +1,29 @@
 //! `/optimizations/new`: the form that starts an optimization, made from the schema of its optimizer, with a forecast.
 
 use axum::response::Response;
-use dsrs::optimize::{Metric, OptimizerFactory, optimizers};
 use maud::{Markup, html};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::app::{Activate, AnswerBuilder};
 use crate::http::{ApiProblem, Query, read_document, read_optimization_request};
 use crate::page::dataset::change::refused;
 use crate::page::dataset::upload::refusal;
 use crate::page::dataset::view::graph_names;
-use crate::page::evaluation::forecast::{Forecast, forecast, json_of};
-use crate::page::evaluation::start::{
-    aside, dataset, dataset_fields, dataset_names, number, options,
-};
+use crate::page::evaluation::forecast::{Forecast, forecast};
+use crate::page::evaluation::request::metric_panel;
+use crate::page::evaluation::start::{aside, dataset_names};
 use crate::page::form::{Form, encoded, see};
+use crate::page::optimization::request::{body, limits, optimizer_panel, sets};
 use crate::page::parts::choice::{Names, choice};
 use crate::page::parts::figure::{cost, count};
 use crate::page::parts::head::head;
 use crate::page::parts::same_request::SameRequest;
-use crate::page::parts::schema_entry::{entered, number_or_text};
 use crate::page::parts::schema_form::SchemaForm;
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::store::graph::GraphRef;
 use crate::store::key_scope::KeyScope;
 use crate::store::optimization::OptimizationRow;
-
-/// Options of the request that are numbers.
-const OPTIONS: [&str; 5] = ["version", "state_version", "seed", "concurrency", "timeout_ms"];
-
-/// The limits of a budget, each with its label and its hint.
-const LIMITS: [(&str, &str); 4] = [
-    ("lm_calls", "Calls of models"),
-    ("tokens", "Tokens"),
-    ("cost", "Cost"),
-    ("seconds", "Seconds of work"),
-];
 
 /// `GET /optimizations/new`, with what the address names filled in.
 pub(in crate::page) async fn form(visitor: Visitor, query: Query) -> Result<Response, ApiProblem> {
@@ -66,7 +53,7 @@ pub(in crate::page) async fn start(visitor: Visitor, form: Form) -> Result<Respo
 
 async fn started(visitor: &Visitor, form: &Form) -> Result<OptimizationRow, ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
-    let document = read_document(body(form).to_string().as_bytes())?;
+    let document = read_document(body(form, "").to_string().as_bytes())?;
     let most = app.worker.batch_concurrency;
     let request = read_optimization_request(&document, most, visitor.request_id.clone())?;
     if request.activate != Activate::Never {
@@ -77,46 +64,6 @@ async fn started(visitor: &Visitor, form: &Form) -> Result<OptimizationRow, ApiP
     Ok(app.optimization_start(scope, &graph, request, AnswerBuilder::none()).await?)
 }
 
-/// The optimizer that a form names; the first if it names none.
-fn optimizer(form: &Form) -> Option<&'static dyn OptimizerFactory> {
-    let name = form.text("/optimizer");
-    optimizers().find(|optimizer| optimizer.name() == name).or_else(|| optimizers().next())
-}
-
-/// The body of the request that a form stands for.
-fn body(form: &Form) -> Value {
-    let mut body = Map::new();
-    if let Some(optimizer) = optimizer(form) {
-        body.insert("optimizer".to_owned(), json!(optimizer.name()));
-        if let Some(config) = entered(&json_of(&optimizer.config_schema()), form, "/config") {
-            body.insert("config".to_owned(), config);
-        }
-    }
-    for set in ["trainset", "valset", "testset"] {
-        let part = dataset(form, &format!("/{set}"));
-        if !part.is_null() {
-            body.insert(set.to_owned(), part);
-        }
-    }
-    let metric = entered(&json_of(&Metric::schema()), form, "/metric");
-    body.insert("metric".to_owned(), metric.unwrap_or_default());
-    let limit = |name: &str| {
-        Some((name.to_owned(), number_or_text(form.given(&format!("/budget/{name}"))?.trim())))
-    };
-    let budget: Map<String, Value> = LIMITS.iter().filter_map(|(name, _)| limit(name)).collect();
-    if !budget.is_empty() {
-        body.insert("budget".to_owned(), Value::Object(budget));
-    }
-    if let Some(when) = form.given("/activate") {
-        body.insert("activate".to_owned(), json!(when));
-    }
-    if let Some(model) = form.given("/prompt_model") {
-        body.insert("prompt_model".to_owned(), json!(model));
-    }
-    options(form, &OPTIONS, &mut body);
-    Value::Object(body)
-}
-
 async fn show(
     visitor: &Visitor,
     form: &Form,
@@ -124,10 +71,10 @@ async fn show(
 ) -> Result<Response, ApiProblem> {
     visitor.require(KeyScope::Execute)?;
     let (graphs, datasets) = (graph_names(visitor).await?, dataset_names(visitor).await?);
-    let body = body(form);
+    let body = body(form, "");
     let foreseen = forecast(visitor, form.text("/graph"), &body["trainset"], &body["metric"]).await;
     let foreseen = foreseen.map(|found| found.map(|found| figures(&found, &body)));
-    let fields = SchemaForm { form, problem };
+    let fields = SchemaForm::new(form, problem);
     let path =
         format!("/v1/graphs/{}/optimizations", encoded(form.given("/graph").unwrap_or("GRAPH")));
     let same = SameRequest { method: "POST", path: &path, body: Some(&body) }.show();
@@ -138,12 +85,9 @@ async fn show(
         form.start action="/optimizations" method="post" data-preview="/optimizations/new" {
             div.fields {
                 (what(&fields, &graphs, &datasets))
-                (how(&fields))
-                section.panel data-part="shape" id="metric" {
-                    header { h2 { "Metric" } }
-                    div.body.fields { (fields.fields(&json_of(&Metric::schema()), "/metric", "How outputs are scored")) }
-                }
-                (limits(&fields, visitor.may(KeyScope::Write)))
+                (optimizer_panel(&fields, ""))
+                (metric_panel(&fields, ""))
+                (limits(&fields, "", visitor.may(KeyScope::Write)))
             }
             (aside(foreseen, "optimization", &same))
         }
@@ -160,74 +104,7 @@ fn what(fields: &SchemaForm<'_>, graphs: &Names, datasets: &Names) -> Markup {
             header { h2 { "What" } }
             div.body.fields {
                 label { "Graph" (choice("/graph", fields.form.text("/graph"), graphs, "choose a graph")) }
-                (dataset_fields(fields, "/trainset", "Trainset: for demos and reflections", datasets))
-                details open[["/valset/dataset", "/testset/dataset"].iter().any(|name| fields.form.given(name).is_some())] {
-                    summary { "Sets of your own for choosing and measuring" }
-                    p.hint { "Without them, they are drawn from the trainset: half trains, a quarter chooses, a quarter measures." }
-                    div.fields {
-                        (dataset_fields(fields, "/valset", "Valset: chooses candidates", datasets))
-                        (dataset_fields(fields, "/testset", "Testset: only measures the result", datasets))
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn how(fields: &SchemaForm<'_>) -> Markup {
-    let chosen = optimizer(fields.form);
-    html! {
-        section.panel data-part="shape" id="optimizer" {
-            header { h2 { "Optimizer" } }
-            div.body.fields {
-                label { "Optimizer"
-                    select name="/optimizer" {
-                        @for known in optimizers() {
-                            option value=(known.name()) selected[chosen.is_some_and(|chosen| chosen.name() == known.name())] { (known.name()) }
-                        }
-                    }
-                }
-                @if let Some(chosen) = chosen {
-                    p.muted { (chosen.description()) @if chosen.changes_graph() { " Its result may be another graph." } }
-                    details open[fields.problem.is_some()] {
-                        summary { "Settings" }
-                        div.fields { (fields.fields(&json_of(&chosen.config_schema()), "/config", "Settings")) }
-                    }
-                }
-                (number(fields, "/seed", "Seed of all random choices", "0"))
-            }
-        }
-    }
-}
-
-fn limits(fields: &SchemaForm<'_>, may_activate: bool) -> Markup {
-    html! {
-        section.panel {
-            header { h2 { "Budget and result" } }
-            div.body.fields {
-                div.pair {
-                    @for (name, label) in LIMITS {
-                        @let field = format!("/budget/{name}");
-                        label { (label)
-                            input type="number" min="0" step="any" name=(field) value=(fields.form.text(&field)) placeholder="no limit";
-                            (fields.problems(&field))
-                        }
-                    }
-                }
-                (fields.problems("/budget"))
-                @if may_activate {
-                    label { "When it ends"
-                        select name="/activate" {
-                            option value="" { "store the result; a person activates it" }
-                            option value="if_better" selected[fields.form.text("/activate") == "if_better"] { "activate the result if its gain is certain" }
-                        }
-                    }
-                }
-                div.pair {
-                    (number(fields, "/concurrency", "Runs at a time", "the limit of the server"))
-                    label { "Model for proposals" input name="/prompt_model" value=(fields.form.text("/prompt_model")) placeholder="default" autocomplete="off"; (fields.problems("/prompt_model")) }
-                    (number(fields, "/timeout_ms", "Time for an example (ms)", "the limit of the server"))
-                }
+                (sets(fields, "", datasets))
             }
         }
     }

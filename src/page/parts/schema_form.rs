@@ -1,6 +1,8 @@
 //! The fields of a form made from a JSON Schema. The name of a field is the JSON Pointer of its value, so that a
 //! problem of the request is shown at its field. `schema_entry` reads the form back.
 
+use std::cell::Cell;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -55,13 +57,48 @@ impl<'s> Entry<'s> {
 }
 
 /// A form with its values so far and the problems of its last request.
-#[derive(Clone, Copy)]
 pub(in crate::page) struct SchemaForm<'a> {
     pub(in crate::page) form: &'a Form,
     pub(in crate::page) problem: Option<&'a ApiProblem>,
+    /// Whether a field with a problem was shown, which has the focus.
+    has_focus: Cell<bool>,
 }
 
-impl SchemaForm<'_> {
+/// What marks a field with a problem: for readers of the screen, and the focus if it is the first one.
+#[derive(Clone, Copy, Default)]
+pub(in crate::page) struct FieldMark {
+    /// `aria-invalid`.
+    pub(in crate::page) invalid: Option<&'static str>,
+    pub(in crate::page) is_first: bool,
+}
+
+impl<'a> SchemaForm<'a> {
+    /// A form with these values.
+    pub(in crate::page) fn new(form: &'a Form, problem: Option<&'a ApiProblem>) -> Self {
+        Self { form, problem, has_focus: Cell::new(false) }
+    }
+
+    /// Whether a field that was shown has the focus.
+    pub(in crate::page) fn has_focus(&self) -> bool {
+        self.has_focus.get()
+    }
+
+    /// The mark of a field at a pointer. Fields are shown in the order of the page.
+    pub(in crate::page) fn mark(&self, name: &str) -> FieldMark {
+        match self.within(name).next() {
+            None => FieldMark::default(),
+            Some(_) => FieldMark { invalid: Some("true"), is_first: !self.has_focus.replace(true) },
+        }
+    }
+
+    /// The mark of a field for the problems of exactly these places.
+    pub(in crate::page) fn mark_own(&self, names: &[&str]) -> FieldMark {
+        match names.iter().any(|name| self.own(name).next().is_some()) {
+            false => FieldMark::default(),
+            true => FieldMark { invalid: Some("true"), is_first: !self.has_focus.replace(true) },
+        }
+    }
+
     /// The fields of a schema. `name` is the pointer of its value, `label` its name for people.
     pub(in crate::page) fn fields(&self, schema: &Value, name: &str, label: &str) -> Markup {
         match Entry::of(schema) {
@@ -77,7 +114,7 @@ impl SchemaForm<'_> {
             },
             Entry::OneOf(alternatives) => self.one_of(alternatives, name, label),
             entry => html! {
-                label { (label) (about(schema)) (self.input(schema, entry, name)) (self.problems(name)) }
+                label { (label) (about(schema)) (self.input(schema, entry, name)) (self.problems_within(name)) }
             },
         }
     }
@@ -115,40 +152,67 @@ impl SchemaForm<'_> {
         let value = self.form.text(name);
         let default = schema.get("default").map(plain).unwrap_or_default();
         let hint = if default.is_empty() { String::new() } else { format!("default {default}") };
+        let FieldMark { invalid, is_first } = self.mark(name);
         match entry {
             Entry::Choice(values) => html! {
-                select name=(name) {
+                select name=(name) aria-invalid=[invalid] autofocus[is_first] {
                     option value="" selected[value.is_empty()] { @if hint.is_empty() { "not set" } @else { (hint) } }
                     (options(values, value))
                 }
             },
             Entry::Flag => html! {
-                select name=(name) {
+                select name=(name) aria-invalid=[invalid] autofocus[is_first] {
                     option value="" selected[value.is_empty()] { @if hint.is_empty() { "not set" } @else { (hint) } }
                     @for word in ["true", "false"] { option value=(word) selected[word == value] { (word) } }
                 }
             },
             Entry::Integer | Entry::Number => html! {
                 input type="number" name=(name) value=(value) placeholder=(hint) min=[bound(schema, "minimum")] max=[bound(schema, "maximum")]
-                    step=(if entry == Entry::Integer { "1" } else { "any" });
+                    step=(if entry == Entry::Integer { "1" } else { "any" }) aria-invalid=[invalid] autofocus[is_first];
             },
             Entry::Lines => {
-                html! { textarea name=(name) rows="2" placeholder="one on each line" { "\n" (value) } }
+                html! { textarea name=(name) rows="2" placeholder="one on each line" aria-invalid=[invalid] autofocus[is_first] { "\n" (value) } }
             }
             Entry::Text => {
-                html! { input name=(name) value=(value) placeholder=(hint) autocomplete="off" spellcheck="false"; }
+                html! { input name=(name) value=(value) placeholder=(hint) autocomplete="off" spellcheck="false" aria-invalid=[invalid] autofocus[is_first]; }
             }
             _ => {
-                html! { textarea.mono name=(name) rows="3" spellcheck="false" placeholder=(document_hint(schema, &hint)) { "\n" (value) } }
+                html! { textarea.mono name=(name) rows="3" spellcheck="false" placeholder=(document_hint(schema, &hint)) aria-invalid=[invalid] autofocus[is_first] { "\n" (value) } }
+            }
+        }
+    }
+
+    /// The problems of a value and of its parts, for a field that holds all of it.
+    pub(in crate::page) fn problems_within(&self, name: &str) -> Markup {
+        html! {
+            @for (rest, text) in self.within(name) {
+                span.field-problem { @if !rest.is_empty() { code { (rest) } " " } (text) }
             }
         }
     }
 
     /// The problems of a value.
     pub(in crate::page) fn problems(&self, name: &str) -> Markup {
+        html! { @for text in self.own(name) { span.field-problem { (text) } } }
+    }
+
+    /// Whether one of these members of the value at a pointer has a problem, so that a fold is open.
+    pub(in crate::page) fn has_problem(&self, at: &str, members: &[&str]) -> bool {
+        members.iter().any(|member| self.own(&format!("{at}/{member}")).next().is_some())
+    }
+
+    /// What follows a pointer in those of the problems at it and within it, and their texts.
+    fn within(&self, name: &str) -> impl Iterator<Item = (&str, &str)> {
         let items = self.problem.map(ApiProblem::items).unwrap_or_default();
-        let own = items.iter().filter(|item| item.pointer == name);
-        html! { @for item in own { span.field-problem { (item.detail) } } }
+        items.iter().filter_map(move |item| {
+            let rest = item.pointer.strip_prefix(name)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some((rest, item.detail.as_ref()))
+        })
+    }
+
+    fn own(&self, name: &str) -> impl Iterator<Item = &str> {
+        let items = self.problem.map(ApiProblem::items).unwrap_or_default();
+        items.iter().filter(move |item| item.pointer == name).map(|item| item.detail.as_ref())
     }
 }
 
@@ -198,7 +262,7 @@ mod tests {
     #[test]
     fn a_schema_becomes_fields_named_by_their_pointers() {
         let form = Form::of(vec![("/c/k".into(), "<3>".into()), ("/m#".into(), "1".into())]);
-        let shown = SchemaForm { form: &form, problem: None };
+        let shown = SchemaForm::new(&form, None);
         let schema = json!({"type": "object", "properties": {
             "k": {"type": "integer", "minimum": 1, "default": 16}, "on": {"type": "boolean"},
             "how": {"enum": ["a", "b"], "default": "a"}, "any": {}}});

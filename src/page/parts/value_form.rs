@@ -7,6 +7,7 @@ use serde_json::{Number, Value};
 
 use crate::http::ApiProblem;
 use crate::page::form::Form;
+use crate::page::parts::schema_form::FieldMark;
 use crate::page::parts::value_control::{Control, control};
 
 /// In place of the number of a row that a script adds.
@@ -29,7 +30,7 @@ pub(in crate::page) struct ValueField<'t> {
 }
 
 /// A value as the text of a field.
-fn text_of(value: &Value) -> String {
+pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -39,18 +40,37 @@ fn text_of(value: &Value) -> String {
 
 /// What the server refused, by the place in the request.
 #[derive(Clone, Debug, Default)]
-pub(in crate::page) struct FieldProblems<'p>(Vec<(&'p str, &'p str)>);
+pub(in crate::page) struct FieldProblems<'p> {
+    items: Vec<(&'p str, &'p str)>,
+    /// Whether another field of the view has the focus.
+    is_focused: bool,
+}
 
 impl<'p> FieldProblems<'p> {
     /// Those of a problem of the API.
     pub(in crate::page) fn of(problem: Option<&'p ApiProblem>) -> Self {
         let items = problem.into_iter().flat_map(ApiProblem::items);
-        Self(items.map(|item| (item.pointer.as_ref(), item.detail.as_ref())).collect())
+        let items = items.map(|item| (item.pointer.as_ref(), item.detail.as_ref())).collect();
+        Self { items, is_focused: false }
+    }
+
+    /// The same below fields one of which may have the focus.
+    pub(in crate::page) fn below(self, has_focus: bool) -> Self {
+        Self { is_focused: has_focus, ..self }
+    }
+
+    /// What marks a field that shows its problems itself.
+    fn mark(&self, pointer: &str) -> FieldMark {
+        let is_own = |(place, _): &&(&str, &str)| is_within(place, pointer);
+        match self.items.iter().position(|item| is_own(&item)) {
+            None => FieldMark::default(),
+            Some(at) => FieldMark { invalid: Some("true"), is_first: at == 0 && !self.is_focused },
+        }
     }
 
     /// What is refused at a place or within it, but not within one of the parts that show it themselves.
     fn text(&self, pointer: &str, parts: &[ValueField<'_>]) -> Option<String> {
-        let own = self.0.iter().filter(|(place, _)| {
+        let own = self.items.iter().filter(|(place, _)| {
             is_within(place, pointer) && !parts.iter().any(|part| is_within(place, &part.pointer))
         });
         let texts: Vec<&str> = own.map(|(_, text)| *text).collect();
@@ -81,7 +101,7 @@ impl<'t> ValueField<'t> {
             control => html! {
                 label.value-field {
                     (self.caption(may_be_empty))
-                    (self.input(&control, value, may_be_empty))
+                    (self.input(&control, value, may_be_empty, problems.mark(&self.pointer)))
                     (refusal(problems.text(&self.pointer, &[])))
                 }
             },
@@ -95,19 +115,26 @@ impl<'t> ValueField<'t> {
         }
     }
 
-    fn input(&self, control: &Control<'_>, value: Option<&Value>, may_be_empty: bool) -> Markup {
+    fn input(
+        &self,
+        control: &Control<'_>,
+        value: Option<&Value>,
+        may_be_empty: bool,
+        mark: FieldMark,
+    ) -> Markup {
+        let FieldMark { invalid, is_first } = mark;
         let text = value.map(text_of).unwrap_or_default();
         let name = self.pointer.as_str();
         html! {
             @match control {
-                Control::Text => textarea name=(name) rows=(rows(&text, if self.is_item() { 1 } else { 2 })) { "\n" (text) },
-                Control::Number { is_whole } => input name=(name) value=(text) inputmode=(if *is_whole { "numeric" } else { "decimal" }) autocomplete="off";,
-                Control::Bool => (choice(name, &[Value::Bool(true), Value::Bool(false)], value, may_be_empty)),
-                Control::Choice(values) => (choice(name, values, value, may_be_empty || self.is_item())),
+                Control::Text => textarea name=(name) rows=(rows(&text, if self.is_item() { 1 } else { 2 })) aria-invalid=[invalid] autofocus[is_first] { "\n" (text) },
+                Control::Number { is_whole } => input name=(name) value=(text) inputmode=(if *is_whole { "numeric" } else { "decimal" }) autocomplete="off" aria-invalid=[invalid] autofocus[is_first];,
+                Control::Bool => (choice(name, &[Value::Bool(true), Value::Bool(false)], value, may_be_empty, mark)),
+                Control::Choice(values) => (choice(name, values, value, may_be_empty || self.is_item(), mark)),
                 Control::Group(_) | Control::Rows(_) | Control::Json => {
                     @let text = value.filter(|value| !value.is_null()).map(|value| serde_json::to_string_pretty(value).unwrap_or_default()).unwrap_or_default();
                     span.hint { "JSON" }
-                    textarea.mono name=(name) rows=(rows(&text, 3)) spellcheck="false" { "\n" (text) }
+                    textarea.mono name=(name) rows=(rows(&text, 3)) spellcheck="false" aria-invalid=[invalid] autofocus[is_first] { "\n" (text) }
                 }
             }
         }
@@ -165,7 +192,7 @@ impl<'t> ValueField<'t> {
         }
     }
 
-    fn item(&self, element: &'t TypeIR, number: &str) -> ValueField<'t> {
+    pub(super) fn item(&self, element: &'t TypeIR, number: &str) -> ValueField<'t> {
         ValueField {
             pointer: format!("{}/{number}", self.pointer),
             name: ITEM,
@@ -180,7 +207,7 @@ impl<'t> ValueField<'t> {
         std::ptr::eq(self.name, ITEM)
     }
 
-    fn members(&self, class: &'t Class) -> Vec<ValueField<'t>> {
+    pub(super) fn members(&self, class: &'t Class) -> Vec<ValueField<'t>> {
         let member =
             |(name, field): (&'t std::sync::Arc<str>, &'t dsrs::types::ClassField)| ValueField {
                 pointer: format!("{}/{}", self.pointer, name.replace('~', "~0").replace('/', "~1")),
@@ -258,10 +285,17 @@ fn read_text(control: &Control<'_>, text: &str) -> Value {
     }
 }
 
-fn choice(name: &str, values: &[Value], chosen: Option<&Value>, may_be_empty: bool) -> Markup {
+fn choice(
+    name: &str,
+    values: &[Value],
+    chosen: Option<&Value>,
+    may_be_empty: bool,
+    mark: FieldMark,
+) -> Markup {
+    let FieldMark { invalid, is_first } = mark;
     let is_chosen = |value: &Value| chosen == Some(value);
     html! {
-        select name=(name) {
+        select name=(name) aria-invalid=[invalid] autofocus[is_first] {
             @if may_be_empty || !values.iter().any(is_chosen) { option value="" { (if may_be_empty { "none" } else { "choose" }) } }
             @for value in values { option value=(text_of(value)) selected[is_chosen(value)] { (text_of(value)) } }
         }

@@ -98,7 +98,7 @@ pub(in crate::page) async fn execute(
 ) -> Result<Response, ApiProblem> {
     let chosen = ChosenVersions::read(&form);
     let (row, program) = program(&visitor, &graph, &chosen).await?;
-    let inputs = inputs(&program, &form);
+    let inputs = inputs(&program, &form, "");
     let payload = Payload::from_json(&Value::Object(inputs.clone()).to_string())
         .map_err(|error| ApiProblem::parameter(error.to_string()))?;
     let request = ExecuteRequest {
@@ -135,7 +135,7 @@ pub(in crate::page) async fn request_json(
 ) -> Result<Response, ApiProblem> {
     let chosen = ChosenVersions::read(&form);
     let (row, program) = program(&visitor, &graph, &chosen).await?;
-    let body = body(inputs(&program, &form), &chosen);
+    let body = body(inputs(&program, &form, ""), &chosen);
     let path = path(&row.name);
     let same = SameRequest { method: "POST", path: &path, body: Some(&body) };
     Ok(Json(json!({"path": path, "body": body, "curl": same.curl(), "python": same.python()}))
@@ -196,7 +196,7 @@ fn input_fields(
     inputs: &Map<String, Value>,
     refused: Option<&ApiProblem>,
 ) -> Markup {
-    let fields = fields(program);
+    let fields = fields(program, "");
     let problems = FieldProblems::of(refused);
     html! {
         @if fields.is_empty() { p.muted { "The graph has no inputs." } }

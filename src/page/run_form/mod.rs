@@ -4,6 +4,6 @@
 mod answer;
 pub(super) mod form;
 mod prefill;
-mod request;
+pub(super) mod request;
 
 pub(super) use form::{execute, request_json};

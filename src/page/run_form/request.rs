@@ -33,15 +33,15 @@ impl ChosenVersions {
     }
 }
 
-/// The fields of the inputs of a program.
-pub(super) fn fields(program: &Program) -> Vec<ValueField<'_>> {
+/// The fields of the inputs of a program, in a request at a JSON Pointer.
+pub(in crate::page) fn fields<'p>(program: &'p Program, at: &str) -> Vec<ValueField<'p>> {
     let graph = program.graph();
-    graph.inputs().map(|field| field_of(field, graph.defs())).collect()
+    graph.inputs().map(|field| field_of(field, graph.defs(), at)).collect()
 }
 
-fn field_of<'p>(field: &'p FieldSchema, defs: &'p TypeDefs) -> ValueField<'p> {
+fn field_of<'p>(field: &'p FieldSchema, defs: &'p TypeDefs, at: &str) -> ValueField<'p> {
     ValueField {
-        pointer: format!("/inputs/{}", field.name),
+        pointer: format!("{at}/inputs/{}", field.name),
         name: &field.name,
         ty: &field.ty,
         defs,
@@ -51,8 +51,8 @@ fn field_of<'p>(field: &'p FieldSchema, defs: &'p TypeDefs) -> ValueField<'p> {
 }
 
 /// The inputs that a person filled in.
-pub(super) fn inputs(program: &Program, form: &Form) -> Map<String, Value> {
-    let fields = fields(program);
+pub(in crate::page) fn inputs(program: &Program, form: &Form, at: &str) -> Map<String, Value> {
+    let fields = fields(program, at);
     fields.iter().filter_map(|field| Some((field.name.to_owned(), field.read(form)?))).collect()
 }
 

@@ -16,6 +16,7 @@ use crate::page::parts::same_request::SameRequest;
 use crate::page::schedule::{ended, firing_status, next_time, state, work};
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
+use crate::store::key_scope::KeyScope;
 use crate::store::schedule_firing::FiringRow;
 
 /// `GET /schedules`.
@@ -30,8 +31,11 @@ pub(in crate::page) async fn schedules(
     let newest: HashMap<Uuid, FiringRow> =
         newest.into_iter().map(|firing| (firing.schedule_id, firing)).collect();
     let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let actions = html! {
+        @if visitor.may(KeyScope::Execute) { a.button.primary href="/schedules/new" { "New schedule" } }
+    };
     let body = html! {
-        (head(&[], &html! { "Schedules" }, &html! {}))
+        (head(&[], &html! { "Schedules" }, &actions))
         @if found.items.is_empty() && is_first { (nothing()) }
         @else {
             (table(&found.items, &newest))
@@ -47,9 +51,7 @@ fn nothing() -> Markup {
     empty(
         "No schedules yet",
         &html! {
-            p.muted { "A schedule starts a run, a batch, an evaluation or an optimization at times of a calendar, once over "
-                "all servers. " code { "POST /v1/schedules" } " creates one." }
-            p { a href="/docs/" { "API" } }
+            p.muted { "A schedule starts a run, a batch, an evaluation or an optimization at times of a calendar, once over all servers." }
         },
     )
 }

@@ -1,8 +1,13 @@
-//! Schedules: the list, and one with the log of its firings.
+//! Schedules: the list, one with the log of its firings, and the form that creates and changes one.
 
 pub(super) mod change;
+mod form;
 pub(super) mod list;
+mod members;
+mod request;
+pub(super) mod save;
 pub(super) mod view;
+mod work_fields;
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};

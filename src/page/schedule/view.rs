@@ -11,6 +11,7 @@ use crate::page::evaluation::view::failure;
 use crate::page::form::encoded;
 use crate::page::parts::head::head;
 use crate::page::parts::json::json;
+use crate::page::parts::life::LifeButtons;
 use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
@@ -50,14 +51,17 @@ pub(in crate::page) async fn schedule(
 fn title(visitor: &Visitor, schedule: &ScheduleWithTimes) -> Markup {
     let path = format!("/schedules/{}", schedule.row.id);
     let settings = &schedule.row.settings;
+    let buttons = LifeButtons {
+        path: &path,
+        is_enabled: settings.enabled,
+        delete: "Delete",
+        question: "Delete this schedule? Work that it has started continues.",
+    };
     let actions = html! {
         @if visitor.may(KeyScope::Execute) {
             form action={ (path) "/fire" } method="post" { button.primary type="submit" { "Run now" } }
-            @if settings.enabled { form action={ (path) "/pause" } method="post" { button type="submit" { "Pause" } } }
-            @else { form action={ (path) "/resume" } method="post" { button type="submit" { "Resume" } } }
-            form action={ (path) "/delete" } method="post" data-confirm="Delete this schedule? Work that it has started continues." {
-                button.danger type="submit" { "Delete" }
-            }
+            a.button href={ (path) "/edit" } { "Change" }
+            (buttons.show())
         }
     };
     let name =

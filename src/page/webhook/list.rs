@@ -22,8 +22,9 @@ pub(in crate::page) async fn webhooks(
     let page = PageRequest::of("webhooks", query)?;
     let found = visitor.app.webhook_list(&visitor.scope, page.newest()?).await?;
     let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let actions = html! { a.button.primary href="/webhooks/new" { "New webhook" } };
     let body = html! {
-        (head(&[], &html! { "Webhooks" }, &html! {}))
+        (head(&[], &html! { "Webhooks" }, &actions))
         @if found.items.is_empty() && is_first { (nothing()) }
         @else {
             (table(&found.items))
@@ -39,9 +40,7 @@ fn nothing() -> Markup {
     empty(
         "No webhooks yet",
         &html! {
-            p.muted { "A webhook receives a signed message about each run, evaluation or optimization that has ended. "
-                code { "POST /v1/webhooks" } " creates one; its answer is the only place that shows the secret." }
-            p { a href="/docs/" { "API" } }
+            p.muted { "A webhook receives a signed message about each run, evaluation or optimization that has ended." }
         },
     )
 }

@@ -1,8 +1,12 @@
-//! Webhooks: the list, and one with the log of its messages. Secrets are shown by the API only.
+//! Webhooks: the list, one with the log of its messages, and the form that creates and changes one. A secret is shown
+//! once, in the answer to the form that created its webhook.
 
 pub(super) mod change;
+mod form;
 pub(super) mod list;
+mod members;
 pub(super) mod messages;
+pub(super) mod save;
 pub(super) mod view;
 
 use maud::{Markup, html};

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use crate::http::{ApiProblem, PageRequest, Query};
 use crate::page::evaluation::id_of;
 use crate::page::parts::head::{head, tabs};
+use crate::page::parts::life::LifeButtons;
 use crate::page::parts::pager::pager;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::time::ago;
@@ -56,13 +57,16 @@ pub(in crate::page) async fn webhook(
 
 fn title(row: &WebhookRow) -> Markup {
     let path = format!("/webhooks/{}", row.id);
+    let buttons = LifeButtons {
+        path: &path,
+        is_enabled: row.settings.enabled,
+        delete: "Delete",
+        question: "Delete this webhook? Messages that wait are not sent.",
+    };
     let actions = html! {
         form action={ (path) "/test" } method="post" { button.primary type="submit" { "Send a test" } }
-        @if row.settings.enabled { form action={ (path) "/pause" } method="post" { button type="submit" { "Pause" } } }
-        @else { form action={ (path) "/resume" } method="post" { button type="submit" { "Resume" } } }
-        form action={ (path) "/delete" } method="post" data-confirm="Delete this webhook? Messages that wait are not sent." {
-            button.danger type="submit" { "Delete" }
-        }
+        a.button href={ (path) "/edit" } { "Change" }
+        (buttons.show())
     };
     let name =
         html! { span.cut title=(row.settings.name) { (row.settings.name) } " " (state(row)) };

@@ -34,10 +34,10 @@ async fn an_online_evaluation_is_shown_with_its_scores_paused_resumed_and_remove
 
     let path = "/graphs/q/online-evaluation";
     submit(&api, &format!("{path}/pause"), &[]).await.expect(303);
-    assert!(page().await.contains("Online evaluation paused Resume"));
+    assert!(page().await.contains("Online evaluation paused Change Resume"));
     assert_eq!(api.get(EVALUATION).await.expect(200).json()["enabled"], false);
     submit(&api, &format!("{path}/resume"), &[]).await.expect(303);
-    assert!(page().await.contains("Online evaluation active Pause"));
+    assert!(page().await.contains("Online evaluation active Change Pause"));
     let read = api.get(EVALUATION).await.expect(200).json();
     assert_eq!(read["calls_per_day"], 1000, "the rest is as it was");
     submit(&api, &format!("{path}/delete"), &[]).await.expect(303);

@@ -1,0 +1,127 @@
+//! A webhook is created and changed by its form, as by a client of the API. The answer to its creation shows the secret,
+//! which no other view has.
+
+use axum::extract::Path;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use maud::html;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::app::WebhookSecret;
+use crate::http::{
+    ApiProblem, Document, ProblemCode, Query, read_document, read_new_webhook, read_webhook_patch,
+};
+use crate::page::dataset::change::refused;
+use crate::page::evaluation::id_of;
+use crate::page::form::{Form, see};
+use crate::page::parts::head::head;
+use crate::page::shell::{PageSection, View};
+use crate::page::visitor::Visitor;
+use crate::page::webhook::form::show;
+use crate::page::webhook::members::{changed_body, fields_of, new_body};
+
+/// `GET /webhooks/new`, with what the address names filled in.
+pub(in crate::page) async fn new(visitor: Visitor, query: Query) -> Result<Response, ApiProblem> {
+    let named = query.into_fields()?.into_iter().map(|(name, value)| (format!("/{name}"), value));
+    show(&visitor, &Form::of(named.collect()), None, None).await
+}
+
+/// `POST /webhooks/new`: the same form with what was entered. Stores nothing.
+pub(in crate::page) async fn preview_new(
+    visitor: Visitor,
+    form: Form,
+) -> Result<Response, ApiProblem> {
+    show(&visitor, &form, None, None).await
+}
+
+/// `POST /webhooks`: creates the webhook.
+pub(in crate::page) async fn create(visitor: Visitor, form: Form) -> Result<Response, ApiProblem> {
+    match created(&visitor, &form).await {
+        Ok(made) => Ok(shown_once(&visitor, &made)),
+        Err(problem) => Ok(refused(show(&visitor, &form, None, Some(&problem)).await?)),
+    }
+}
+
+async fn created(visitor: &Visitor, form: &Form) -> Result<WebhookSecret, ApiProblem> {
+    let change = read_new_webhook(&document(new_body(form))?)?;
+    let made = visitor.app.webhook_create(&visitor.scope, change).await;
+    made.map_err(|error| of_name(error.into()))
+}
+
+fn document(body: Map<String, Value>) -> Result<Document, ApiProblem> {
+    read_document(Value::Object(body).to_string().as_bytes())
+}
+
+/// The secret of a new webhook. No browser stores this view.
+fn shown_once(visitor: &Visitor, made: &WebhookSecret) -> Response {
+    let path = format!("/webhooks/{}", made.row.id);
+    let name = made.row.settings.name.as_str();
+    let body = html! {
+        (head(&[("/webhooks".to_owned(), "Webhooks")], &html! { (name) }, &html! {}))
+        section.panel.secret {
+            header { h2 { "The secret of the webhook" } }
+            div.body {
+                p role="status" { "The webhook is created. Its secret signs every message, so that the receiver knows that it is from this server." }
+                p.warning { "This is the only time that the secret is shown. Copy it now, and store it where the receiver reads it." }
+                div.secret-row {
+                    input.mono #secret readonly autofocus aria-label="Secret" value=(made.secret) spellcheck="false" autocomplete="off";
+                    button.primary type="button" hidden data-script data-copy="secret" { "Copy" }
+                }
+                p.small.muted { "Lost secrets are replaced by " code { "POST /v1" (path) "/rotate-secret" } "." }
+                div.actions { a.button href=(path) { "Go to the webhook" } }
+            }
+        }
+    };
+    let view = View::new(name, PageSection::Webhooks).styles(&["quality.css"]);
+    let mut response = visitor.show(&view, body);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// `GET /webhooks/{id}/edit`.
+pub(in crate::page) async fn edit(
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response, ApiProblem> {
+    let id = id_of(&id)?;
+    let row = visitor.app.webhook_get(&visitor.scope, id).await?;
+    show(&visitor, &Form::of(fields_of(&row.settings)), Some(id), None).await
+}
+
+/// `POST /webhooks/{id}/edit`: the same form with what was entered. Stores nothing.
+pub(in crate::page) async fn preview_edit(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    form: Form,
+) -> Result<Response, ApiProblem> {
+    show(&visitor, &form, Some(id_of(&id)?), None).await
+}
+
+/// `POST /webhooks/{id}`: changes the webhook.
+pub(in crate::page) async fn change(
+    visitor: Visitor,
+    Path(id): Path<String>,
+    form: Form,
+) -> Result<Response, ApiProblem> {
+    let id = id_of(&id)?;
+    match changed(&visitor, &form, id).await {
+        Ok(()) => Ok(see(&format!("/webhooks/{id}"))),
+        Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
+        Err(problem) => Ok(refused(show(&visitor, &form, Some(id), Some(&problem)).await?)),
+    }
+}
+
+async fn changed(visitor: &Visitor, form: &Form, id: Uuid) -> Result<(), ApiProblem> {
+    let change = read_webhook_patch(&document(changed_body(form))?)?;
+    let changed = visitor.app.webhook_change(&visitor.scope, id, change).await;
+    changed.map(drop).map_err(|error| of_name(error.into()))
+}
+
+/// A name that another webhook has is a problem of the field.
+fn of_name(problem: ApiProblem) -> ApiProblem {
+    match problem.code() {
+        ProblemCode::AlreadyExists => problem.at_member("/name"),
+        _ => problem,
+    }
+}
