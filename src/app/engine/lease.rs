@@ -47,7 +47,7 @@ pub(crate) struct JobLease {
     lease: Lease,
     /// When the attempt has begun.
     start: OnceLock<DateTime<Utc>>,
-    /// The run, if no attempt has started it: then it need not be read. Taken by the first who asks, since values of
+    /// The run, if no attempt has started it: then it need not be read. The first read takes it, since values of
     /// signals may arrive later.
     unstarted: Mutex<Option<RunRow>>,
 }
