@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Background runs of a diamond graph, the LM at once: what they cost the server and Postgres.
+"""Background runs of a graph, a diamond unless named, the LM at once: what they cost the server and Postgres.
 
     python3 bench/background.py --server before=PATH --server after=PATH --runs 3000 --rounds 3
     python3 bench/background.py --server new=PATH --restate "$(scripts/ensure-restate.sh)"     with each engine
@@ -24,7 +24,6 @@ import urllib.request
 
 import load
 
-GRAPH = "/v1/graphs/bench-diamond/runs"
 POSTERS = 16
 ROLE = "dsrs"
 
@@ -36,11 +35,11 @@ def sql(data, text):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def accept(url, count):
+def accept(url, case, count):
     connection = http.client.HTTPConnection(url[7:], timeout=60)
     body = json.dumps({"inputs": load.INPUTS})
     for _ in range(count):
-        connection.request("POST", GRAPH, body, {"Content-Type": "application/json"})
+        connection.request("POST", "/v1/graphs/bench-%s/runs" % case, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         text = answer.read()
         if answer.status != 202:
@@ -94,7 +93,7 @@ disable-web-ui = true
 UNENDED = "select count(*) from runs where status in ('queued', 'running')"
 
 
-def measure(binary, runs, lm, scratch, engine=None):
+def measure(binary, case, runs, lm, scratch, engine=None):
     data = scratch / "data"
     restate = Restate(engine, scratch) if engine else None
     server = load.Server(binary, data, lm, "ack", restate.settings() if restate else None)
@@ -109,7 +108,7 @@ def measure(binary, runs, lm, scratch, engine=None):
         own, beside = load.cpu_seconds(server.pid), load.tree_cpu_seconds(postmaster)
         syncs, written = (int(number) for number in sql(data, wal))
         began = time.monotonic()
-        posters = [threading.Thread(target=accept, args=(server.url, runs // POSTERS)) for _ in range(POSTERS)]
+        posters = [threading.Thread(target=accept, args=(server.url, case, runs // POSTERS)) for _ in range(POSTERS)]
         for poster in posters:
             poster.start()
         for poster in posters:
@@ -143,6 +142,7 @@ def main():
     parser.add_argument("--server", action="append", required=True, help="NAME=PATH; several are measured in turn")
     parser.add_argument("--fakelm", required=True, help="the stand-in LM")
     parser.add_argument("--restate", help="the server of Restate: each server is measured with it, too")
+    parser.add_argument("--case", choices=load.CASES, default="diamond", help="the graph")
     parser.add_argument("--runs", type=int, default=3200)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
@@ -156,7 +156,7 @@ def main():
             for name, path, engine in servers:
                 with tempfile.TemporaryDirectory() as scratch:
                     os.chmod(scratch, 0o755)  # as root, Postgres runs as another user
-                    found[name].append(measure(path, asked.runs, url, pathlib.Path(scratch), engine))
+                    found[name].append(measure(path, asked.case, asked.runs, url, pathlib.Path(scratch), engine))
     finally:
         load.stop(lm)
     columns = list(next(iter(found.values()))[0])

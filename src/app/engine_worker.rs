@@ -87,7 +87,7 @@ impl EngineWorker {
         if sender == own {
             return Ok(());
         }
-        tracing::warn!(key = %invocation.key, %sender, "{FOREIGN}");
+        tracing::warn!(key = %invocation.key, %sender, %own, "{FOREIGN}");
         Err(Unfinished::Elsewhere(FOREIGN))
     }
 
@@ -215,7 +215,7 @@ impl Worker for EngineWorker {
 const DIVIDED: &str = "this worker works on another part of the job";
 const LOST: &str = "another attempt has the work";
 const FOREIGN: &str =
-    "another installation has sent the work: this worker is not registered for it";
+    "another installation has sent the work; docs/operations/engine.md says what to do";
 
 /// Ends when an attempt is to stop before its end.
 fn stop_reason(session: EngineSession) -> BoxFuture<'static, StopReason> {

@@ -34,6 +34,9 @@ const HEARTBEATS: u32 = 4;
 /// How often executions are looked up among the cancelled runs.
 const CANCELLATION_LOOK: Duration = Duration::from_millis(500);
 
+/// How long claimed jobs wait for their runs.
+const READ_TIME: Duration = Duration::from_secs(1);
+
 /// Jobs that are claimed with one statement.
 const CLAIMED_AT_ONCE: usize = 64;
 
@@ -105,9 +108,7 @@ async fn claim(
     let jobs = job::claim(&app.db, types, &holders, &divided, app.worker.lease).await?;
     let has_jobs = !jobs.is_empty();
     let (jobs, others) = without_second_parts(jobs);
-    // If they cannot be read now, each attempt reads its run.
-    let runs = background_run::unstarted(&app.db, &jobs).await.unwrap_or_default();
-    let mut runs: HashMap<Uuid, RunRow> = runs.into_iter().map(|run| (run.id, run)).collect();
+    let mut runs = unstarted_runs(app, &jobs).await;
     for job in jobs {
         let Some((slot, work)) = free.pop() else { break };
         let run = runs.remove(&job.lease.job);
@@ -117,6 +118,22 @@ async fn claim(
         job::requeue(&app.db, job.lease).await?;
     }
     Ok(has_jobs)
+}
+
+/// The runs of these jobs that no attempt has started. What cannot be read soon, each attempt reads itself: the leases
+/// are not renewed before the attempts start.
+async fn unstarted_runs(app: &App, jobs: &[Job]) -> HashMap<Uuid, RunRow> {
+    match timeout(READ_TIME, background_run::unstarted(&app.db, jobs)).await {
+        Ok(Ok(runs)) => runs.into_iter().map(|run| (run.id, run)).collect(),
+        failed => {
+            let cause = failed.map_or_else(
+                |_| "no answer in time".to_owned(),
+                |read| read.err().map(|error| error.cause()).unwrap_or_default(),
+            );
+            tracing::debug!(cause, "could not read the runs of claimed jobs together");
+            HashMap::new()
+        }
+    }
 }
 
 /// Separates parts of jobs that this claim has already, such as those of another server that was killed: one

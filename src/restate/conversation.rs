@@ -133,7 +133,8 @@ impl Conversation {
         let input = self.vm.sys_input()?;
         let key = input.key.parse().map_err(|_| Error::new(UNFINISHED, "the key is no UUID"))?;
         let sender = input.headers.iter().find(|header| header.key == INSTALLATION);
-        let installation = sender.and_then(|header| header.value.parse().ok());
+        // One that cannot be read is of no installation that exists.
+        let installation = sender.map(|header| header.value.parse().unwrap_or(Uuid::nil()));
         Ok(OpenedWork { key, installation, input: input.input, state: self.state().await? })
     }
 

@@ -77,10 +77,14 @@ pub async fn give_back(
     let spent = write_checkpoints(scope, &mut tx, run.id, checkpoints, at).await?;
     key_spending::add_all(&mut tx, spent).await?;
     let status = if parked.is_some() { RunStatus::Waiting } else { RunStatus::Queued };
+    // A run with checkpoints has started, even if the database has lost that: one that has not is taken to have none.
+    let started = (parked.is_some() || !checkpoints.is_empty()).then_some(at);
     let updated = sqlx::query(
-        "update runs set status = $2, nodes = coalesce($3::text::json, nodes) where id = $1",
+        "update runs set status = $2, nodes = coalesce($3::text::json, nodes),
+                         started_at = coalesce(started_at, $4) where id = $1",
     );
-    updated.bind(run.id).bind(status.as_str()).bind(parked).execute(&mut *tx).await?;
+    let updated = updated.bind(run.id).bind(status.as_str()).bind(parked).bind(started);
+    updated.execute(&mut *tx).await?;
     db.commit_job(tx).await?;
     Ok(true)
 }

@@ -42,8 +42,8 @@ type RecordedKey = (Uuid, Uuid, i32, i32);
 pub(crate) struct Programs {
     pins: Cache<PinKey, (Epoch, Arc<ResolvedGraph>)>,
     built: Cache<ProgramKey, Arc<Program>>,
-    /// What runs were accepted for: versions never change.
-    recorded: Cache<RecordedKey, Arc<ProgramKey>>,
+    /// What runs were accepted for. Versions never change, but a database that was restored may use their numbers again.
+    recorded: Cache<RecordedKey, (Epoch, Arc<ProgramKey>)>,
     /// The count of changes of tools that they were built at.
     tools: AtomicU64,
 }
@@ -167,7 +167,9 @@ impl App {
         state: i32,
     ) -> Result<Arc<Program>, AppError> {
         let recorded = (scope.workspace, graph, version, state);
-        if let Some(key) = self.programs.recorded.get(&recorded)
+        let epoch = self.db.changes().epoch(&GraphRef::Id(graph));
+        if let Some((seen, key)) = self.programs.recorded.get(&recorded)
+            && Some(seen) == epoch
             && let Some(program) = self.built().get(&*key)
         {
             return Ok(program);
@@ -176,7 +178,10 @@ impl App {
         let (hash, state_hash) = (found.content_hash.as_str(), found.state_hash.as_str());
         let definition = (found.definition.as_str(), hash);
         let program = self.tuned_program(scope, definition, &found.predictors, state_hash).await?;
-        self.programs.recorded.insert(recorded, Arc::new((hash.into(), state_hash.into())));
+        if let Some(epoch) = epoch {
+            let key = Arc::new((hash.into(), state_hash.into()));
+            self.programs.recorded.insert(recorded, (epoch, key));
+        }
         Ok(program)
     }
 

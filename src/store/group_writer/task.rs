@@ -45,6 +45,34 @@ pub struct WriterTask {
     counters: Arc<WriterCounters>,
 }
 
+/// When the next group may begin.
+struct Pace {
+    earliest: Instant,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { earliest: Instant::now() }
+    }
+
+    /// A group with so many writes begins. One write has arrived alone, so that the next need not wait for others.
+    fn begin(&mut self, writes: usize) {
+        self.earliest = Instant::now() + if writes > 1 { SPACING } else { Duration::ZERO };
+    }
+
+    /// Waits for the time of the next group, unless many writes wait or none will follow.
+    async fn wait(&self, waiting: usize, closing: &CancellationToken) {
+        if waiting < LARGE_GROUP && Instant::now() < self.earliest {
+            tokio::select! {
+                () = sleep_until(self.earliest) => {}
+                () = closing.cancelled() => {}
+            }
+        }
+        // Those that are about to finish get into this group instead of the next.
+        tokio::task::yield_now().await;
+    }
+}
+
 impl WriterTask {
     pub(super) fn new(db: Db, queue: mpsc::Receiver<QueuedWrite>, writer: &GroupWriter) -> Self {
         let (closing, counters) = (writer.closing.clone(), writer.counters.clone());
@@ -55,12 +83,12 @@ impl WriterTask {
     pub async fn run(mut self) {
         // What is left for the next group.
         let mut rest = VecDeque::new();
-        let mut earliest = Instant::now();
+        let mut pace = Pace::new();
         while self.wait(&mut rest).await {
-            self.wait_for_others(earliest).await;
+            pace.wait(self.queue.len(), &self.closing).await;
             let group = self.gather(&mut rest);
             let count = group.len();
-            earliest = Instant::now() + if count > 1 { SPACING } else { Duration::ZERO };
+            pace.begin(count);
             let locked = self.write(group).await;
             if locked.len() == count {
                 sleep(LOCKED_PAUSE).await;
@@ -84,18 +112,6 @@ impl WriterTask {
         };
         rest.extend(first);
         !rest.is_empty()
-    }
-
-    /// Waits until the next group may begin. A single caller never waits: the group before had no other write.
-    async fn wait_for_others(&self, earliest: Instant) {
-        if self.queue.len() < LARGE_GROUP && Instant::now() < earliest {
-            tokio::select! {
-                () = sleep_until(earliest) => {}
-                () = self.closing.cancelled() => {}
-            }
-        }
-        // Those that are about to finish get into this group instead of the next.
-        tokio::task::yield_now().await;
     }
 
     /// Everything that is left or has arrived, up to the limits.
@@ -224,5 +240,34 @@ fn copy(error: &StoreError) -> StoreError {
     match error {
         StoreError::Unavailable { reason, .. } => StoreError::unavailable(reason.clone()),
         error => StoreError::internal(error.cause()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long the next group waits after one with so many writes, if so many wait.
+    async fn pause(writes: usize, waiting: usize, closing: &CancellationToken) -> Duration {
+        let mut pace = Pace::new();
+        pace.begin(writes);
+        let began = Instant::now();
+        pace.wait(waiting, closing).await;
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_begin_apart_only_while_writes_arrive_together() {
+        let open = CancellationToken::new();
+        assert!(pause(2, 1, &open).await >= SPACING);
+        assert_eq!(pause(1, 1, &open).await, Duration::ZERO);
+        assert_eq!(pause(2, LARGE_GROUP, &open).await, Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_writer_that_closes_does_not_wait() {
+        let closing = CancellationToken::new();
+        closing.cancel();
+        assert_eq!(pause(2, 1, &closing).await, Duration::ZERO);
     }
 }

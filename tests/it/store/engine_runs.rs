@@ -1,8 +1,9 @@
 //! Runs whose progress is in the engine: written while they have not ended and have no job, by nothing else.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use dsrs_server::store::job::{self, ClaimState};
+use dsrs_server::store::job::{self, ClaimState, Lease};
 use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_progress::{EventsRow, NodeRow};
 use dsrs_server::store::{Db, background_run, engine_run, run_event};
@@ -76,6 +77,25 @@ async fn an_attempt_of_the_engine_writes_nothing_once_the_run_has_a_job() {
         let cancelled = job::cancel(&ann(), &db, background_run::JOB, run.id, tick()).await;
         assert_eq!(cancelled.unwrap(), Some(ClaimState::Unclaimed));
     }
+}
+
+/// The runs that a worker takes to have no checkpoints when it claims these.
+async fn unstarted(db: &Db, run: &RunRow) -> Vec<Uuid> {
+    let lease = Lease { job: run.id, holder: Uuid::now_v7(), workspace: ann().workspace };
+    let job = job::claim_by_id(db, lease, Duration::from_secs(60)).await.unwrap().unwrap();
+    let runs = background_run::unstarted(db, &[job]).await.unwrap();
+    runs.into_iter().map(|run| run.id).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_returns_with_checkpoints_counts_as_started_even_if_its_start_was_lost() {
+    let db = database().await;
+    let returned = queued();
+    assert!(give_back(&db, &returned, None).await);
+    assert_eq!(unstarted(&db, &returned).await, [Uuid::nil(); 0]);
+    let new = queued();
+    background_run::accept(&ann(), &db, &new, "{}", None).await.unwrap();
+    assert_eq!(unstarted(&db, &new).await, [new.id]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
