@@ -9,7 +9,8 @@ use crate::page::dataset::change::refused;
 use crate::page::dataset::upload::refusal;
 use crate::page::form::{Form, encoded, see};
 use crate::page::graph::judgement_members::{
-    ADD, MetricRow, PAUSED, REMOVE, at_rows, body, document, form_of, metric_schema, new_form, rows,
+    ADD, METRIC, MOST_ROWS, MetricRow, PAUSED, REMOVE, WAS_PAUSED, at_rows, body, document,
+    form_of, new_form, rows, with_stored_pause,
 };
 use crate::page::parts::form_aside::FormAside;
 use crate::page::parts::head::head;
@@ -39,6 +40,7 @@ pub(in crate::page) async fn preview(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let row = graph_of(&visitor, &graph).await?;
+    let form = current(&visitor, &row, form).await?;
     Ok(show(&visitor, &row, &form, None))
 }
 
@@ -49,6 +51,7 @@ pub(in crate::page) async fn set(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let row = graph_of(&visitor, &graph).await?;
+    let form = current(&visitor, &row, form).await?;
     match Box::pin(stored(&visitor, &row, &form)).await {
         Ok(()) => Ok(see(&format!("/graphs/{}#online-evaluation", encoded(&row.name)))),
         Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
@@ -58,6 +61,12 @@ pub(in crate::page) async fn set(
 
 async fn graph_of(visitor: &Visitor, graph: &str) -> Result<GraphRow, ApiProblem> {
     Ok(visitor.app.graph_get(&visitor.scope, &GraphRef::parse(graph), None).await?)
+}
+
+/// The form, with a pause that another person has set or ended meanwhile.
+async fn current(visitor: &Visitor, row: &GraphRow, form: Form) -> Result<Form, ApiProblem> {
+    let stored = visitor.app.online_evaluation_of(&visitor.scope, row.id).await?;
+    Ok(with_stored_pause(form, stored.as_ref().map(|stored| &stored.settings)))
 }
 
 async fn stored(visitor: &Visitor, row: &GraphRow, form: &Form) -> Result<(), ApiProblem> {
@@ -79,6 +88,7 @@ fn show(visitor: &Visitor, row: &GraphRow, form: &Form, problem: Option<&ApiProb
         form.start action={ (preview) "/set" } method="post" data-preview=(preview) {
             // Enter in a field is this button, not one that adds or removes a metric.
             button.sr type="submit" tabindex="-1" aria-hidden="true" { "Save" }
+            input type="hidden" name=(WAS_PAUSED) value=(form.text(WAS_PAUSED));
             div.fields {
                 div.fields data-part="shape" #metrics { (metrics(&fields, &preview)) }
                 (limits(&fields))
@@ -97,8 +107,10 @@ fn metrics(fields: &SchemaForm<'_>, preview: &str) -> Markup {
     html! {
         @for row in &rows { (metric(fields, row, preview, rows.len() > 1)) }
         (fields.problems("/metrics"))
-        div.actions {
-            button type="submit" formaction=(preview) formnovalidate name=(ADD) value="1" { "Add a metric" }
+        @if rows.len() < MOST_ROWS {
+            div.actions {
+                button type="submit" formaction=(preview) formnovalidate name=(ADD) value="1" { "Add a metric" }
+            }
         }
     }
 }
@@ -124,7 +136,7 @@ fn metric(fields: &SchemaForm<'_>, row: &MetricRow, preview: &str, is_one_of_man
             }
             div.body.fields {
                 (name.show(fields))
-                (fields.fields(&metric_schema(), &metric, "How outputs are scored"))
+                (fields.fields(&METRIC, &metric, "How outputs are scored"))
             }
         }
     }

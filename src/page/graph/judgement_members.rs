@@ -1,6 +1,8 @@
 //! An online evaluation as the fields of its form, and the form as the body of a request of the API. A metric is a row
 //! of the form, because its name is one of its fields. Knows no HTML.
 
+use std::sync::LazyLock;
+
 use dsrs::optimize::Metric;
 use dsrs::problem::At;
 use serde_json::{Map, Value, json};
@@ -15,8 +17,14 @@ use crate::store::online_evaluation::OnlineEvaluationSettings;
 /// The rows of the form, one for each metric.
 pub(super) const ROWS: &str = "/rows";
 
+/// The most rows that are read: one more than the API accepts, so that it refuses them. Forms of a stranger may be long.
+pub(super) const MOST_ROWS: usize = 9;
+
 /// The field that pauses it.
 pub(super) const PAUSED: &str = "paused";
+
+/// Whether it was paused when the form was opened, so that only what a person changed is sent.
+pub(super) const WAS_PAUSED: &str = "was_paused";
 
 /// The buttons that add a row, and remove one.
 pub(super) const ADD: &str = "add";
@@ -53,7 +61,9 @@ impl MetricRow {
 }
 
 /// The schema of a metric of live runs: fields for those that need no expected outputs, JSON for the others.
-pub(super) fn metric_schema() -> Value {
+pub(super) static METRIC: LazyLock<Value> = LazyLock::new(metric_schema);
+
+fn metric_schema() -> Value {
     let all = json_of(&Metric::schema());
     let named = |schema: &&Value| {
         schema["required"][0].as_str().is_some_and(|name| WITHOUT_EXPECTED.contains(&name))
@@ -71,9 +81,9 @@ pub(super) fn rows(form: &Form) -> Vec<MetricRow> {
         number,
         name: form.text(&format!("{ROWS}/{number}/name")).trim().to_owned(),
     };
-    let mut rows: Vec<MetricRow> =
-        form.numbers_within(ROWS).filter(|number| Some(*number) != removed).map(row).collect();
-    if rows.is_empty() || form.given(ADD).is_some() {
+    let numbers = form.numbers_within(ROWS).filter(|number| Some(*number) != removed);
+    let mut rows: Vec<MetricRow> = numbers.take(MOST_ROWS).map(row).collect();
+    if rows.is_empty() || (form.given(ADD).is_some() && rows.len() < MOST_ROWS) {
         let next = rows.last().map_or(0, |row| row.number.saturating_add(1));
         rows.push(MetricRow { number: next, name: String::new() });
     }
@@ -82,7 +92,7 @@ pub(super) fn rows(form: &Form) -> Vec<MetricRow> {
 
 /// The form of a graph that has no online evaluation.
 pub(super) fn new_form() -> Form {
-    let fields = [("/sample", "0.1"), ("/calls_per_day", "1000")];
+    let fields = [("/sample", "0.1"), ("/calls_per_day", "1000"), (WAS_PAUSED, "false")];
     Form::of(fields.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
 }
 
@@ -98,14 +108,24 @@ pub(super) fn form_of(settings: &OnlineEvaluationSettings) -> Form {
     if !settings.enabled {
         fields.push((PAUSED.to_owned(), "true".to_owned()));
     }
+    fields.push((WAS_PAUSED.to_owned(), (!settings.enabled).to_string()));
     let metrics: Map<String, Value> = serde_json::from_str(&settings.metrics).unwrap_or_default();
-    let schema = metric_schema();
     for (number, (name, metric)) in (0..).zip(&metrics) {
         let row = MetricRow { number, name: name.clone() };
         fields.push((row.name_field(), name.clone()));
-        fields.extend(filled(&schema, metric, &row.metric_field()));
+        fields.extend(filled(&METRIC, metric, &row.metric_field()));
     }
     Form::of(fields)
+}
+
+/// The form with the pause that is stored now, unless a person changed it since the form was opened.
+pub(super) fn with_stored_pause(form: Form, stored: Option<&OnlineEvaluationSettings>) -> Form {
+    let opened: Option<bool> = form.text(WAS_PAUSED).parse().ok();
+    let is_untouched = opened == Some(form.given(PAUSED).is_some());
+    let Some(stored) = stored.filter(|_| is_untouched) else { return form };
+    let paused = (PAUSED.to_owned(), "true".to_owned());
+    let form = form.replaced(PAUSED, if stored.enabled { Vec::new() } else { vec![paused] });
+    form.replaced(WAS_PAUSED, vec![(WAS_PAUSED.to_owned(), (!stored.enabled).to_string())])
 }
 
 /// The members of the body beside the metrics.
@@ -122,7 +142,7 @@ fn options(form: &Form) -> Map<String, Value> {
 }
 
 fn metric(form: &Form, row: &MetricRow) -> Value {
-    entered(&metric_schema(), form, &row.metric_field()).unwrap_or_default()
+    entered(&METRIC, form, &row.metric_field()).unwrap_or_default()
 }
 
 /// The body of the request.
@@ -209,6 +229,9 @@ mod tests {
         assert_eq!(numbers(&[("add", "1")]), [0, 2, 3]);
         assert_eq!(numbers(&[("remove", "0")]), [2]);
         assert_eq!(rows(&form(&[])).len(), 1);
+        let names: Vec<String> = (0..4000).map(|number| format!("/rows/{number}/name")).collect();
+        let many: Vec<_> = names.iter().map(|name| (name.as_str(), "a")).collect();
+        assert_eq!(rows(&form(&many)).len(), MOST_ROWS);
     }
 
     #[test]

@@ -130,3 +130,47 @@ async fn a_key_that_may_not_write_sees_no_form_of_an_online_evaluation() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_with_thousands_of_metrics_is_refused_at_once() {
+    let api = server().await;
+    let names: Vec<(String, String)> =
+        (0..4000).map(|at| (format!("/rows/{at}/name"), format!("a{at}"))).collect();
+    let fields: Vec<(&str, &str)> =
+        names.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let sent = [&fields[..], &[("/sample", "1")]].concat();
+    let begin = std::time::Instant::now();
+    for (target, status) in [(SET, 422), (PATH, 200)] {
+        let view = submit(&api, target, &sent).await.expect(status).text;
+        assert_eq!(view.matches("Name of the score").count(), 9, "{target}");
+        assert!(!view.contains("Add a metric"), "the API accepts no more");
+        assert_eq!(words(&view).contains("expected 1 to 8 metrics"), target == SET);
+    }
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saving_an_online_evaluation_leaves_the_pause_that_another_person_began() {
+    let api = server().await;
+    let expression = "outputs.answer|length\n  < 400";
+    let body = json!({"metrics": {"short": {"expression": expression}}, "sample": 0.5});
+    api.put(API, body.clone()).await;
+    let form = open(&api, PATH).await.expect(200).text;
+    let sent: Vec<(String, String)> = filled_form(&form, SET)
+        .into_iter()
+        .map(|(name, text)| (name, text.replace('\n', "\r\n")))
+        .collect();
+    submit(&api, "/graphs/q/online-evaluation/pause", &[]).await.expect(303);
+    let shown = words(&submit(&api, PATH, &with(&sent, &[])).await.expect(200).text);
+    assert!(shown.contains("&quot;enabled&quot;: false"), "{shown}");
+    submit(&api, SET, &with(&sent, &[("/sample", "0.25")])).await.expect(303);
+    let set = api.get(API).await.expect(200).json();
+    assert_eq!((&set["sample"], &set["enabled"]), (&json!(0.25), &json!(false)), "{set}");
+    assert_eq!(set["metrics"]["short"]["expression"], expression, "with its lines");
+
+    let sent = filled_form(&open(&api, PATH).await.expect(200).text, SET);
+    let resumed: Vec<(&str, &str)> =
+        with(&sent, &[]).into_iter().filter(|(name, _)| *name != "paused").collect();
+    submit(&api, SET, &resumed).await.expect(303);
+    assert_eq!(api.get(API).await.expect(200).json()["enabled"], true);
+}
