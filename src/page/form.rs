@@ -19,8 +19,11 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form with these fields.
-    pub(super) fn of(fields: Vec<(String, String)>) -> Self {
+    /// The form with these fields. Browsers send line ends as CR LF: here they are LF.
+    pub(super) fn of(mut fields: Vec<(String, String)>) -> Self {
+        for (_, value) in fields.iter_mut().filter(|(_, value)| value.contains('\r')) {
+            *value = with_line_feeds(value);
+        }
         let given = fields.iter().enumerate().rev().filter(|(_, (_, value))| !value.is_empty());
         let places = given.map(|(place, (name, _))| (name.clone(), place)).collect();
         Self { fields, places }
@@ -73,6 +76,11 @@ impl Form {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
+}
+
+/// A text with LF as its line ends, as forms have it.
+pub(super) fn with_line_feeds(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 impl FromRequest<Arc<App>> for Form {

@@ -114,8 +114,12 @@ pub(crate) async fn rehearse(
     }
     let problem = Arc::unwrap_or_clone(problem);
     Err(problem.with(|view| {
-        // The detail of a single problem begins with its pointer.
-        if view.errors.first().is_some_and(|item| view.detail.starts_with(item.pointer.as_ref())) {
+        // The detail of a single problem begins with its pointer; that of the root is written as `/`.
+        let first = view.errors.first().map(|item| item.pointer.as_ref());
+        let is_root = first == Some("");
+        if is_root && let Some(rest) = view.detail.strip_prefix("/: ") {
+            view.detail = format!("/request: {rest}").into();
+        } else if !is_root && first.is_some_and(|pointer| view.detail.starts_with(pointer)) {
             view.detail = format!("/request{}", view.detail).into();
         }
         for item in &mut view.errors {

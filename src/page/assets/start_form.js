@@ -19,6 +19,25 @@ class StartForm {
     form.querySelectorAll("[data-preview-button]").forEach((button) => { button.hidden = true; });
     form.addEventListener("input", (event) => { this.clearProblem(event.target); this.plan(event.target); });
     form.addEventListener("change", (event) => this.plan(event.target));
+    form.addEventListener("submit", (event) => this.send(event));
+    // A page that a browser shows again from its memory is not being sent.
+    window.addEventListener("pageshow", () => this.setSent(false));
+  }
+
+  // The second of two clicks would replace the answer to the first one, which may be shown only once.
+  send(event) {
+    if (this.isSent) event.preventDefault();
+    if (this.isSent || event.defaultPrevented) return;
+    clearTimeout(this.timer);
+    this.running?.abort();
+    this.isSent = true;
+    // A button that is disabled now would not be sent; another listener may yet prevent that it is.
+    setTimeout(() => this.setSent(!event.defaultPrevented));
+  }
+
+  setSent(isSent) {
+    this.isSent = isSent;
+    this.form.querySelectorAll("button[type=submit]").forEach((button) => { button.disabled = isSent; });
   }
 
   // What a person types now is not what was refused.
@@ -30,6 +49,7 @@ class StartForm {
   }
 
   plan(field) {
+    if (this.isSent) this.setSent(false);
     // A choice changes which fields there are; a text only changes the forecast.
     this.reshapes ||= Boolean(field.closest("[data-reshapes]"));
     clearTimeout(this.timer);

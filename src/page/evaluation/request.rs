@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::page::evaluation::forecast::json_of;
 use crate::page::form::Form;
 use crate::page::parts::choice::{Names, marked_choice};
+use crate::page::parts::line_field::LineField;
 use crate::page::parts::schema_entry::{entered, number_or_text};
 use crate::page::parts::schema_fill::{FilledField, filled};
 use crate::page::parts::schema_form::{FieldMark, SchemaForm};
@@ -152,6 +153,13 @@ pub(in crate::page) fn dataset_fields(
 ) -> Markup {
     let field = |member: &str| format!("{at}/{member}");
     let mark = fields.mark_own(&[at, &field("dataset")]);
+    let name = field("split");
+    let split = LineField {
+        name: &name,
+        label: "Split",
+        placeholder: "all examples",
+        ..LineField::default()
+    };
     html! {
         label { (label)
             (marked_choice(&field("dataset"), fields.form.text(&field("dataset")), datasets, "choose a dataset", mark))
@@ -159,7 +167,7 @@ pub(in crate::page) fn dataset_fields(
         }
         div.pair {
             (number(fields, &field("version"), "Version", "the newest"))
-            label { "Split" input name=(field("split")) value=(fields.form.text(&field("split"))) placeholder="all examples" autocomplete="off"; (fields.problems(&field("split"))) }
+            (split.show(fields))
             (number(fields, &field("limit"), "At most", "all examples"))
         }
     }

@@ -11,9 +11,10 @@ use crate::page::evaluation::request::{
 };
 use crate::page::form::Form;
 use crate::page::parts::choice::Names;
+use crate::page::parts::line_field::LineField;
 use crate::page::parts::schema_entry::{entered, number_or_text};
 use crate::page::parts::schema_fill::{FilledField, filled};
-use crate::page::parts::schema_form::SchemaForm;
+use crate::page::parts::schema_form::{FieldMark, SchemaForm};
 
 /// Options of the request that are numbers.
 const OPTIONS: [&str; 5] = ["version", "state_version", "seed", "concurrency", "timeout_ms"];
@@ -112,17 +113,19 @@ pub(in crate::page) fn sets(fields: &SchemaForm<'_>, at: &str, datasets: &Names)
 /// The panel of the optimizer.
 pub(in crate::page) fn optimizer_panel(fields: &SchemaForm<'_>, at: &str) -> Markup {
     let chosen = optimizer(fields.form, at);
-    let config = format!("{at}/config");
+    let (name, config) = (format!("{at}/optimizer"), format!("{at}/config"));
+    let mark = fields.mark(&name);
     html! {
         section.panel data-part="shape" id="optimizer" {
             header { h2 { "Optimizer" } }
             div.body.fields {
                 label { "Optimizer"
-                    select name={ (at) "/optimizer" } data-reshapes {
+                    select name=(name) data-reshapes aria-invalid=[mark.invalid] autofocus[mark.is_first] {
                         @for known in optimizers() {
                             option value=(known.name()) selected[chosen.is_some_and(|chosen| chosen.name() == known.name())] { (known.name()) }
                         }
                     }
+                    (fields.problems(&name))
                 }
                 @if let Some(chosen) = chosen {
                     p.muted { (chosen.description()) @if chosen.changes_graph() { " Its result may be another graph." } }
@@ -139,35 +142,67 @@ pub(in crate::page) fn optimizer_panel(fields: &SchemaForm<'_>, at: &str) -> Mar
 
 /// The panel of the budget, and of what follows.
 pub(in crate::page) fn limits(fields: &SchemaForm<'_>, at: &str, may_activate: bool) -> Markup {
-    let (activate, model) = (format!("{at}/activate"), format!("{at}/prompt_model"));
+    let model = format!("{at}/prompt_model");
+    let model = LineField {
+        name: &model,
+        label: "Model for proposals",
+        placeholder: "default",
+        ..LineField::default()
+    };
     html! {
         section.panel {
             header { h2 { "Budget and result" } }
             div.body.fields {
                 div.pair {
-                    @for (name, label) in LIMITS {
-                        @let field = format!("{at}/budget/{name}");
-                        label { (label)
-                            input type="number" min="0" step="any" name=(field) value=(fields.form.text(&field)) placeholder="no limit";
-                            (fields.problems(&field))
-                        }
-                    }
+                    @for (name, label) in LIMITS { (limit(fields, at, name, label)) }
                 }
                 (fields.problems(&format!("{at}/budget")))
-                @if may_activate {
-                    label { "When it ends"
-                        select name=(activate) {
-                            option value="" { "store the result; a person activates it" }
-                            option value="if_better" selected[fields.form.text(&activate) == "if_better"] { "activate the result if its gain is certain" }
-                        }
-                    }
-                }
+                (end(fields, at, may_activate))
                 div.pair {
                     (number(fields, &format!("{at}/concurrency"), "Runs at a time", "the limit of the server"))
-                    label { "Model for proposals" input name=(model) value=(fields.form.text(&model)) placeholder="default" autocomplete="off"; (fields.problems(&model)) }
+                    (model.show(fields))
                     (number(fields, &format!("{at}/timeout_ms"), "Time for an example (ms)", "the limit of the server"))
                 }
             }
+        }
+    }
+}
+
+/// A limit of the budget. The first one is marked for a problem of the budget as a whole.
+fn limit(fields: &SchemaForm<'_>, at: &str, name: &str, label: &str) -> Markup {
+    let budget = format!("{at}/budget");
+    let field = format!("{budget}/{name}");
+    let is_first_limit = LIMITS.first().is_some_and(|(first, _)| *first == name);
+    let whole = if is_first_limit { budget.as_str() } else { field.as_str() };
+    let FieldMark { invalid, is_first } = fields.mark_own(&[field.as_str(), whole]);
+    html! {
+        label { (label)
+            input type="number" min="0" step="any" name=(field) value=(fields.form.text(&field)) placeholder="no limit"
+                aria-invalid=[invalid] autofocus[is_first];
+            (fields.problems(&field))
+        }
+    }
+}
+
+/// What follows the end. A key that may not activate sends what is stored, so that the API answers it.
+fn end(fields: &SchemaForm<'_>, at: &str, may_activate: bool) -> Markup {
+    let name = format!("{at}/activate");
+    let chosen = fields.form.text(&name);
+    let FieldMark { invalid, is_first } =
+        if may_activate { fields.mark(&name) } else { FieldMark::default() };
+    html! {
+        @if may_activate {
+            label { "When it ends"
+                select name=(name) aria-invalid=[invalid] autofocus[is_first] {
+                    option value="" { "store the result; a person activates it" }
+                    option value="if_better" selected[chosen == "if_better"] { "activate the result if its gain is certain" }
+                    @if !["", "if_better"].contains(&chosen) { option value=(chosen) selected { (chosen) } }
+                }
+                (fields.problems(&name))
+            }
+        } @else {
+            @if !chosen.is_empty() { input type="hidden" name=(name) value=(chosen); }
+            (fields.problems(&name))
         }
     }
 }

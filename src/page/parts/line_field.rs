@@ -1,10 +1,10 @@
-//! A field with one line of text, with its label, its hint and its problems. Knows no view.
+//! A field with a short text, with its label, its hint and its problems. Knows no view.
 
 use maud::{Markup, html};
 
-use crate::page::parts::schema_form::{FieldMark, SchemaForm};
+use crate::page::parts::schema_form::{FieldMark, SchemaForm, text_rows};
 
-/// A field with one line of text. Its name is the JSON Pointer of its value.
+/// A field with one line of text, or with as many lines as its text has. Its name is the JSON Pointer of its value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::page) struct LineField<'f> {
     pub(in crate::page) name: &'f str,
@@ -31,13 +31,20 @@ impl LineField<'_> {
             Some(around) if own.invalid.is_none() => fields.mark_own(&[around]),
             _ => own,
         };
+        let text = fields.form.text(self.name);
         let step = (self.kind == Some("number")).then_some("any");
         html! {
             label { (self.label)
                 @if !self.hint.is_empty() { span.hint { (self.hint) } }
-                input type=[self.kind] step=[step] name=(self.name) value=(fields.form.text(self.name)) placeholder=(self.placeholder)
-                    list=[self.suggestions] maxlength=[self.longest] required[self.is_required] autocomplete="off" spellcheck="false"
-                    aria-invalid=[invalid] autofocus[is_first];
+                // An input of one line would lose the line ends.
+                @if text.contains('\n') {
+                    textarea name=(self.name) rows=(text_rows(text)) maxlength=[self.longest] required[self.is_required] spellcheck="false"
+                        aria-invalid=[invalid] autofocus[is_first] { "\n" (text) }
+                } @else {
+                    input type=[self.kind] step=[step] name=(self.name) value=(text) placeholder=(self.placeholder)
+                        list=[self.suggestions] maxlength=[self.longest] required[self.is_required] autocomplete="off" spellcheck="false"
+                        aria-invalid=[invalid] autofocus[is_first];
+                }
                 (fields.problems(self.name))
                 @if let Some(around) = self.around { (fields.problems(around)) }
             }

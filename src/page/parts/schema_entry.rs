@@ -1,6 +1,7 @@
 //! Reads the fields of a `schema_form` back as a JSON value. What cannot be read as its type stays a text, so that the
 //! service names the problem with its place, as for any client.
 
+use dsrs::value::Payload;
 use serde_json::{Map, Value};
 
 use crate::page::form::Form;
@@ -28,7 +29,7 @@ pub(in crate::page) fn entered(schema: &Value, form: &Form, name: &str) -> Optio
         Entry::Integer | Entry::Number | Entry::Flag => {
             form.given(name).map(|text| number_or_text(text.trim()))
         }
-        Entry::Document => form.given(name).map(document),
+        Entry::Document => form.given(name).map(|text| json_or_text(text.trim())),
     }
 }
 
@@ -77,15 +78,17 @@ pub(in crate::page) fn number_or_text(text: &str) -> Value {
     }
 }
 
+/// JSON as the service reads it; any other text stays one. A text with a duplicate key is none: only one of its values
+/// would be left.
+pub(in crate::page) fn json_or_text(text: &str) -> Value {
+    let read = serde_json::from_str(text).ok();
+    let read = read.filter(|_| Payload::from_json(text).is_ok());
+    read.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
 fn lines(text: &str) -> Value {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(|line| Value::String(line.to_owned())).collect()
-}
-
-/// JSON, or a plain text.
-fn document(text: &str) -> Value {
-    let text = text.trim();
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -154,5 +157,7 @@ mod tests {
     fn what_is_no_number_stays_a_text_for_the_service_to_refuse() {
         let schema = json!({"type": "object", "properties": {"k": {"type": "integer"}}});
         assert_eq!(read(&schema, &[("/m/k", "x")]), Some(json!({"k": "x"})));
+        let twice = "{\"a\": 1, \"a\": 2}";
+        assert_eq!(read(&json!({}), &[("/m", twice)]), Some(json!(twice)));
     }
 }

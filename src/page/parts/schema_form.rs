@@ -127,9 +127,15 @@ impl<'a> SchemaForm<'a> {
             .parse()
             .unwrap_or(0_usize)
             .min(alternatives.len().saturating_sub(1));
+        // An alternative that is one field shows the problem itself.
+        let is_one_field = alternatives.get(chosen).is_some_and(|schema| {
+            only_member(schema).is_none() && !matches!(Entry::of(schema), Entry::Members(_))
+        });
+        let FieldMark { invalid, is_first } =
+            if is_one_field { FieldMark::default() } else { self.mark_own(&[name]) };
         html! {
             label { (label)
-                select name=(field) data-reshapes {
+                select name=(field) data-reshapes aria-invalid=[invalid] autofocus[is_first] {
                     @for (index, schema) in alternatives.iter().enumerate() {
                         option value=(index) selected[index == chosen] { (title(schema)) }
                     }
@@ -139,12 +145,23 @@ impl<'a> SchemaForm<'a> {
                 @match only_member(schema) {
                     Some((member, inner)) => (self.fields(inner, &format!("{name}/{member}"), member)),
                     None => @match Entry::of(schema) {
-                        Entry::Choice(values) => label { "name" select name=(name) { (options(values, self.form.text(name))) } },
+                        Entry::Choice(values) => (self.named(values, name)),
                         _ => (self.fields(schema, name, "value")),
                     },
                 }
             }
-            (self.problems(name))
+            @if !is_one_field { (self.problems(name)) }
+        }
+    }
+
+    /// An alternative that is one of a few names.
+    fn named(&self, values: &[Value], name: &str) -> Markup {
+        let FieldMark { invalid, is_first } = self.mark(name);
+        html! {
+            label { "name"
+                select name=(name) aria-invalid=[invalid] autofocus[is_first] { (options(values, self.form.text(name))) }
+                (self.problems_within(name))
+            }
         }
     }
 
@@ -173,6 +190,10 @@ impl<'a> SchemaForm<'a> {
             Entry::Lines => {
                 html! { textarea name=(name) rows="2" placeholder="one on each line" aria-invalid=[invalid] autofocus[is_first] { "\n" (value) } }
             }
+            // An input of one line would lose the line ends.
+            Entry::Text if value.contains('\n') => {
+                html! { textarea name=(name) rows=(text_rows(value)) spellcheck="false" aria-invalid=[invalid] autofocus[is_first] { "\n" (value) } }
+            }
             Entry::Text => {
                 html! { input name=(name) value=(value) placeholder=(hint) autocomplete="off" spellcheck="false" aria-invalid=[invalid] autofocus[is_first]; }
             }
@@ -196,9 +217,14 @@ impl<'a> SchemaForm<'a> {
         html! { @for text in self.own(name) { span.field-problem { (text) } } }
     }
 
-    /// Whether one of these members of the value at a pointer has a problem, so that a fold is open.
+    /// Whether one of these members of the value at a pointer has a problem or a part with one, so that a fold is open.
     pub(in crate::page) fn has_problem(&self, at: &str, members: &[&str]) -> bool {
-        members.iter().any(|member| self.own(&format!("{at}/{member}")).next().is_some())
+        members.iter().any(|member| self.within(&format!("{at}/{member}")).next().is_some())
+    }
+
+    /// Whether the value at a pointer has a problem as a whole.
+    pub(in crate::page) fn has_own_problem(&self, name: &str) -> bool {
+        self.own(name).next().is_some()
     }
 
     /// What follows a pointer in those of the problems at it and within it, and their texts.
@@ -214,6 +240,11 @@ impl<'a> SchemaForm<'a> {
         let items = self.problem.map(ApiProblem::items).unwrap_or_default();
         items.iter().filter(move |item| item.pointer == name).map(|item| item.detail.as_ref())
     }
+}
+
+/// How many rows of a text area a text with several lines gets.
+pub(super) fn text_rows(text: &str) -> usize {
+    text.lines().count().clamp(2, 12)
 }
 
 fn options(values: &[Value], chosen: &str) -> Markup {

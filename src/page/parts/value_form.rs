@@ -7,6 +7,7 @@ use serde_json::{Number, Value};
 
 use crate::http::ApiProblem;
 use crate::page::form::Form;
+use crate::page::parts::schema_entry::json_or_text;
 use crate::page::parts::schema_form::FieldMark;
 use crate::page::parts::value_control::{Control, control};
 
@@ -279,9 +280,7 @@ fn read_text(control: &Control<'_>, text: &str) -> Value {
             .find(|value| text_of(value) == text)
             .cloned()
             .unwrap_or_else(|| Value::from(text)),
-        Control::Group(_) | Control::Rows(_) | Control::Json => {
-            serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
-        }
+        Control::Group(_) | Control::Rows(_) | Control::Json => json_or_text(text),
     }
 }
 

@@ -17,8 +17,8 @@ use crate::page::parts::line_field::{LineField, word_field};
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::schema_form::SchemaForm;
 use crate::page::parts::time::ahead;
-use crate::page::schedule::members::{OPENED, PAUSED, changed_body, new_body};
-use crate::page::schedule::request::StartedWork;
+use crate::page::schedule::members::{PAUSED, changed_body, new_body};
+use crate::page::schedule::request::{OPENED, StartedWork};
 use crate::page::schedule::work_fields::work_fields;
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
@@ -166,14 +166,14 @@ fn times(fields: &SchemaForm<'_>) -> Markup {
 
 fn starts(fields: &SchemaForm<'_>, work: &StartedWork, graphs: &Names) -> Markup {
     let graph = fields.form.text("/graph");
-    let mark = fields.mark("/graph");
+    let (kind, mark) = (fields.mark("/target"), fields.mark("/graph"));
     html! {
         section.panel {
             header { h2 { "Starts" } }
             div.body.fields {
                 div.pair {
                     label { "Kind of work"
-                        select name="/target" data-reshapes {
+                        select name="/target" data-reshapes aria-invalid=[kind.invalid] autofocus[kind.is_first] {
                             @for (target, label) in TARGETS {
                                 option value=(target.as_str()) selected[target == work.target] { (label) }
                             }

@@ -3,17 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::http::{ApiProblem, Document, ProblemCode, read_document};
-use crate::page::form::Form;
+use crate::page::form::{Form, with_line_feeds};
 use crate::page::parts::schema_fill::FilledField;
-use crate::page::schedule::request::{REQUEST, StartedWork, WAY, is_same};
+use crate::page::schedule::request::{OPENED, REQUEST, StartedWork, WAY};
 use crate::store::schedule::ScheduleSettings;
 
 /// The members that are texts.
 const TEXTS: [&str; 8] =
     ["name", "description", "cron", "time_zone", "overlap", "catch_up", "graph", "target"];
-
-/// The field with what was stored when the form was opened, so that only what a person changed is sent.
-pub(super) const OPENED: &str = "opened";
 
 /// The field that creates a schedule paused.
 pub(super) const PAUSED: &str = "paused";
@@ -69,9 +66,10 @@ pub(super) fn changed_body(work: &StartedWork) -> Map<String, Value> {
     let opened: Value = serde_json::from_str(work.form.text(OPENED)).unwrap_or_default();
     let mut body = members(work);
     body.retain(|name, value| match opened.get(name) {
-        Some(before) if name == "request" => !is_same(before, value),
-        Some(before) => before != value,
-        None => true,
+        Some(before) if name == "request" => work.is_changed_from(before),
+        // As a form has it: without white space around it, with LF as line ends.
+        Some(Value::String(before)) => value.as_str() != Some(with_line_feeds(before).trim()),
+        before => before != Some(value),
     });
     body
 }
@@ -90,11 +88,10 @@ pub(super) fn document(
     work: &StartedWork,
     mut body: Map<String, Value>,
 ) -> Result<Document, ApiProblem> {
-    let is_written = work.is_json() && body.contains_key("request");
-    if !is_written || syntax_problem(work).is_some() {
+    let written = work.written().filter(|_| body.contains_key("request"));
+    let Some(written) = written.filter(|_| syntax_problem(work).is_none()) else {
         return read_document(Value::Object(body).to_string().as_bytes());
-    }
-    let written = work.form.text(REQUEST);
+    };
     body.remove("request");
     let mut text = Value::Object(body).to_string();
     text.pop();

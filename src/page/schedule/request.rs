@@ -6,9 +6,10 @@ use std::sync::Arc;
 use dsrs::graph::Program;
 use serde_json::{Map, Value, json};
 
-use crate::app::ScheduleTarget;
+use crate::app::{AppError, ScheduleTarget};
+use crate::http::ApiProblem;
 use crate::page::form::Form;
-use crate::page::parts::schema_entry::entered;
+use crate::page::parts::schema_entry::{entered, json_or_text, number_or_text};
 use crate::page::parts::schema_fill::{FilledField, filled};
 use crate::page::parts::value_fill::filled_value;
 use crate::page::run_form::request::{fields, inputs};
@@ -18,6 +19,12 @@ use crate::store::graph::GraphRef;
 
 /// The place of the request in the body of a schedule, and the field with its JSON.
 pub(super) const REQUEST: &str = "/request";
+
+/// The place of the inputs of a run, which the fields of inputs are within.
+pub(super) const INPUTS: &str = "/request/inputs";
+
+/// The field with what was stored when the form was opened, so that only what a person changed is sent.
+pub(super) const OPENED: &str = "opened";
 
 /// The field that chooses between fields and JSON.
 pub(super) const WAY: &str = "/request#";
@@ -41,16 +48,16 @@ pub(super) struct StartedWork {
 
 impl StartedWork {
     /// Reads a form.
-    pub(super) async fn read(visitor: &Visitor, form: Form) -> Self {
+    pub(super) async fn read(visitor: &Visitor, form: Form) -> Result<Self, ApiProblem> {
         let target = ScheduleTarget::parse(form.text("/target")).unwrap_or(ScheduleTarget::Run);
         let program = match target {
-            ScheduleTarget::Run => program(visitor, form.given("/graph")).await,
+            ScheduleTarget::Run => program(visitor, form.given("/graph")).await?,
             _ => None,
         };
         let form = if target == ScheduleTarget::Optimization { with_budget(form) } else { form };
         let mut work = Self { form, target, program, is_beyond_fields: false };
         work.follow_choice();
-        work
+        Ok(work)
     }
 
     /// Whether the request is entered as JSON.
@@ -80,28 +87,76 @@ impl StartedWork {
 
     /// The form with fields instead of JSON, if they have all of it.
     fn as_fields(&self, text: &str) -> Option<Form> {
-        let request: Value = serde_json::from_str(text).ok()?;
+        let request = json_or_text(text);
+        let has_inputs = request["inputs"].as_object().is_some_and(|inputs| !inputs.is_empty());
+        // Without the program there are no fields for inputs.
+        if self.target == ScheduleTarget::Run && self.program.is_none() && has_inputs {
+            return None;
+        }
         let form = self.form.replaced(REQUEST, self.fields_of(&request));
-        is_same(&self.of_fields(&form), &request).then_some(form)
+        self.is_same(&self.of_fields(&form), &request).then_some(form)
     }
 
     /// The request.
     pub(super) fn value(&self) -> Value {
         match self.is_json() {
             false => self.of_fields(&self.form),
-            true => {
-                let text = self.form.text(REQUEST);
-                serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
-            }
+            true => json_or_text(self.form.text(REQUEST)),
         }
+    }
+
+    /// The text of the request where it was written as JSON, so that the API reads what was written.
+    pub(super) fn written(&self) -> Option<String> {
+        let is_batch = self.target == ScheduleTarget::Batch;
+        match (self.is_json(), self.form.given(ITEMS)) {
+            (true, _) => Some(self.form.text(REQUEST).to_owned()),
+            (false, Some(text)) if is_batch => {
+                let options = with_options(json!({}), &batch_options(), &self.form).to_string();
+                let rest = options.trim_start_matches('{');
+                let comma = if rest == "}" { "" } else { "," };
+                Some(format!("{{\"items\":{}{comma}{rest}", written_items(text)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the request is not the one that was stored when the form was opened. As JSON every difference counts.
+    pub(super) fn is_changed_from(&self, before: &Value) -> bool {
+        match self.is_json() {
+            true => self.value() != *before,
+            false => !self.is_same(before, &self.value()),
+        }
+    }
+
+    /// Whether two requests mean the same: an input that is null is like one that is absent, unless it has a default.
+    fn is_same(&self, one: &Value, other: &Value) -> bool {
+        let program = self.program.as_deref();
+        let fields = program.map(|program| fields(program, REQUEST)).unwrap_or_default();
+        let without_default: Vec<&str> =
+            fields.iter().filter(|field| !field.has_default).map(|field| field.name).collect();
+        is_same_but_for(&without_default, one, other)
+    }
+
+    /// The inputs. Without the program they stay as they are stored, or as they were typed.
+    fn inputs_of(&self, form: &Form) -> Map<String, Value> {
+        if let Some(program) = self.program.as_deref() {
+            return inputs(program, form, REQUEST);
+        }
+        let opened: Value = serde_json::from_str(form.text(OPENED)).unwrap_or_default();
+        if let Some(stored) = opened["request"]["inputs"].as_object() {
+            return stored.clone();
+        }
+        let typed = form.iter().filter_map(|(name, text)| {
+            let name = name.strip_prefix(INPUTS)?.strip_prefix('/')?;
+            Some((name.to_owned(), number_or_text(text)))
+        });
+        typed.filter(|(name, _)| !name.contains('/')).collect()
     }
 
     fn of_fields(&self, form: &Form) -> Value {
         match self.target {
             ScheduleTarget::Run => {
-                let program = self.program.as_deref();
-                let inputs = program.map(|program| inputs(program, form, REQUEST));
-                with_options(json!({ "inputs": inputs.unwrap_or_default() }), &run_options(), form)
+                with_options(json!({ "inputs": self.inputs_of(form) }), &run_options(), form)
             }
             ScheduleTarget::Batch => {
                 let items = form.given(ITEMS).map(items).unwrap_or_else(|| json!([]));
@@ -133,11 +188,24 @@ impl StartedWork {
     }
 }
 
-/// The program of a graph, if there is one.
-async fn program(visitor: &Visitor, graph: Option<&str>) -> Option<Arc<Program>> {
+/// The program of a graph, if there is one that this server can build.
+async fn program(
+    visitor: &Visitor,
+    graph: Option<&str>,
+) -> Result<Option<Arc<Program>>, ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
-    let row = app.graph_get(scope, &GraphRef::parse(graph?), None).await.ok()?;
-    app.program_of(scope, &row).await.ok()
+    let Some(graph) = graph else { return Ok(None) };
+    let row = match app.graph_get(scope, &GraphRef::parse(graph), None).await {
+        Ok(row) => row,
+        Err(AppError::NotFound(_)) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match app.program_of(scope, &row).await {
+        Ok(program) => Ok(Some(program)),
+        // The form would lose what was typed, as if the graph had no inputs.
+        Err(error @ AppError::Unavailable(_)) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A form that showed no fields of an optimization yet, with a budget: a limit that a person should see.
@@ -163,11 +231,24 @@ fn with_options(mut body: Value, schema: &Value, form: &Form) -> Value {
 
 /// Items, one on each line, or as a list.
 fn items(text: &str) -> Value {
-    if let Ok(list @ Value::Array(_)) = serde_json::from_str(text) {
-        return list;
+    match json_or_text(text.trim()) {
+        list @ Value::Array(_) => list,
+        _ => item_lines(text).map(json_or_text).collect(),
     }
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| Value::from(line))).collect()
+}
+
+fn item_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+/// The same as the text of a list: what is JSON as it was written, so that the API names a key that is there twice.
+fn written_items(text: &str) -> String {
+    let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+    if text.trim_start().starts_with('[') && is_json(text) {
+        return text.to_owned();
+    }
+    let item = |line: &str| if is_json(line) { line.to_owned() } else { json!(line).to_string() };
+    format!("[{}]", item_lines(text).map(item).collect::<Vec<_>>().join(","))
 }
 
 fn lines(items: &Value) -> String {
@@ -176,13 +257,12 @@ fn lines(items: &Value) -> String {
     lines.join("\n")
 }
 
-/// Whether two requests mean the same: an input that is null is like one that is absent.
-pub(super) fn is_same(one: &Value, other: &Value) -> bool {
+/// Whether two requests are equal but for these inputs, where null is like absence.
+fn is_same_but_for(nullable: &[&str], one: &Value, other: &Value) -> bool {
     let comparable = |request: &Value| {
         let mut request = request.clone();
         if let Some(inputs) = request.get_mut("inputs").and_then(Value::as_object_mut) {
-            let given = inputs.iter().filter(|(_, value)| !value.is_null());
-            *inputs = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+            inputs.retain(|name, value| !value.is_null() || !nullable.contains(&name.as_str()));
         }
         request
     };
@@ -251,8 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_is_null_is_like_one_that_is_absent() {
-        assert!(is_same(&json!({"inputs": {"a": 1, "b": null}}), &json!({"inputs": {"a": 1}})));
-        assert!(!is_same(&json!({"inputs": {"a": 1}, "b": null}), &json!({"inputs": {"a": 1}})));
+    fn an_input_that_is_null_is_like_one_that_is_absent_unless_it_has_a_default() {
+        let is_same = |one, other| is_same_but_for(&["b"], &one, &other);
+        assert!(is_same(json!({"inputs": {"a": 1, "b": null}}), json!({"inputs": {"a": 1}})));
+        assert!(!is_same(json!({"inputs": {"a": 1, "c": null}}), json!({"inputs": {"a": 1}})));
+        assert!(!is_same(json!({"inputs": {"a": 1}, "b": null}), json!({"inputs": {"a": 1}})));
+    }
+
+    #[test]
+    fn items_are_sent_as_they_were_written() {
+        assert_eq!(written_items("{\"a\": 1, \"a\": 2}\n\nno"), "[{\"a\": 1, \"a\": 2},\"no\"]");
+        assert_eq!(written_items("[{}, {}]"), "[{}, {}]");
+        assert_eq!(items("{\"a\": 1, \"a\": 2}"), json!(["{\"a\": 1, \"a\": 2}"]));
     }
 }

@@ -21,7 +21,7 @@ use crate::page::visitor::Visitor;
 
 /// `GET /schedules/new`, with what the address names filled in.
 pub(in crate::page) async fn new(visitor: Visitor, query: Query) -> Result<Response, ApiProblem> {
-    let work = StartedWork::read(&visitor, new_form(query.into_fields()?)).await;
+    let work = StartedWork::read(&visitor, new_form(query.into_fields()?)).await?;
     show(&visitor, &work, None, None).await
 }
 
@@ -30,12 +30,12 @@ pub(in crate::page) async fn preview_new(
     visitor: Visitor,
     form: Form,
 ) -> Result<Response, ApiProblem> {
-    show(&visitor, &StartedWork::read(&visitor, form).await, None, None).await
+    show(&visitor, &StartedWork::read(&visitor, form).await?, None, None).await
 }
 
 /// `POST /schedules`: creates the schedule.
 pub(in crate::page) async fn create(visitor: Visitor, form: Form) -> Result<Response, ApiProblem> {
-    let work = StartedWork::read(&visitor, form).await;
+    let work = StartedWork::read(&visitor, form).await?;
     match Box::pin(created(&visitor, &work)).await {
         Ok(id) => Ok(see(&format!("/schedules/{id}"))),
         Err(problem) => {
@@ -58,7 +58,7 @@ pub(in crate::page) async fn edit(
     let id = id_of(&id)?;
     let stored = visitor.app.schedule_get(&visitor.scope, id).await?;
     let form = Form::of(fields_of(&stored.row.settings));
-    show(&visitor, &StartedWork::read(&visitor, form).await, Some(id), None).await
+    show(&visitor, &StartedWork::read(&visitor, form).await?, Some(id), None).await
 }
 
 /// `POST /schedules/{id}/edit`: the same form with what was entered. Stores nothing.
@@ -67,7 +67,9 @@ pub(in crate::page) async fn preview_edit(
     Path(id): Path<String>,
     form: Form,
 ) -> Result<Response, ApiProblem> {
-    show(&visitor, &StartedWork::read(&visitor, form).await, Some(id_of(&id)?), None).await
+    let id = id_of(&id)?;
+    visitor.app.schedule_get(&visitor.scope, id).await?;
+    show(&visitor, &StartedWork::read(&visitor, form).await?, Some(id), None).await
 }
 
 /// `POST /schedules/{id}`: changes the schedule. From now on its work is that of the key of the visitor.
@@ -77,11 +79,13 @@ pub(in crate::page) async fn change(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let id = id_of(&id)?;
-    let work = StartedWork::read(&visitor, form).await;
+    let work = StartedWork::read(&visitor, form).await?;
     match Box::pin(changed(&visitor, &work, id)).await {
         Ok(()) => Ok(see(&format!("/schedules/{id}"))),
         Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
         Err(problem) => {
+            // A form that is refused before it is stored has not looked for the schedule.
+            visitor.app.schedule_get(&visitor.scope, id).await?;
             let problem = explained(&work, problem);
             Ok(refused(show(&visitor, &work, Some(id), Some(&problem)).await?))
         }

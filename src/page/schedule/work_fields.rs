@@ -8,7 +8,7 @@ use crate::page::parts::schema_form::{FieldMark, SchemaForm};
 use crate::page::parts::value_form::FieldProblems;
 use crate::page::run_form::request::fields as input_fields;
 use crate::page::schedule::request::{
-    ITEMS, JSON, REQUEST, StartedWork, WAY, batch_options, run_options,
+    INPUTS, ITEMS, JSON, REQUEST, StartedWork, WAY, batch_options, run_options,
 };
 use crate::page::visitor::Visitor;
 use crate::page::{evaluation, optimization};
@@ -95,14 +95,22 @@ fn inputs(fields: &SchemaForm<'_>, work: &StartedWork) -> Markup {
                 @if own.is_empty() { p.muted { "The graph has no inputs." } }
                 @for field in &own { (field.show(value["inputs"].get(field.name), &problems)) }
             }
-            None => p.muted {
+            None => {
+                // What was typed stays for the graph that is chosen next.
+                @for (name, text) in fields.form.iter().filter(|(name, _)| is_input(name)) { input type="hidden" name=(name) value=(text); }
+                p.muted {
                 @if fields.form.text("/graph").is_empty() { "Choose a graph: its inputs follow." }
-                @else { "This server cannot build the graph. Write the request as JSON." }
+                @else { "There is no such graph, or this server cannot build it. What was entered for its inputs stays; the request can be written as JSON." }
+                }
             },
         }
-        (fields.problems("/request/inputs"))
+        (fields.problems(INPUTS))
         (more(fields, &run_options()))
     }
+}
+
+fn is_input(name: &str) -> bool {
+    name.strip_prefix(INPUTS).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn items(fields: &SchemaForm<'_>) -> Markup {
@@ -122,10 +130,12 @@ fn items(fields: &SchemaForm<'_>) -> Markup {
 fn more(fields: &SchemaForm<'_>, schema: &serde_json::Value) -> Markup {
     let members: Vec<&String> =
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
-    let is_open = members.iter().any(|name| {
+    let is_set = members.iter().any(|name| {
         let field = format!("{REQUEST}/{name}");
         fields.form.given(&field).is_some() || fields.has_problem(REQUEST, &[name])
     });
+    // A problem of the request as a whole is shown below these fields.
+    let is_open = is_set || fields.has_own_problem(REQUEST);
     html! {
         details open[is_open] {
             summary { "Versions, limits and labels" }

@@ -1,5 +1,7 @@
 //! A webhook as the fields of its form, and the form as the body of a request of the API. Knows no HTML.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::app::WebhookEvent;
@@ -44,8 +46,16 @@ pub(super) fn new_body(form: &Form) -> Map<String, Value> {
 pub(super) fn changed_body(form: &Form) -> Map<String, Value> {
     let opened: Value = serde_json::from_str(form.text(OPENED)).unwrap_or_default();
     let mut body = members(form);
-    body.retain(|name, value| opened.get(name) != Some(value));
+    body.retain(|name, value| match opened.get(name) {
+        // A browser sends events in the order of the form.
+        Some(before) if name == "events" => words(before) != words(value),
+        before => before != Some(value),
+    });
     body
+}
+
+fn words(events: &Value) -> BTreeSet<&str> {
+    events.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 fn members(form: &Form) -> Map<String, Value> {

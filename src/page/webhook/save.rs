@@ -95,7 +95,9 @@ pub(in crate::page) async fn preview_edit(
     Path(id): Path<String>,
     form: Form,
 ) -> Result<Response, ApiProblem> {
-    show(&visitor, &form, Some(id_of(&id)?), None).await
+    let id = id_of(&id)?;
+    visitor.app.webhook_get(&visitor.scope, id).await?;
+    show(&visitor, &form, Some(id), None).await
 }
 
 /// `POST /webhooks/{id}`: changes the webhook.
@@ -108,7 +110,11 @@ pub(in crate::page) async fn change(
     match changed(&visitor, &form, id).await {
         Ok(()) => Ok(see(&format!("/webhooks/{id}"))),
         Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
-        Err(problem) => Ok(refused(show(&visitor, &form, Some(id), Some(&problem)).await?)),
+        Err(problem) => {
+            // A form that is refused before it is stored has not looked for the webhook.
+            visitor.app.webhook_get(&visitor.scope, id).await?;
+            Ok(refused(show(&visitor, &form, Some(id), Some(&problem)).await?))
+        }
     }
 }
 

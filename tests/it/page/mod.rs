@@ -1,12 +1,14 @@
 //! The page over HTTP, as a browser without scripts sees it. One file a noun.
 
 mod assets;
+mod changed_forms;
 mod datasets;
 mod editor;
 mod evaluations;
 mod filled_form;
 mod graph;
 mod graphs;
+mod marked_forms;
 mod modules;
 mod online_evaluation_forms;
 mod online_evaluations;
