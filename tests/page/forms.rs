@@ -64,6 +64,28 @@ async fn a_schedule_is_written_with_its_next_times_in_view_and_stored_after_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_typed_while_other_fields_are_fetched_stays() {
+    let Some(browser) = Browser::start().await else { return };
+    let api = server().await;
+    for (name, signature) in [("ask", "question -> answer"), ("more", "question, tone -> answer")] {
+        api.post("/v1/graphs", one_node(name, signature)).await.expect(201);
+    }
+    browser.open(&format!("{}/schedules/new?graph=ask", api.url)).await;
+    let slow = "const send = window.fetch; window.fetch = async (...all) => { const answer = await send(...all); \
+                await new Promise((done) => { window.release = done; }); return answer; };";
+    browser.run(slow).await;
+    browser.choose("select[name='/graph']", "more").await;
+    browser.until("window.release", "the answer").await;
+    let typed = "const field = document.querySelector(\"[name='/request/inputs/question']\"); field.value = 'typed'; \
+                 field.dispatchEvent(new Event('input', { bubbles: true })); window.release();";
+    browser.run(typed).await;
+    browser.until_shown("textarea[name='/request/inputs/tone']").await;
+    let value = "document.querySelector(\"[name='/request/inputs/question']\").value === 'typed'";
+    browser.until(value, "the text that was typed").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_created_and_its_secret_is_shown_to_the_person_once() {
     let Some(mut browser) = Browser::start().await else { return };
     browser.expect_message("422");
@@ -82,7 +104,9 @@ async fn a_webhook_is_created_and_its_secret_is_shown_to_the_person_once() {
     look(&mut browser, "webhook-refused").await;
     browser.fill("input[name='/score/metric']", "quality").await;
     browser.fill("input[name='/score/below']", "0.5").await;
-    browser.click("main button.primary").await;
+    // Two clicks create one webhook, and the secret is shown.
+    let twice = "const button = document.querySelector('main button.primary'); button.click(); button.click();";
+    browser.run(twice).await;
     browser
         .until("document.getElementById('secret')?.value.startsWith('whsec_')", "the secret")
         .await;

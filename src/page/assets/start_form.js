@@ -11,11 +11,30 @@ function summariesOf(part, selector) {
   return [...part.querySelectorAll(selector)].map(summaryOf);
 }
 
+function isBox(field) {
+  return field.type === "checkbox" || field.type === "radio";
+}
+
+function stateOf(field) {
+  return isBox(field) ? field.checked : field.value;
+}
+
+// Sets a field of the fresh part to what a person entered into the old one.
+function putBack(part, field) {
+  const named = [...part.querySelectorAll(`[name="${CSS.escape(field.name)}"]`)];
+  const fresh = named.find((other) => isBox(other) === isBox(field) && (!isBox(other) || other.value === field.value));
+  if (!fresh) return;
+  if (isBox(fresh)) fresh.checked = field.checked;
+  else if (fresh.tagName !== "SELECT" || [...fresh.options].some((option) => option.value === field.value)) fresh.value = field.value;
+}
+
 class StartForm {
   constructor(form) {
     this.form = form;
     this.timer = 0;
     this.running = null;
+    // How many choices were made that change which fields there are, since these were shown.
+    this.reshapes = 0;
     form.querySelectorAll("[data-preview-button]").forEach((button) => { button.hidden = true; });
     form.addEventListener("input", (event) => { this.clearProblem(event.target); this.plan(event.target); });
     form.addEventListener("change", (event) => this.plan(event.target));
@@ -51,16 +70,17 @@ class StartForm {
   plan(field) {
     if (this.isSent) this.setSent(false);
     // A choice changes which fields there are; a text only changes the forecast.
-    this.reshapes ||= Boolean(field.closest("[data-reshapes]"));
+    if (field.closest("[data-reshapes]")) this.reshapes += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.update(), WAIT);
   }
 
   async update() {
-    const parts = this.reshapes ? ["shape", "result"] : ["result"];
-    this.reshapes = false;
+    const { reshapes } = this;
+    const parts = reshapes ? ["shape", "result"] : ["result"];
     this.running?.abort();
     this.running = new AbortController();
+    const sent = new Map([...this.form.elements].map((field) => [field, stateOf(field)]));
     const options = {
       method: "POST",
       body: new URLSearchParams(new FormData(this.form)),
@@ -70,19 +90,26 @@ class StartForm {
     try {
       const answer = await fetch(this.form.dataset.preview, options);
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const name of parts) this.replace(page, name);
+      if (!answer.ok || options.signal.aborted) return;
+      for (const name of parts) this.replace(page, name, sent);
+      // A choice that was made since has its own request.
+      if (this.reshapes === reshapes) this.reshapes = 0;
     } catch (error) {
       if (error.name !== "AbortError") throw error;
     }
   }
 
-  replace(page, name) {
+  // `sent` has the fields as they were sent: what was entered since stays.
+  replace(page, name, sent) {
     for (const old of this.form.querySelectorAll(`[data-part="${name}"]`)) {
       const fresh = page.getElementById(old.id);
       if (!fresh) continue;
       const opened = new Set(summariesOf(old, "details[open]"));
       const focused = old.contains(document.activeElement) ? document.activeElement.name : null;
+      const fields = [...old.querySelectorAll("input, select, textarea")];
+      const changed = fields.filter((field) => field.name && sent.get(field) !== stateOf(field));
       old.replaceChildren(...fresh.childNodes);
+      changed.forEach((field) => putBack(old, field));
       old.querySelectorAll("[data-preview-button]").forEach((button) => { button.hidden = true; });
       old.querySelectorAll("[data-script]").forEach((element) => { element.hidden = false; });
       old.querySelectorAll("details").forEach((part) => { if (opened.has(summaryOf(part))) part.open = true; });

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::app::WebhookEvent;
-use crate::http::ApiProblem;
+use crate::http::{ApiProblem, PageRequest, ProblemCode, Query};
 use crate::page::dataset::upload::refusal;
 use crate::page::dataset::view::graph_names;
 use crate::page::form::Form;
@@ -19,6 +19,7 @@ use crate::page::parts::schema_form::{FieldMark, SchemaForm};
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::page::webhook::members::{EVENTS, OPENED, changed_body, new_body};
+use crate::store::webhook::WebhookRow;
 
 /// The form of a new webhook, or of one that is stored, with the problem of its last request.
 pub(super) async fn show(
@@ -43,6 +44,10 @@ pub(super) async fn show(
             (aside(form, id, &preview))
         }
     };
+    let namesake = match problem.map(ApiProblem::code) {
+        Some(ProblemCode::AlreadyExists) => namesake(visitor, form).await?,
+        _ => None,
+    };
     let title = if id.is_some() { "Change a webhook" } else { "New webhook" };
     let opened: Value = serde_json::from_str(form.text(OPENED)).unwrap_or_default();
     let name = opened["name"].as_str().unwrap_or("the webhook");
@@ -51,12 +56,22 @@ pub(super) async fn show(
     let body = html! {
         (head(&crumbs, &html! { (title) }, &html! {}))
         @if let Some(problem) = problem { (refusal(problem)) }
+        @if let Some(other) = namesake { p { a href={ "/webhooks/" (other.id) } { "Open the webhook " (other.settings.name) } } }
         (shown)
     };
     let view = View::new(title, PageSection::Webhooks)
         .styles(&["quality.css"])
         .scripts(&["start_form.js"]);
     Ok(visitor.show(&view, body))
+}
+
+/// The webhook that has the name already, if it is one of the newest: a form that was sent twice without scripts has
+/// created it, and its secret was not shown.
+async fn namesake(visitor: &Visitor, form: &Form) -> Result<Option<WebhookRow>, ApiProblem> {
+    let newest = PageRequest::of("webhooks", Query::parse(""))?.newest()?;
+    let found = visitor.app.webhook_list(&visitor.scope, newest).await?;
+    let name = form.text("/name").trim();
+    Ok(found.items.into_iter().find(|row| row.settings.name == name))
 }
 
 fn destination(fields: &SchemaForm<'_>) -> Markup {

@@ -59,6 +59,7 @@ async fn a_webhook_is_created_and_its_secret_is_shown_once() {
     let field = again.text.split("name=\"/name\"").nth(1).unwrap();
     assert!(field[..field.find("</label>").unwrap()].contains("field-problem"), "{}", again.text);
     assert!(!again.text.contains("whsec_"), "a repeat shows no secret");
+    assert!(again.text.contains(&format!("<a href=\"{path}\">Open the webhook on-call")), "{path}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
