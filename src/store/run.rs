@@ -341,8 +341,8 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
         sql.push(" and state_version = ").push_bind(version);
     }
     if let Some(text) = &filter.problem {
-        // A run that succeeded has no problem: the partial index names the others.
-        sql.push(" and status <> 'succeeded' and strpos(lower(error::text), lower(");
+        // As the condition of the partial index (0061).
+        sql.push(" and error is not null and strpos(lower(error::text), lower(");
         sql.push_bind(json_content(text)).push(")) > 0");
     }
     if let Some(least) = filter.min_duration {

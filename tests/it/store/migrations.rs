@@ -30,7 +30,7 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop table webhooks, webhook_deliveries, schedules, schedule_firings, installation;
     drop function run_event_data, api_time;
     drop function add_spending, tokens_of, cost_of;
-    drop index workspaces_newest, jobs_of_actor, jobs_parked, runs_durations;
+    drop index workspaces_newest, jobs_of_actor, jobs_parked, runs_durations, runs_problems;
     alter table graph_versions drop column expose;
     alter table jobs drop column parent, drop column items_from, drop column items_to, drop column dispatched,
         drop column format;

@@ -127,10 +127,10 @@ async fn partitions_are_added_once_however_many_servers_do() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
 }
 
-/// As after an upgrade: the index is younger than the partitions.
+/// As after an upgrade: the index is younger than the partitions, and the only one.
 async fn without_index_of_durations(owner: &mut PgConnection) {
     let create = include_str!("../../../migrations/0058_run_durations.sql");
-    let statement = format!("drop index runs_durations; {create}");
+    let statement = format!("drop index runs_durations, runs_problems; {create}");
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(owner).await.unwrap();
 }
 
@@ -189,10 +189,10 @@ async fn an_index_that_was_built_but_not_attached_is_not_built_again_and_a_reade
     assert_eq!(after, before);
 }
 
-/// The plan of a list of runs with such a duration, as `store/run` writes it.
-async fn plan_of_runs(owner: &mut PgConnection, duration: &str) -> String {
+/// The plan of a list of runs with this condition, as `store/run` writes it.
+async fn plan_of_runs(owner: &mut PgConnection, condition: &str) -> String {
     let sql = format!(
-        "explain select id from runs where workspace_id = '{}' and {duration}
+        "explain select id from runs where workspace_id = '{}' and {condition}
          order by created_at desc, id desc limit 51",
         ann().workspace
     );
@@ -228,6 +228,31 @@ async fn slow_and_fast_runs_are_found_by_their_index() {
     let page = run::list(&ann(), &db, &filter, ListQuery { limit: 5, after: None }).await.unwrap();
     let slow: Vec<_> = page.items.iter().map(|run| run.duration_ms).collect();
     assert_eq!(slow, [39_999, 39_998, 39_997, 39_996, 39_995].map(|n| Some(n % 20_000)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_of_problems_is_searched_in_the_runs_that_have_one() {
+    let (db, mut owner) = opened().await;
+    add_missing_indexes(&db, PartitionedTable::Runs).await.unwrap();
+    store_ended(&db, &mut owner, Utc::now()).await;
+    let fill = "set dsrs.workspace = '*';
+        insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status, created_at,
+                          duration_ms, inputs, error, usage, nodes, trace, created_by)
+        select first_uuid(created_at + n * interval '1 ms'), workspace_id, graph_id, graph_name, graph_version,
+               state_version, case when n % 100 = 0 then 'failed' else 'succeeded' end,
+               created_at + n * interval '1 ms', 1, inputs,
+               case when n % 100 = 0 then json_build_object('detail', 'the model is gone: ' || n) end,
+               usage, nodes, trace, created_by
+        from runs, generate_series(1, 20000) as n;
+        analyze runs";
+    sqlx::raw_sql(fill).execute(&mut owner).await.unwrap();
+    let condition = "error is not null and strpos(lower(error::text), lower('GONE: 200')) > 0";
+    let plan = plan_of_runs(&mut owner, condition).await;
+    assert!(plan.contains("_problems"), "{plan}");
+    let problem = Some("GONE: 200".to_owned());
+    let filter = RunFilter { problem, ..RunFilter::default() };
+    let page = run::list(&ann(), &db, &filter, ListQuery { limit: 9, after: None }).await.unwrap();
+    assert_eq!(page.items.len(), 3, "200, 2000 and 20000");
 }
 
 #[tokio::test(flavor = "multi_thread")]
