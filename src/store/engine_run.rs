@@ -77,7 +77,8 @@ pub async fn give_back(
     let spent = write_checkpoints(scope, &mut tx, run.id, checkpoints, at).await?;
     key_spending::add_all(&mut tx, spent).await?;
     let status = if parked.is_some() { RunStatus::Waiting } else { RunStatus::Queued };
-    // A run with checkpoints has started, even if the database has lost that: one that has not is taken to have none.
+    // A run with checkpoints has started, even if the database has lost its start: `background_run::unstarted` reads no
+    // checkpoints.
     let started = (parked.is_some() || !checkpoints.is_empty()).then_some(at);
     let updated = sqlx::query(
         "update runs set status = $2, nodes = coalesce($3::text::json, nodes),

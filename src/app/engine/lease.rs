@@ -57,7 +57,7 @@ impl JobLease {
         Self { db, scope, lease, start: OnceLock::new(), unstarted: Mutex::default() }
     }
 
-    /// With the run, which no attempt has started.
+    /// The same with the run, if no attempt has started it.
     pub(crate) fn of_unstarted(self, run: Option<RunRow>) -> Self {
         Self { unstarted: Mutex::new(run), ..self }
     }

@@ -17,7 +17,7 @@ use crate::store::online_evaluation::OnlineEvaluationSettings;
 /// The rows of the form, one for each metric.
 pub(super) const ROWS: &str = "/rows";
 
-/// The most rows that are read: one more than the API accepts, so that it refuses them. Forms of a stranger may be long.
+/// The most rows that are read: one more than the API accepts, so that it refuses them. A request may have thousands.
 pub(super) const MOST_ROWS: usize = 9;
 
 /// The field that pauses it.
