@@ -8,13 +8,14 @@ use dsrs_sandbox::{ChildSandbox, Wall};
 
 use crate::config::{Config, SANDBOX_COMMAND};
 
-/// `None` if the sandbox is disabled.
+/// `None` if the sandbox is disabled, or if this server was built without the feature `sandbox`.
 pub(crate) fn open(config: &Config) -> Option<Arc<ChildSandbox>> {
     let settings = &config.sandbox;
     let limits =
         SandboxLimits { time: settings.time, memory: settings.memory, output: settings.output };
     let child = || ChildSandbox::new(&settings.program, &[SANDBOX_COMMAND], limits);
-    settings.enabled.then(|| Arc::new(child().require(required(config))))
+    let is_open = settings.enabled && cfg!(feature = "sandbox");
+    is_open.then(|| Arc::new(child().require(required(config))))
 }
 
 /// The walls of the setting. With a private Postgres, the child must not be able to read the files of

@@ -1,6 +1,7 @@
 //! HTTP: the router. Turns requests into calls of `app` and results into answers. May not know SQL or
 //! LMs.
 
+mod docs;
 mod protocol;
 mod routes;
 pub mod views;
@@ -13,8 +14,6 @@ use axum::routing::get;
 use axum::{Extension, Router, middleware};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
 
 use crate::app::App;
 use crate::config::Config;
@@ -23,6 +22,7 @@ use protocol::body::BodyLimit;
 use protocol::compression::Compression;
 use protocol::cors::Cors;
 use protocol::front::{self, Front};
+use protocol::operations::operations;
 use protocol::route::RouteTable;
 use protocol::same_site::{OwnOrigins, SiteGuard};
 use protocol::{fallback, openai_problem, openapi};
@@ -63,102 +63,102 @@ pub(crate) use routes::webhook::{read_new as read_new_webhook, read_patch as rea
 /// Every route on one page.
 fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(openapi::Base::openapi())
-        .routes(routes!(graph::graph_create, graph::graph_list))
-        .routes(routes!(graph::graph_validate))
-        .routes(routes!(graph::graph_get, graph::graph_put, graph::graph_delete))
-        .routes(routes!(graph_edit::graph_patch))
-        .routes(routes!(graph::version_list))
-        .routes(routes!(graph::version_get))
-        .routes(routes!(graph_edit::version_diff))
-        .routes(routes!(graph_contract::graph_contract))
-        .routes(routes!(graph_contract::version_contract))
-        .routes(routes!(predictor::graph_render))
-        .routes(routes!(run::run_execute))
-        .routes(routes!(run::run_list))
-        .routes(routes!(run::run_get))
-        .routes(routes!(run_events::run_events))
-        .routes(routes!(feedback::feedback_give, feedback::feedback_list))
-        .routes(routes!(feedback::feedback_delete))
-        .routes(routes!(feedback::graph_scores))
-        .routes(routes!(usage::usage_read))
-        .routes(routes!(
+        .routes(operations!(graph::graph_create, graph::graph_list))
+        .routes(operations!(graph::graph_validate))
+        .routes(operations!(graph::graph_get, graph::graph_put, graph::graph_delete))
+        .routes(operations!(graph_edit::graph_patch))
+        .routes(operations!(graph::version_list))
+        .routes(operations!(graph::version_get))
+        .routes(operations!(graph_edit::version_diff))
+        .routes(operations!(graph_contract::graph_contract))
+        .routes(operations!(graph_contract::version_contract))
+        .routes(operations!(predictor::graph_render))
+        .routes(operations!(run::run_execute))
+        .routes(operations!(run::run_list))
+        .routes(operations!(run::run_get))
+        .routes(operations!(run_events::run_events))
+        .routes(operations!(feedback::feedback_give, feedback::feedback_list))
+        .routes(operations!(feedback::feedback_delete))
+        .routes(operations!(feedback::graph_scores))
+        .routes(operations!(usage::usage_read))
+        .routes(operations!(
             online_evaluation::online_evaluation_put,
             online_evaluation::online_evaluation_get,
             online_evaluation::online_evaluation_delete
         ))
-        .routes(routes!(graph_profile::graph_profile))
-        .routes(routes!(background_run::run_start))
-        .routes(routes!(background_run::run_cancel))
-        .routes(routes!(background_run::run_resume))
-        .routes(routes!(background_run::run_signal))
-        .routes(routes!(batch::batch_start))
-        .routes(routes!(batch::batch_list))
-        .routes(routes!(batch::batch_get))
-        .routes(routes!(batch::batch_results))
-        .routes(routes!(batch::batch_cancel))
-        .routes(routes!(dataset::dataset_create, dataset::dataset_list))
-        .routes(routes!(dataset::dataset_get, dataset::dataset_put, dataset::dataset_delete))
-        .routes(routes!(dataset::dataset_versions))
-        .routes(routes!(dataset_examples::dataset_examples))
-        .routes(routes!(dataset::dataset_from_runs))
-        .routes(routes!(dataset_check::dataset_check))
-        .routes(routes!(evaluation::evaluation_start))
-        .routes(routes!(evaluation::evaluation_list))
-        .routes(routes!(evaluation::evaluation_get))
-        .routes(routes!(evaluation::evaluation_results))
-        .routes(routes!(evaluation::evaluation_cancel))
-        .routes(routes!(evaluation_events::evaluation_events))
-        .routes(routes!(evaluation_comparison::evaluation_comparison))
-        .routes(routes!(optimizer::optimizer_list))
-        .routes(routes!(optimizer::optimizer_get))
-        .routes(routes!(optimization::optimization_start))
-        .routes(routes!(optimization::optimization_list))
-        .routes(routes!(optimization::optimization_get))
-        .routes(routes!(optimization::optimization_events))
-        .routes(routes!(optimization::optimization_cancel))
-        .routes(routes!(optimization::optimization_activate))
-        .routes(routes!(optimization::optimization_candidate_list))
-        .routes(routes!(optimization::optimization_candidate_get))
-        .routes(routes!(predictor::predictor_list))
-        .routes(routes!(predictor::predictor_get, predictor::predictor_patch))
-        .routes(routes!(state::state_get, state::state_put))
-        .routes(routes!(state::state_version_list))
-        .routes(routes!(state::state_version_get))
-        .routes(routes!(state::state_version_diff))
-        .routes(routes!(state::state_activate))
-        .routes(routes!(state::state_activation_list))
-        .routes(routes!(strategy::strategy_list))
-        .routes(routes!(strategy::strategy_get))
-        .routes(routes!(strategy::strategy_preview))
-        .routes(routes!(strategy::model_list))
-        .routes(routes!(strategy::type_assignable))
-        .routes(routes!(parse::parse))
-        .routes(routes!(key::key_create, key::key_list))
-        .routes(routes!(key::key_get, key::key_revoke))
-        .routes(routes!(workspace::workspace_create, workspace::workspace_list))
-        .routes(routes!(workspace::workspace_get))
-        .routes(routes!(audit::audit_list))
-        .routes(routes!(schedule::schedule_create, schedule::schedule_list))
-        .routes(routes!(
+        .routes(operations!(graph_profile::graph_profile))
+        .routes(operations!(background_run::run_start))
+        .routes(operations!(background_run::run_cancel))
+        .routes(operations!(background_run::run_resume))
+        .routes(operations!(background_run::run_signal))
+        .routes(operations!(batch::batch_start))
+        .routes(operations!(batch::batch_list))
+        .routes(operations!(batch::batch_get))
+        .routes(operations!(batch::batch_results))
+        .routes(operations!(batch::batch_cancel))
+        .routes(operations!(dataset::dataset_create, dataset::dataset_list))
+        .routes(operations!(dataset::dataset_get, dataset::dataset_put, dataset::dataset_delete))
+        .routes(operations!(dataset::dataset_versions))
+        .routes(operations!(dataset_examples::dataset_examples))
+        .routes(operations!(dataset::dataset_from_runs))
+        .routes(operations!(dataset_check::dataset_check))
+        .routes(operations!(evaluation::evaluation_start))
+        .routes(operations!(evaluation::evaluation_list))
+        .routes(operations!(evaluation::evaluation_get))
+        .routes(operations!(evaluation::evaluation_results))
+        .routes(operations!(evaluation::evaluation_cancel))
+        .routes(operations!(evaluation_events::evaluation_events))
+        .routes(operations!(evaluation_comparison::evaluation_comparison))
+        .routes(operations!(optimizer::optimizer_list))
+        .routes(operations!(optimizer::optimizer_get))
+        .routes(operations!(optimization::optimization_start))
+        .routes(operations!(optimization::optimization_list))
+        .routes(operations!(optimization::optimization_get))
+        .routes(operations!(optimization::optimization_events))
+        .routes(operations!(optimization::optimization_cancel))
+        .routes(operations!(optimization::optimization_activate))
+        .routes(operations!(optimization::optimization_candidate_list))
+        .routes(operations!(optimization::optimization_candidate_get))
+        .routes(operations!(predictor::predictor_list))
+        .routes(operations!(predictor::predictor_get, predictor::predictor_patch))
+        .routes(operations!(state::state_get, state::state_put))
+        .routes(operations!(state::state_version_list))
+        .routes(operations!(state::state_version_get))
+        .routes(operations!(state::state_version_diff))
+        .routes(operations!(state::state_activate))
+        .routes(operations!(state::state_activation_list))
+        .routes(operations!(strategy::strategy_list))
+        .routes(operations!(strategy::strategy_get))
+        .routes(operations!(strategy::strategy_preview))
+        .routes(operations!(strategy::model_list))
+        .routes(operations!(strategy::type_assignable))
+        .routes(operations!(parse::parse))
+        .routes(operations!(key::key_create, key::key_list))
+        .routes(operations!(key::key_get, key::key_revoke))
+        .routes(operations!(workspace::workspace_create, workspace::workspace_list))
+        .routes(operations!(workspace::workspace_get))
+        .routes(operations!(audit::audit_list))
+        .routes(operations!(schedule::schedule_create, schedule::schedule_list))
+        .routes(operations!(
             schedule::schedule_get,
             schedule::schedule_patch,
             schedule::schedule_delete
         ))
-        .routes(routes!(schedule::schedule_fire))
-        .routes(routes!(schedule::firing_list))
-        .routes(routes!(webhook::webhook_create, webhook::webhook_list))
-        .routes(routes!(webhook::webhook_get, webhook::webhook_patch, webhook::webhook_delete))
-        .routes(routes!(webhook::webhook_rotate))
-        .routes(routes!(webhook_delivery::webhook_test))
-        .routes(routes!(webhook_delivery::delivery_list))
-        .routes(routes!(webhook_delivery::delivery_replay))
-        .routes(routes!(chat_completion::chat_model_list))
-        .routes(routes!(chat_completion::chat_completion))
-        .routes(routes!(openai_response::openai_response))
-        .routes(routes!(mcp::mcp_message))
-        .routes(routes!(health::healthz))
-        .routes(routes!(health::readyz))
-        .routes(routes!(health::metrics))
+        .routes(operations!(schedule::schedule_fire))
+        .routes(operations!(schedule::firing_list))
+        .routes(operations!(webhook::webhook_create, webhook::webhook_list))
+        .routes(operations!(webhook::webhook_get, webhook::webhook_patch, webhook::webhook_delete))
+        .routes(operations!(webhook::webhook_rotate))
+        .routes(operations!(webhook_delivery::webhook_test))
+        .routes(operations!(webhook_delivery::delivery_list))
+        .routes(operations!(webhook_delivery::delivery_replay))
+        .routes(operations!(chat_completion::chat_model_list))
+        .routes(operations!(chat_completion::chat_completion))
+        .routes(operations!(openai_response::openai_response))
+        .routes(operations!(mcp::mcp_message))
+        .routes(operations!(health::healthz))
+        .routes(operations!(health::readyz))
+        .routes(operations!(health::metrics))
 }
 
 /// The whole service over HTTP, with the routes of the page.
@@ -183,13 +183,12 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
     let contracts = views::ServerDocument(Arc::new(document.clone()));
     let mcp_route =
         mcp::McpRoute { origins: Arc::new(OwnOrigins::new(config)), calls: Arc::default() };
-    let docs = SwaggerUi::new("/docs").external_url_unchecked("/openapi.json", document);
     router
         .layer(Extension(contracts))
         .layer(Extension(mcp_route))
         .merge(html.router)
         .with_state(app)
-        .merge(docs)
+        .merge(docs::routes(&document))
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))

@@ -9,7 +9,10 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::answer::{ExportAnswer, ExportFailure};
+#[cfg(feature = "otlp-grpc")]
 use super::grpc::GrpcCollector;
+#[cfg(not(feature = "otlp-grpc"))]
+use super::grpc_absent::GrpcCollector;
 use super::http::HttpCollector;
 use crate::config::{OtlpProtocol, TelemetryConfig};
 

@@ -4,7 +4,10 @@
 mod answer;
 mod context;
 mod exporter;
+#[cfg(feature = "otlp-grpc")]
 mod grpc;
+#[cfg(not(feature = "otlp-grpc"))]
+mod grpc_absent;
 mod http;
 mod protobuf;
 mod queue;

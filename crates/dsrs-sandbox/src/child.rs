@@ -7,6 +7,9 @@ use std::thread;
 
 use dsrs::sandbox::{SandboxError, SandboxOutput};
 
+#[cfg(not(feature = "interpreter"))]
+use crate::absent::interpret;
+#[cfg(feature = "interpreter")]
 use crate::interpret::interpret;
 use crate::walls::{Wall, Walls};
 use crate::wire::SandboxRequest;

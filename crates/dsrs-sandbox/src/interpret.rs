@@ -10,9 +10,9 @@ use monty_types::{
     PrintWriter, PrintWriterCallback, ResourceLimits, ResourceTracker,
 };
 
-use crate::report;
 use crate::values::{to_payload, to_python};
 use crate::wire::SandboxRequest;
+use crate::{exception, report};
 
 /// The name of the program in its traceback, which is not shown.
 const NAME: &str = "program.py";
@@ -83,14 +83,14 @@ fn refusal(message: String) -> MontyException {
 }
 
 fn unreadable(exception: &MontyException) -> SandboxError {
-    report::raised(kind_of(exception, SandboxFailure::Syntax), exception)
+    exception::raised(kind_of(exception, SandboxFailure::Syntax), exception)
 }
 
 fn stopped(exception: &MontyException, limits: &SandboxLimits) -> SandboxError {
     match kind_of(exception, SandboxFailure::Raised) {
-        SandboxFailure::Time => report::at(exception, &report::out_of_time(limits)),
-        SandboxFailure::Memory => report::at(exception, &report::out_of_memory(limits)),
-        kind => report::raised(kind, exception),
+        SandboxFailure::Time => exception::at(exception, &report::out_of_time(limits)),
+        SandboxFailure::Memory => exception::at(exception, &report::out_of_memory(limits)),
+        kind => exception::raised(kind, exception),
     }
 }
 

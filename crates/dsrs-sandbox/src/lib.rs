@@ -7,11 +7,17 @@
 //! It knows the engine's payloads and its trait [`dsrs::sandbox::Sandbox`], and nothing of
 //! strategies, graphs or HTTP. `docs/sandbox.md` says what is confined and how.
 
+#[cfg(not(feature = "interpreter"))]
+mod absent;
 mod child;
 mod confine;
+#[cfg(feature = "interpreter")]
+mod exception;
+#[cfg(feature = "interpreter")]
 mod interpret;
 mod parent;
 mod report;
+#[cfg(feature = "interpreter")]
 mod values;
 mod walls;
 mod wire;

@@ -7,6 +7,7 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::routing::{get, post};
 
+use super::erased_handler::{Answering, ErasedHandler};
 use crate::app::{App, Start};
 use crate::store::key_scope::KeyScope;
 
@@ -42,21 +43,21 @@ impl HtmlRoutes {
     /// Adds a view.
     pub(crate) fn get<H, T>(self, pattern: &'static str, access: HtmlAccess, handler: H) -> Self
     where
-        H: Handler<T, Arc<App>>,
+        H: Handler<T, Arc<App>, Future = Answering>,
         T: 'static,
     {
         let Self { router, declared } = self.declare(pattern, Method::GET, access);
-        Self { router: router.route(pattern, get(handler)), declared }
+        Self { router: router.route(pattern, get(ErasedHandler::new(handler))), declared }
     }
 
     /// Adds the target of a form.
     pub(crate) fn post<H, T>(self, pattern: &'static str, access: HtmlAccess, handler: H) -> Self
     where
-        H: Handler<T, Arc<App>>,
+        H: Handler<T, Arc<App>, Future = Answering>,
         T: 'static,
     {
         let Self { router, declared } = self.declare(pattern, Method::POST, access);
-        Self { router: router.route(pattern, post(handler)), declared }
+        Self { router: router.route(pattern, post(ErasedHandler::new(handler))), declared }
     }
 
     /// Adds the target of a form that starts a job: counted by the quotas of keys like that of the API.
@@ -67,7 +68,7 @@ impl HtmlRoutes {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, Arc<App>>,
+        H: Handler<T, Arc<App>, Future = Answering>,
         T: 'static,
     {
         let mut added = self.post(pattern, access, handler);
@@ -85,7 +86,7 @@ impl HtmlRoutes {
         handler: H,
     ) -> Self
     where
-        H: Handler<T, Arc<App>>,
+        H: Handler<T, Arc<App>, Future = Answering>,
         T: 'static,
     {
         let mut added = self.post(pattern, access, handler);

@@ -87,7 +87,7 @@ impl StrategyFactory for Factory {
 
 fn no_sandbox(at: &At<'_>) -> Problem {
     let detail = "there is no sandbox to run programs in; the operator of the server can enable one \
-                  (`[sandbox]`)";
+                  (`[sandbox]`), in a build with the feature `sandbox`";
     let pointer = at.key("strategy").pointer();
     Problem { pointer, code: Code::InvalidConfig, detail: detail.into() }
 }

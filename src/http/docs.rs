@@ -1,0 +1,116 @@
+//! The OpenAPI document and its interactive page, Swagger UI, whose files are read from the archive of its release.
+//! Knows no route of the API.
+
+use std::io::{Cursor, Read};
+
+use axum::Router;
+use axum::extract::Path;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+use zip::ZipArchive;
+
+use super::protocol::problem::ApiProblem;
+
+/// Where the files are in the archive, below the directory that names the release.
+const FILES: &str = "/dist/";
+
+/// The page. Its names are relative, so that it works behind a prefix.
+const PAGE: &str = r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>API of dsrs-server</title>
+<link rel="stylesheet" href="swagger-ui.css">
+<link rel="icon" type="image/png" href="favicon-32x32.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="swagger-ui-bundle.js"></script>
+<script src="swagger-initializer.js"></script>
+</body>
+</html>
+"#;
+
+const INITIALIZER: &str = r##"window.ui = SwaggerUIBundle({
+  url: "../openapi.json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+});
+"##;
+
+/// `/openapi.json` and `/docs/`.
+pub(super) fn routes(document: &serde_json::Value) -> Router {
+    // A document is always JSON.
+    let document = Bytes::from(serde_json::to_vec(document).unwrap_or_default());
+    let document = move || {
+        let document = document.clone();
+        async move { typed("application/json", document) }
+    };
+    Router::new()
+        .route("/openapi.json", get(document))
+        .route("/docs", get(|| async { Redirect::to("docs/") }))
+        .route("/docs/", get(|| async { typed("text/html; charset=utf-8", PAGE) }))
+        .route("/docs/{name}", get(file))
+}
+
+async fn file(Path(name): Path<String>) -> Result<Response, ApiProblem> {
+    if name == "swagger-initializer.js" {
+        return Ok(typed("text/javascript; charset=utf-8", INITIALIZER));
+    }
+    let content = tokio::task::spawn_blocking({
+        let name = name.clone();
+        move || unpack(&name)
+    });
+    let content = content.await.ok().flatten();
+    let content = content.ok_or_else(|| ApiProblem::not_found("there is no such file"))?;
+    Ok(typed(media_type(&name), content))
+}
+
+/// A file of the archive.
+fn unpack(name: &str) -> Option<Vec<u8>> {
+    let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).ok()?;
+    let is_wanted = |path: &str| {
+        path.split_once(FILES).is_some_and(|(root, rest)| !root.contains('/') && rest == name)
+    };
+    let path = archive.file_names().flatten().find(|path| is_wanted(path))?.into_owned();
+    let mut content = Vec::new();
+    archive.by_name(&path).ok()?.read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+fn typed(media_type: &'static str, content: impl IntoResponse) -> Response {
+    let media_type = HeaderValue::from_static(media_type);
+    ([(header::CONTENT_TYPE, media_type)], content).into_response()
+}
+
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("css") => "text/css; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("html") => "text/html; charset=utf-8",
+        Some("png") => "image/png",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_the_page_names_is_in_the_archive() {
+        for name in ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"] {
+            assert!(
+                PAGE.contains(name) && unpack(name).is_some_and(|file| !file.is_empty()),
+                "{name}"
+            );
+            assert_ne!(media_type(name), "application/octet-stream", "{name}");
+        }
+        for name in ["", "../dist/swagger-ui.css", "package.json"] {
+            assert!(unpack(name).is_none(), "{name}");
+        }
+    }
+}
