@@ -2,6 +2,9 @@
 //! them: config, telemetry, tool, pg, store, restate, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
 //! below all of them.
 
+// What only features that are left out use.
+#![cfg_attr(not(all(feature = "mcp", feature = "restate")), allow(dead_code, unused_imports))]
+
 pub mod cli;
 mod client;
 pub mod config;

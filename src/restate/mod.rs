@@ -9,11 +9,18 @@
 
 mod admin;
 mod client;
+#[cfg(feature = "restate")]
 mod connection_use;
+#[cfg(feature = "restate")]
 mod conversation;
+#[cfg(feature = "restate")]
 mod identity;
+#[cfg(feature = "restate")]
 mod manifest;
+#[cfg(feature = "restate")]
 mod serve;
+#[cfg(not(feature = "restate"))]
+mod serve_absent;
 mod session;
 
 use std::collections::BTreeMap;
@@ -25,7 +32,10 @@ use uuid::Uuid;
 
 pub use admin::{AdminClient, Deployment, EngineReport};
 pub use client::{EngineClient, EngineError, SentWork};
+#[cfg(feature = "restate")]
 pub use serve::{EngineEndpoint, listen};
+#[cfg(not(feature = "restate"))]
+pub use serve_absent::{EngineEndpoint, listen};
 pub use session::{EngineSession, SessionLost};
 
 /// The header of work that names the installation which has sent it.

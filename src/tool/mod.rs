@@ -6,7 +6,10 @@ mod dial;
 mod fetch;
 mod guard;
 mod http;
+#[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(not(feature = "mcp"))]
+mod mcp_absent;
 mod webhook;
 
 use std::sync::Arc;
@@ -17,7 +20,10 @@ use dsrs::strategy::HttpTool;
 use crate::config::{Secrets, ToolSettings};
 use fetch::Fetch;
 use guard::Guard;
+#[cfg(feature = "mcp")]
 use mcp::McpServers;
+#[cfg(not(feature = "mcp"))]
+use mcp_absent::McpServers;
 
 pub use webhook::{WebhookAnswer, WebhookClient, WebhookFailure};
 

@@ -7,6 +7,7 @@ mod compression;
 mod config;
 mod cross_origin;
 mod engine;
+mod features;
 mod floors;
 mod generated_pages;
 mod hosts;
