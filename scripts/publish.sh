@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Publishes the packages that scripts/release.sh has made (docs/releasing.md).
+#   scripts/publish.sh python                 the wheels, by twine, which gets an environment of its own in the per-user cache
+#   scripts/publish.sh npm                    the npm packages, by npm
+#   scripts/publish.sh --dry-run [KIND]       checks them as far as that needs no account, and publishes nothing
+#   scripts/publish.sh --from DIRECTORY KIND  instead of target/release-artefacts
+# Accounts are those of the clients: TWINE_USERNAME and TWINE_PASSWORD or ~/.pypirc; `npm login`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PIN=twine==7.0.0
+home=${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/twine
+directory=${CARGO_TARGET_DIR:-target}/release-artefacts
+dry_run=no
+kinds=
+
+say() { printf 'publish: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"; }
+
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --dry-run) dry_run=yes ;;
+    --from) directory=${2:?--from needs a directory}; shift ;;
+    python | npm) kinds="$kinds $1" ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+  esac
+  shift
+done
+[ -n "$kinds" ] || [ "$dry_run" = no ] || kinds="python npm"
+[ -n "$kinds" ] || { usage >&2; exit 2; }
+
+install_twine() {
+  [ "$(cat "$home/installed" 2>/dev/null)" != "$PIN" ] || return 0
+  rm -rf "$home"
+  mkdir -p "$home"
+  python3 -m venv "$home" && "$home/bin/pip" install --quiet --disable-pip-version-check "$PIN" >&2 && echo "$PIN" >"$home/installed"
+}
+
+publish_python() {
+  if ! install_twine; then
+    [ "$dry_run" = yes ] || die "twine cannot be installed"
+    say "SKIPPED: twine cannot be installed; the wheel was NOT checked by it"
+    return 0
+  fi
+  "$home/bin/twine" check --strict "$directory"/*.whl >&2
+  [ "$dry_run" = yes ] || "$home/bin/twine" upload --non-interactive "$directory"/*.whl
+}
+
+# The packages with the programs come first: who installs the other one needs them.
+publish_npm() {
+  local package tag=latest arguments=()
+  command -v npm >/dev/null 2>&1 || die "npm is missing: install it with your package manager"
+  case "$version" in *-*) tag=next ;; esac
+  [ "$dry_run" = no ] || arguments=(--dry-run)
+  for package in "$directory"/dsrs-server-{linux,darwin}-*.tgz "$directory/dsrs-server-$version.tgz"; do
+    [ -f "$package" ] || continue
+    npm publish "${arguments[@]}" --access public --tag "$tag" "$(realpath "$package")"
+  done
+}
+
+[ -f "$directory/SHA256SUMS" ] || die "$directory has no SHA256SUMS: run scripts/release.sh"
+(cd "$directory" && sha256sum --quiet --check SHA256SUMS) || die "$directory is not what scripts/release.sh has made"
+if [ "$dry_run" = no ]; then
+  [ ! -f "$directory/DRY-RUN" ] || die "$directory is from a dry run: run scripts/release.sh without --dry-run"
+  version=$(python3 scripts/release_agree.py)
+else
+  version=$(python3 scripts/release_agree.py --dry-run 2>/dev/null)
+fi
+for kind in $kinds; do
+  "publish_$kind"
+done
