@@ -53,7 +53,7 @@ publish_npm() {
   local package tag=latest arguments=()
   command -v npm >/dev/null 2>&1 || die "npm is missing: install it with your package manager"
   case "$version" in *-*) tag=next ;; esac
-  [ "$dry_run" = no ] || arguments=(--dry-run)
+  [ "$dry_run" = no ] || arguments=(--dry-run --offline)
   for package in "$directory"/dsrs-server-{linux,darwin}-*.tgz "$directory/dsrs-server-$version.tgz"; do
     [ -f "$package" ] || continue
     npm publish "${arguments[@]}" --access public --tag "$tag" "$(realpath "$package")"
