@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 say() { printf 'find-server: %s\n' "$*" >&2; }
 wanted="dsrs-server $(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)"
-version_of() { "$1" --version 2>/dev/null || echo "no program that runs"; }
+version_of() { "$1" --version 2>/dev/null | head -n 1 || echo "no program that runs"; }
 
 if [ -n "${DSRS_SERVER:-}" ]; then
   found=$(version_of "$DSRS_SERVER")

@@ -4,6 +4,7 @@
 #   scripts/publish.sh npm                    the npm packages, by npm
 #   scripts/publish.sh --dry-run [KIND]       checks them as far as that needs no account, and publishes nothing
 #   scripts/publish.sh --from DIRECTORY KIND  instead of target/release-artefacts
+# What is published already is left out, so that an interrupted command can be repeated.
 # Accounts are those of the clients: TWINE_USERNAME and TWINE_PASSWORD or ~/.pypirc; `npm login`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,19 +46,31 @@ publish_python() {
     return 0
   fi
   "$home/bin/twine" check --strict "$directory"/*.whl >&2
-  [ "$dry_run" = yes ] || "$home/bin/twine" upload --non-interactive "$directory"/*.whl
+  [ "$dry_run" = yes ] || "$home/bin/twine" upload --non-interactive --skip-existing "$directory"/*.whl
 }
 
-# The packages with the programs come first: who installs the other one needs them.
+publish_npm_package() { # publish_npm_package NAME FILE
+  local arguments=(--access public --tag latest)
+  [ -f "$2" ] || return 0
+  case "$version" in *-*) arguments=(--access public --tag next) ;; esac
+  if [ "$dry_run" = yes ]; then
+    arguments+=(--dry-run --offline)
+  elif [ "$(npm view "$1@$version" version 2>/dev/null)" = "$version" ]; then
+    say "$1 $version is published already"
+    return 0
+  fi
+  npm publish "${arguments[@]}" "$(realpath "$2")"
+}
+
+# The packages with the programs come first: the other one is of no use without them.
 publish_npm() {
-  local package tag=latest arguments=()
+  local file name
   command -v npm >/dev/null 2>&1 || die "npm is missing: install it with your package manager"
-  case "$version" in *-*) tag=next ;; esac
-  [ "$dry_run" = no ] || arguments=(--dry-run --offline)
-  for package in "$directory"/dsrs-server-{linux,darwin}-*.tgz "$directory/dsrs-server-$version.tgz"; do
-    [ -f "$package" ] || continue
-    npm publish "${arguments[@]}" --access public --tag "$tag" "$(realpath "$package")"
+  for file in "$directory"/dsrs-server-{linux,darwin}-*.tgz; do
+    name=$(basename "$file" "-$version.tgz")
+    publish_npm_package "@dsrs-server/${name#dsrs-server-}" "$file"
   done
+  publish_npm_package dsrs-server "$directory/dsrs-server-$version.tgz"
 }
 
 [ -f "$directory/SHA256SUMS" ] || die "$directory has no SHA256SUMS: run scripts/release.sh"
