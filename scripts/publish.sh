@@ -66,7 +66,8 @@ publish_npm_package() { # publish_npm_package NAME FILE
 publish_npm() {
   local file name
   command -v npm >/dev/null 2>&1 || die "npm is missing: install it with your package manager"
-  for file in "$directory"/dsrs-server-{linux,darwin}-*.tgz; do
+  [ -f "$directory/dsrs-server-$version.tgz" ] || die "$directory has no dsrs-server-$version.tgz: run scripts/release.sh"
+  for file in "$directory"/dsrs-server-{linux,darwin}-*-"$version".tgz; do
     name=$(basename "$file" "-$version.tgz")
     publish_npm_package "@dsrs-server/${name#dsrs-server-}" "$file"
   done
