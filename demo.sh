@@ -8,6 +8,8 @@
 # The model is the first of these: DSRS_DEMO_MODEL=local; the settings (dsrs.toml, DSRS_MODELS__…, OPENAI_API_KEY,
 # OPENAI_BASE_URL); a model of Ollama on this machine; a key of Anthropic, Gemini, Groq, Mistral or OpenRouter in
 # the environment; a small real model, which is installed into the per-user cache and served on 127.0.0.1.
+# A `dsrs-server` in PATH of this clone's version, or the one that DSRS_SERVER names, is used instead of compiling one;
+# DSRS_SERVER= compiles.
 # The server stores into its private Postgres under ./data (DSRS_DATA_DIR) and listens on 127.0.0.1:8080,
 # or on any free port if that one is in use (DSRS_BIND).
 set -euo pipefail
@@ -15,6 +17,9 @@ cd "$(dirname "$0")"
 
 READY_SECONDS=90
 STOP_SECONDS=40
+# How long two idle cores compile when nothing is built, by profile.
+COMPILE_MINUTES_debug=8
+COMPILE_MINUTES_release=40
 once=no
 # Debug by default: a cold debug build takes a fraction of the time of a release build, and the model dominates here.
 profile=debug
@@ -150,6 +155,16 @@ choose_address() {
   export DSRS_BIND
 }
 
+compile() { # compile COMMAND...: says first how long it takes, if nothing is built
+  local minutes=COMPILE_MINUTES_$profile
+  if [ ! -x "$binary" ]; then
+    echo "Nothing is built here yet: this takes two idle cores about ${!minutes} minutes, and is done once."
+    echo "Faster: with a dsrs-server of this version in PATH (or DSRS_SERVER=FILE) nothing is compiled. The archive, the"
+    echo "Python wheel and the npm package of a release have it (docs/operations/deploy.md)."
+  fi
+  python3 scripts/build_progress.py "$@"
+}
+
 wait_until_ready() { # wait_until_ready URL LOG
   local waited=0
   until curl -fsS -m 5 -o /dev/null "$1/readyz" 2>/dev/null; do
@@ -160,7 +175,8 @@ wait_until_ready() { # wait_until_ready URL LOG
   done
 }
 
-need cargo "install Rust from https://rustup.rs"
+installed=$(scripts/find-server.sh "$profile") || exit 1
+[ -n "$installed" ] || need cargo "install Rust from https://rustup.rs"
 need curl "install it with your package manager"
 need python3 "install it with your package manager"
 
@@ -179,10 +195,15 @@ fi
 scripts/ensure-postgres.sh >"$data/demo/postgres.bin" 2>"$data/demo/postgres.log" &
 postgres_job=$!
 
-say "Building ($profile)"
+if [ -n "$installed" ]; then
+  say "Installed server"
+  echo "using $installed: nothing is compiled (DSRS_SERVER= ./demo.sh compiles this clone)"
+else
+  say "Building ($profile)"
+fi
 export SQLX_OFFLINE=true
-target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-binary=$target/$profile/dsrs-server
+[ -n "$installed" ] || target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+binary=${installed:-${target:-}/$profile/dsrs-server}
 build=(cargo build --locked --package dsrs-server --bin dsrs-server)
 if [ "$profile" = release ]; then
   build+=(--release)
@@ -192,7 +213,7 @@ elif [ ! -x "$binary" ] && ! grep -Eqs '^[[:space:]]*provider' "${DSRS_CONFIG:-d
   build+=(--no-default-features)
   export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
 fi
-"${build[@]}"
+[ -n "$installed" ] || compile "${build[@]}"
 
 say "Postgres"
 wait "$postgres_job" || { cat "$data/demo/postgres.log" >&2; die "there is no Postgres (see above)"; }

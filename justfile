@@ -55,3 +55,7 @@ snippets *pages:
 # the artefacts of a release, from a tagged commit
 release *args:
     scripts/release.sh {{args}}
+
+# the packages of a release, published: python or npm
+publish *args:
+    scripts/publish.sh {{args}}
