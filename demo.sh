@@ -9,7 +9,7 @@
 # OPENAI_BASE_URL); a model of Ollama on this machine; a key of Anthropic, Gemini, Groq, Mistral or OpenRouter in
 # the environment; a small real model, which is installed into the per-user cache and served on 127.0.0.1.
 # The server stores into its private Postgres under ./data (DSRS_DATA_DIR) and listens on 127.0.0.1:8080,
-# or on any free port if that one is in use (DSRS_BIND).
+# or on any free port if that one is in use (DSRS_BIND). DSRS_SERVER names a server program to use instead of building one.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -182,7 +182,7 @@ postgres_job=$!
 say "Building ($profile)"
 export SQLX_OFFLINE=true
 target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-binary=$target/$profile/dsrs-server
+binary=${DSRS_SERVER:-$target/$profile/dsrs-server}
 build=(cargo build --locked --package dsrs-server --bin dsrs-server)
 if [ "$profile" = release ]; then
   build+=(--release)
@@ -192,7 +192,9 @@ elif [ ! -x "$binary" ] && ! grep -Eqs '^[[:space:]]*provider' "${DSRS_CONFIG:-d
   build+=(--no-default-features)
   export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
 fi
-"${build[@]}"
+[ -n "${DSRS_SERVER:-}" ] || "${build[@]}"
+# The server warns of variables that are no settings.
+unset DSRS_SERVER
 
 say "Postgres"
 wait "$postgres_job" || { cat "$data/demo/postgres.log" >&2; die "there is no Postgres (see above)"; }
