@@ -18,6 +18,7 @@ SELECTED=()
 ACTION=run
 ALL=no
 TOOLS=
+KEYS=()
 CURRENT=
 
 always() { STEPS+=("$1"); INPUTS+=(""); }
@@ -77,6 +78,15 @@ key_of() { # key_of INDEX
     git hash-object --stdin || die "no key for the step ${STEPS[$1]}"
 }
 
+read_keys() {
+  local index
+  TOOLS=$(describe_tools)
+  for index in "${!STEPS[@]}"; do
+    KEYS[index]=
+    if [ -n "${INPUTS[$index]}" ] && is_selected "${STEPS[$index]}"; then KEYS[index]=$(key_of "$index"); fi
+  done
+}
+
 has_passed() { [ -f "$STORE/$1" ]; }
 
 # Moved into place, so that no other run sees half of it.
@@ -103,15 +113,12 @@ print_table() {
 heading() { printf '\n=== %s (%ss, %s of disk free)\n' "$1" "$SECONDS" "$(df -Ph . | awk 'NR == 2 { print $4 }')"; }
 
 run_step() { # run_step INDEX
-  local name=${STEPS[$1]} key= code wall user system result=passed
+  local name=${STEPS[$1]} key=${KEYS[$1]:-} code wall user system result=passed
   heading "$name"
-  if [ -n "${INPUTS[$1]}" ]; then
-    key=$(key_of "$1")
-    if [ "$ALL" = no ] && has_passed "$key"; then
-      printf 'ci: skipped: %s has passed before with the same inputs (key %s); --all runs it\n' "$name" "$key"
-      record "$name" 0 0 skipped "$key"
-      return
-    fi
+  if [ -n "$key" ] && [ "$ALL" = no ] && has_passed "$key"; then
+    printf 'ci: skipped: %s has passed before with the same inputs (key %s); --all runs it\n' "$name" "$key"
+    record "$name" 0 0 skipped "$key"
+    return
   fi
   CURRENT=$name
   STARTED=$SECONDS
@@ -128,7 +135,10 @@ run_step() { # run_step INDEX
   if [ "$code" != 0 ]; then result=failed; fi
   record "$name" "$wall" "$(awk "BEGIN { print $user + $system }")" "$result" "$key"
   [ "$code" = 0 ] || { printf 'ci: the step %s failed\n' "$name" >&2; exit "$code"; }
-  if [ -n "$key" ] && [ "$result" = passed ]; then store_key "$key" "$name"; fi
+  if [ -z "$key" ] || [ "$result" != passed ]; then return; fi
+  # The server of the step was built before an edit that was made since.
+  if [ "$(key_of "$1")" = "$key" ]; then store_key "$key" "$name"
+  else printf 'ci: an input of %s has changed during the run: its key is not stored\n' "$name"; fi
 }
 
 # begin_run: `--list` and `--inputs` end here. From here on the table is printed however the run ends.
@@ -153,11 +163,12 @@ finish() {
 
 # run_steps: the selected ones, and then the table.
 run_steps() {
-  local index
+  local index is_first=yes
   for index in "${!STEPS[@]}"; do
     is_selected "${STEPS[$index]}" || continue
-    # After the steps before: they may install tools.
-    [ -z "${INPUTS[$index]}" ] || [ -n "$TOOLS" ] || TOOLS=$(describe_tools)
+    # Not before the first step, which may install tools.
+    if [ -z "$TOOLS" ] && { [ "$is_first" = no ] || [ -n "${INPUTS[$index]}" ]; }; then read_keys; fi
+    is_first=no
     run_step "$index"
   done
   print_table
@@ -166,7 +177,7 @@ run_steps() {
 # list_steps: what would run, or the inputs of it.
 list_steps() {
   local index key
-  [ "$ACTION" = inputs ] || TOOLS=$(describe_tools)
+  [ "$ACTION" = inputs ] || read_keys
   for index in "${!STEPS[@]}"; do
     is_selected "${STEPS[$index]}" || continue
     if [ "$ACTION" = inputs ]; then
@@ -175,7 +186,7 @@ list_steps() {
     elif [ -z "${INPUTS[$index]}" ]; then
       printf '%-20s %-40s %s\n' "${STEPS[$index]}" - "is never skipped"
     else
-      key=$(key_of "$index")
+      key=${KEYS[$index]}
       printf '%-20s %s %s\n' "${STEPS[$index]}" "$key" "$(has_passed "$key" && echo "has passed" || echo "has to run")"
     fi
   done

@@ -124,6 +124,13 @@ class Steps(unittest.TestCase):
             self.assertTrue(ran)
             self.assertEqual(self.rows(printed)["page-check"][2], "incomplete")
 
+    def test_an_input_that_changes_during_the_run_leaves_no_key(self):
+        edit = "step_greet() { echo \"edited $RANDOM\" >pages/one.md; }\nalways second\nstep_second() { echo more >>pages/one.md; }"
+        self.write("clone/run", (self.clone / "run").read_text().replace("step_greet() { echo hello; }", edit))
+        self.assertIn("an input of page-check has changed during the run", self.run_ci()[0])
+        self.assert_runs("page-check")
+        self.assert_skips("page-check")
+
     def test_a_key_expires_after_thirty_days(self):
         self.assert_runs()
         (stored,) = (self.scratch / "cache/dsrs-server/ci").iterdir()
