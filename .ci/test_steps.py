@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -146,6 +147,20 @@ class Steps(unittest.TestCase):
         wall, cpu, _, _ = self.rows(self.run_ci("greet")[0])["greet"]
         self.assertGreaterEqual(wall, 1.0)
         self.assertGreaterEqual(cpu, 0.5)
+
+    def test_a_run_that_is_ended_prints_the_table_so_far(self):
+        waits = "step_last() { echo waiting; sleep 3600; }"
+        self.write("clone/run", (self.clone / "run").read_text().replace('step_last() { echo "the last one"; }', waits))
+        environment = dict(os.environ, XDG_CACHE_HOME=str(self.scratch / "cache"))
+        run = subprocess.Popen(["bash", str(self.clone / "run")], env=environment, stdout=subprocess.PIPE, text=True,
+                               start_new_session=True)
+        while run.stdout.readline() != "waiting\n":
+            self.assertIsNone(run.poll())
+        # As `timeout` ends a run: with every process of its group.
+        os.killpg(run.pid, signal.SIGTERM)
+        printed, _ = run.communicate(timeout=300)
+        self.assertEqual(run.returncode, 143)
+        self.assertEqual([row[2] for row in self.rows(printed).values()], ["passed", "passed", "interrupted"])
 
     def test_steps_can_be_named_and_listed(self):
         printed, ran = self.run_ci("--list")
