@@ -63,7 +63,7 @@ async fn differences(connection: &mut PgConnection) -> Vec<String> {
         let query = stored["query"].as_str().unwrap();
         // So that an error does not end the transaction around it.
         let mut step = connection.begin().await.unwrap();
-        let described = (&mut *step).describe(AssertSqlSafe(query.to_owned()).into_sql_str()).await;
+        let described = step.describe(AssertSqlSafe(query.to_owned()).into_sql_str()).await;
         step.rollback().await.unwrap();
         let described = match described {
             Ok(described) => serde_json::to_value(&described).unwrap(),
