@@ -11,7 +11,7 @@
 # A `dsrs-server` in PATH of this clone's version, or the one that DSRS_SERVER names, is used instead of compiling one;
 # DSRS_SERVER= compiles.
 # The server stores into its private Postgres under ./data (DSRS_DATA_DIR) and listens on 127.0.0.1:8080,
-# or on any free port if that one is in use (DSRS_BIND).
+# or on any free port if that one is in use (DSRS_BIND). DSRS_SERVER names a server program to use instead of building one.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -214,6 +214,8 @@ elif [ ! -x "$binary" ] && ! grep -Eqs '^[[:space:]]*provider' "${DSRS_CONFIG:-d
   export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
 fi
 [ -n "$installed" ] || compile "${build[@]}"
+# The server warns of variables that are no settings.
+unset DSRS_SERVER
 
 say "Postgres"
 wait "$postgres_job" || { cat "$data/demo/postgres.log" >&2; die "there is no Postgres (see above)"; }

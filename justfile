@@ -14,9 +14,9 @@ demo *args:
 test *args:
     ./test.sh {{args}}
 
-# what the continuous integration runs
-ci:
-    .ci/run
+# what the continuous integration runs; --list prints the steps, --all ignores what has passed before
+ci *args:
+    .ci/run {{args}}
 
 # serve with ./dsrs.toml and the environment
 serve *args:

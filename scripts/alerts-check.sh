@@ -20,7 +20,7 @@ if ! command -v "$promtool" >/dev/null 2>&1; then
   [ -x "$promtool" ] || unpack || true
 fi
 if ! [ -x "$(command -v "$promtool")" ]; then
-  printf 'alerts-check: NOT CHECKED: no promtool here (apt-get install prometheus, or set PROMTOOL)\n' >&2
+  printf 'alerts-check: SKIPPED: no promtool here, the rules were NOT checked (apt-get install prometheus, or set PROMTOOL)\n' >&2
   [ -z "${DSRS_REQUIRE_PROMTOOL:-}" ] || exit 1
   exit 0
 fi

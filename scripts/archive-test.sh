@@ -4,14 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export SQLX_OFFLINE=true
-target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-if [ -z "${DSRS_SERVER:-}" ]; then
-  cargo build --locked
-  DSRS_SERVER=$target/debug/dsrs-server
-fi
-DSRS_BINARY=$(cd "$(dirname "$DSRS_SERVER")" && pwd)/$(basename "$DSRS_SERVER")
+DSRS_BINARY=$(scripts/ensure-server.sh)
 export DSRS_BINARY
+target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 python=$target/archive-test/bin/python
 [ -x "$python" ] || python3 -m venv "$target/archive-test"
 "$python" -m pip install --quiet --disable-pip-version-check 'duckdb==2.0.0' 'pytz==2026.6'

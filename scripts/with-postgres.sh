@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a command with DATABASE_URL naming a scratch Postgres on a socket, and takes it away afterwards.
-#   scripts/with-postgres.sh scripts/prepare-sqlx.sh --check
+#   scripts/with-postgres.sh scripts/prepare-sqlx.sh
 # The command finds the Postgres programs first in its PATH.
 set -euo pipefail
 cd "$(dirname "$0")/.."

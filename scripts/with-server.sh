@@ -50,18 +50,8 @@ first_line() { # first_line FILE PATTERN PID: waits for it and prints it
 }
 
 PG_BIN=$(scripts/ensure-postgres.sh)
-export PG_BIN SQLX_OFFLINE=true
-if [ -n "${DSRS_SERVER:-}" ]; then
-  binary=$(realpath "$DSRS_SERVER")
-else
-  # The same command as in demo.sh, so that the two share what is built.
-  cargo build --locked
-  target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-  binary=$target/debug/dsrs-server
-fi
-
-# The command may work in another directory.
-binary=$(cd "$(dirname "$binary")" && pwd)/$(basename "$binary")
+export PG_BIN
+binary=$(scripts/ensure-server.sh)
 
 # Readable for the user of Postgres, who is not root.
 scratch=$(mktemp -d /tmp/dsrs-server.XXXXXX)

@@ -8,7 +8,7 @@ python program.py
 node program.js
 curl -sf -H "Authorization: Bearer $DSRS_API_KEY" "$DSRS_URL/v1/graphs/ask/openapi.json" >ask.json
 openapi-python-client generate --path ask.json --output-path ask >ask.log 2>&1 || { cat ask.log >&2; exit 1; }
-! grep -E "Unable to|duplicate" ask.log >&2
+if grep -E "Unable to|duplicate" ask.log >&2; then exit 1; fi
 pip install --quiet --force-reinstall --no-deps ./ask
 mypy --strict graph_program.py
 python graph_program.py

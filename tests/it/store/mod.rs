@@ -8,6 +8,7 @@ mod idempotency;
 mod isolation;
 mod jobs;
 mod migrations;
+mod offline_queries;
 mod partitions;
 mod recorder;
 mod replica;
