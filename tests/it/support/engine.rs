@@ -16,10 +16,7 @@ use dsrs_server::shutdown::Shutdown;
 use futures_util::future::BoxFuture;
 
 use super::cluster::scratch_dir;
-use super::http_client;
-
-/// How long a node may take to start.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::{PATIENCE, http_client};
 
 /// The settings of a server on this database, with the engine that the tests run on.
 pub fn engine_settings(database: &str) -> Vec<(String, String)> {

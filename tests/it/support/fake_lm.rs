@@ -10,8 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::within;
 
 /// What the provider does with one request.
 #[derive(Clone)]
@@ -140,8 +139,7 @@ impl FakeLm {
 
     async fn wait_for(&self, done: impl FnMut(&Seen) -> bool, what: &str) {
         let mut seen = self.seen.subscribe();
-        let waited = tokio::time::timeout(PATIENCE, seen.wait_for(done)).await;
-        assert!(waited.is_ok(), "waited too long for {what}");
+        within(what, seen.wait_for(done)).await.unwrap();
     }
 
     async fn talk(self: Arc<Self>, mut connection: TcpStream, script: Arc<Script>) {
