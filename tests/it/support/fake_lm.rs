@@ -23,6 +23,8 @@ pub enum Does {
     Answer(u16, Vec<(&'static str, String)>, String),
     /// Reads the request and never answers; records when the client disconnects.
     Stall,
+    /// Never answers, and closes the connection once the gate is open; notices when the caller leaves.
+    StallUntil(Gate),
     /// Answers this text once the gate is open; notices when the caller leaves.
     Hold(Gate, String),
     /// Streams this much of an answer and no more; notices when the caller leaves.
@@ -166,6 +168,10 @@ impl FakeLm {
             }
             Does::Answer(status, headers, body) => send(connection, status, &headers, &body).await,
             Does::Stall => self.left(connection).await,
+            Does::StallUntil(gate) => tokio::select! {
+                () = gate.opened() => None,
+                left = self.left(connection) => left,
+            },
             Does::Hold(gate, text) => {
                 let open = tokio::select! {
                     () = gate.opened() => true,

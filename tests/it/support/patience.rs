@@ -23,10 +23,7 @@ pub fn within<T>(what: &str, event: impl Future<Output = T>) -> impl Future<Outp
 
 /// Looks until it finds something.
 #[track_caller]
-pub fn found<T, L: Future<Output = Option<T>>>(
-    what: &str,
-    mut look: impl FnMut() -> L,
-) -> impl Future<Output = T> {
+pub fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> impl Future<Output = T> {
     within(what, async move {
         loop {
             match look().await {
@@ -40,7 +37,7 @@ pub fn found<T, L: Future<Output = Option<T>>>(
 /// Looks until a condition holds.
 #[track_caller]
 pub fn holds(what: &str, mut condition: impl FnMut() -> bool) -> impl Future<Output = ()> {
-    found(what, move || std::future::ready(condition().then_some(())))
+    found(what, async move || condition().then_some(()))
 }
 
 /// Looks until it finds something, in a test without a runtime.

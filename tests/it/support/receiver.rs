@@ -1,7 +1,6 @@
 //! A receiver of webhooks: records each message, and answers as a script says.
 
 use std::convert::Infallible;
-use std::future;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -93,7 +92,7 @@ impl Receiver {
 
     /// Waits for a number of messages.
     pub async fn arrived(&self, count: usize) -> Vec<Received> {
-        let arrived = || future::ready(Some(self.messages()).filter(|all| all.len() >= count));
+        let arrived = async || Some(self.messages()).filter(|all| all.len() >= count);
         found(&format!("{count} messages"), arrived).await
     }
 }
