@@ -1,5 +1,5 @@
-//! Creates the cluster, once. It is created beside its final place and moved there as a whole, so that
-//! an interrupted start leaves nothing that looks like a cluster.
+//! Creates the cluster, once. It is created beside its final place, written to disk and moved there as a whole, so
+//! that an interrupted start, even by a power cut, leaves nothing that looks like a cluster.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,9 +7,14 @@ use std::process::{Command, Output, Stdio};
 
 use super::DATABASE;
 use super::binaries::Binaries;
+use super::durable::{sync, sync_tree};
 use super::error::PgError;
 use super::layout::Layout;
 use super::owner::Owner;
+
+/// What the names of unfinished clusters begin with. Each has a name of its own: the `initdb` of a killed server
+/// continues, and must not write into ours.
+const UNFINISHED: &str = "data.new";
 
 /// Runs `initdb` and creates our database in the cluster.
 pub(super) fn initialise(
@@ -18,37 +23,46 @@ pub(super) fn initialise(
     owner: &Owner,
     throwaway: bool,
 ) -> Result<(), PgError> {
-    let fresh = layout.root.join("data.new");
-    if fresh.exists() {
-        std::fs::remove_dir_all(&fresh).map_err(PgError::file("remove", &fresh))?;
-    }
-    run_initdb(binaries, &fresh, owner, throwaway)?;
+    remove_unfinished(&layout.root)?;
+    let fresh = layout.root.join(format!("{UNFINISHED}.{}", std::process::id()));
+    run_initdb(binaries, &fresh, owner)?;
     create_database(binaries, &fresh, owner)?;
-    std::fs::rename(&fresh, &layout.pgdata).map_err(PgError::file("move", &fresh))
+    if !throwaway {
+        sync_tree(&fresh)?;
+    }
+    std::fs::rename(&fresh, &layout.pgdata).map_err(PgError::file("move", &fresh))?;
+    match throwaway {
+        true => Ok(()),
+        false => sync(&layout.root),
+    }
+}
+
+fn remove_unfinished(root: &Path) -> Result<(), PgError> {
+    let entries = std::fs::read_dir(root).map_err(PgError::file("list", root))?;
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            // One that its `initdb` still writes into remains until the next time.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// Only users with access to the socket's directory can connect, so there is no password. The C
-/// locale sorts the same on every machine.
-fn run_initdb(
-    binaries: &Binaries,
-    pgdata: &Path,
-    owner: &Owner,
-    throwaway: bool,
-) -> Result<(), PgError> {
+/// locale sorts the same on every machine. The disk is waited for once, when all is written.
+fn run_initdb(binaries: &Binaries, pgdata: &Path, owner: &Owner) -> Result<(), PgError> {
     let mut command = owner.command(&binaries.program("initdb"));
     command.arg("-D").arg(pgdata).args(["-U", DATABASE, "--auth=trust", "--no-instructions"]);
-    command.args(["--encoding=UTF8", "--locale=C"]);
-    if throwaway {
-        command.arg("--no-sync");
-    }
+    command.args(["--encoding=UTF8", "--locale=C", "--no-sync"]);
     let output = command.output();
     judge("initdb", output)
 }
 
-/// A single-user Postgres reads the statement from its input: no connection is needed.
+/// A single-user Postgres reads the statement from its input: no connection is needed. With `-F` it does not wait
+/// for the disk.
 fn create_database(binaries: &Binaries, pgdata: &Path, owner: &Owner) -> Result<(), PgError> {
     let mut command = owner.command(&binaries.program("postgres"));
-    command.args(["--single", "-D"]).arg(pgdata).arg("postgres");
+    command.args(["--single", "-F", "-D"]).arg(pgdata).arg("postgres");
     judge("postgres --single", feed(&mut command, &format!("CREATE DATABASE {DATABASE}\n")))
 }
 

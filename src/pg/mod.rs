@@ -7,6 +7,7 @@
 
 mod binaries;
 mod cluster;
+mod durable;
 mod error;
 mod layout;
 mod lock;

@@ -345,7 +345,8 @@ mod tests {
             sampler: Sampler { root: SamplerRoot::Always, follows_parent: true },
             contents: true,
             queue: most_spans,
-            batch: most_spans,
+            // Never reached: a full batch would be sent at once.
+            batch: most_spans + 1,
             delay: Duration::from_secs(600),
         })
         .unwrap()

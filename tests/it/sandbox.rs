@@ -13,7 +13,7 @@ use crate::support::{Does, FakeLm, Remote, ServerSetup, sections, test_database}
 
 #[tokio::test]
 async fn the_server_runs_a_program_in_a_child_of_itself() {
-    let limits = SandboxLimits { time: Duration::from_secs(30), ..SandboxLimits::default() };
+    let limits = SandboxLimits { time: Duration::from_secs(600), ..SandboxLimits::default() };
     let sandbox = ChildSandbox::new(env!("CARGO_BIN_EXE_dsrs-server"), &[SANDBOX_COMMAND], limits);
     let inputs = Fields::from_iter([("n".into(), Payload::Int(7))]);
     let ran = sandbox.run("print('hi')\nn * 6", &inputs).await.unwrap();

@@ -79,7 +79,7 @@ async fn what_strangers_write_is_shown_as_text_everywhere() {
     ] {
         browser.open(&format!("{}{path}", api.url)).await;
         browser.until_shown("main").await;
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        browser.until_settled().await;
         assert!(
             browser.run("return window.pwned ?? null").await.is_null(),
             "{path} ran what a stranger wrote"
@@ -110,18 +110,24 @@ async fn the_policy_stops_a_script_that_got_into_a_view() {
 /// A site that tries what it can against a server.
 fn attacks(url: &str) -> String {
     format!(
-        "<!doctype html><head><link rel=icon href=data:,></head><body><iframe id=frame src='{url}/'></iframe>
+        "<!doctype html><head><link rel=icon href=data:,></head><body>
         <form id=form method=post action='{url}/graphs/example' target=out><input name=name value=capital></form>
         <iframe name=out></iframe>
         <script>
         window.results = {{}};
         const note = (name, promise) => promise.then((value) => results[name] = value, (error) => results[name] = 'refused');
+        const loaded = (frame) => new Promise((done) => frame.addEventListener('load', () => done('loaded'), {{once: true}}));
+        const frame = document.createElement('iframe');
+        frame.id = 'frame';
+        frame.src = '{url}/';
         window.done = Promise.all([
+          note('framed', loaded(frame)), note('submitted', loaded(document.querySelector('iframe[name=out]'))),
           note('read', fetch('{url}/v1/graphs', {{credentials: 'include'}}).then((answer) => answer.text())),
           note('page', fetch('{url}/', {{credentials: 'include', headers: {{Accept: 'text/html'}}}}).then((answer) => answer.text())),
           note('post', fetch('{url}/v1/graphs', {{method: 'POST', mode: 'no-cors', credentials: 'include',
             body: JSON.stringify({{name: 'stolen', nodes: {{a: {{strategy: 'predict', signature: 'q -> a'}}}}}})}}).then((answer) => answer.type)),
         ]);
+        document.body.append(frame);
         document.getElementById('form').submit();
         </script>"
     )
@@ -130,7 +136,7 @@ fn attacks(url: &str) -> String {
 async fn attacked(browser: &Browser, api: &Api) {
     let site = foreign_site::serve(attacks(&api.url)).await;
     browser.open(&site).await;
-    let waited = "const done = arguments[arguments.length - 1]; window.done.then(() => setTimeout(() => done(window.results), 500))";
+    let waited = "const done = arguments[arguments.length - 1]; window.done.then(() => done(window.results))";
     let results = browser.run_async(waited).await;
     assert_eq!(
         (&results["read"], &results["page"]),

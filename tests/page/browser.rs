@@ -1,7 +1,6 @@
 //! A person at a browser: headless Chromium through chromedriver (WebDriver). At its end a story fails if the page wrote
 //! an error to the console, which includes everything that its Content-Security-Policy stopped.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,16 +9,19 @@ use base64::Engine as _;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::support::http_client;
-
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, fixed_port, found, http_client};
 
 /// The screens of a person: a laptop and a telephone.
 pub const SCREENS: [(u32, u32); 2] = [(1280, 900), (390, 844)];
 
 /// The colour schemes of a system.
 pub const SCHEMES: [&str; 2] = ["light", "dark"];
+
+/// Ends after a frame that was drawn when every image was decoded or failed, and after what that has caused.
+const SETTLED: &str = "
+const done = arguments[arguments.length - 1];
+const images = [...document.images].map((image) => image.decode().catch(() => null));
+Promise.all(images).then(() => requestAnimationFrame(() => setTimeout(done)));";
 
 /// A browser with one window.
 pub struct Browser {
@@ -53,7 +55,7 @@ impl Browser {
             );
             return None;
         };
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = fixed_port();
         let mut command = Command::new(chromedriver);
         command.arg(format!("--port={port}")).stdout(Stdio::null()).stderr(Stdio::null());
         let mut browser = Self {
@@ -70,11 +72,8 @@ impl Browser {
     }
 
     async fn open_session(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.client.get(format!("{}/status", self.session)).send().await.is_err() {
-            assert!(Instant::now() < deadline, "chromedriver did not start");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let status = format!("{}/status", self.session);
+        found("chromedriver", async || self.client.get(&status).send().await.ok()).await;
         let arguments = [
             "--headless=new",
             "--no-sandbox",
@@ -95,7 +94,9 @@ impl Browser {
         let opened = self.call(Method::POST, "/session", capabilities).await;
         self.session =
             format!("{}/session/{}", self.session, opened["sessionId"].as_str().unwrap());
-        self.call(Method::POST, "/timeouts", json!({"script": 60_000, "pageLoad": 60_000})).await;
+        let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
+        let timeouts = json!({"script": patience, "pageLoad": patience});
+        self.call(Method::POST, "/timeouts", timeouts).await;
         self.set_screen((self.width, self.height)).await;
         self.set_scheme(self.scheme).await;
     }
@@ -118,7 +119,8 @@ impl Browser {
         let request = self
             .client
             .request(method.clone(), format!("{}{path}", self.session))
-            .timeout(PATIENCE);
+            // Longer than a script may take.
+            .timeout(2 * PATIENCE);
         let request = if method == Method::POST { request.body(body.to_string()) } else { request };
         let text = request.send().await.unwrap().text().await.unwrap();
         let answer: Value =
@@ -161,6 +163,12 @@ impl Browser {
     /// Runs a script that calls its last argument with the result.
     pub async fn run_async(&self, script: &str) -> Value {
         self.call(Method::POST, "/execute/async", json!({"script": script, "args": []})).await
+    }
+
+    /// Waits until the document, its scripts and its images have been loaded or refused, and were drawn.
+    pub async fn until_settled(&self) {
+        self.until("document.readyState === 'complete'", "the document").await;
+        self.run_async(SETTLED).await;
     }
 
     /// Waits until an expression of JavaScript is true.

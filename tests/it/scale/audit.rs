@@ -1,4 +1,4 @@
-//! What Postgres records about the ends of work.
+//! What Postgres records about the ends of work, and about the attempts at it.
 
 /// Records each end: of a row that is written when it has ended, and of one whose status changes.
 pub const AUDIT: &str = "
@@ -19,6 +19,45 @@ pub const AUDIT: &str = "
     create trigger noted after insert or update of status on optimizations
         for each row execute function note_end()";
 
+/// The setting of a session that names its server.
+pub const SERVER: &str = "scale.server";
+
+/// Records who makes attempts: `begun` has those at runs, `claimed` those at jobs, and `lost` those that had a job which
+/// now waits for another one, or has it. The parts of a job count as the job.
+pub const ATTEMPTS: &str = "
+    create table begun (run uuid, server int, at timestamptz);
+    create table claimed (holder uuid, server int);
+    create table lost (work uuid, at timestamptz);
+    create function note_begin() returns trigger language plpgsql as $$
+    begin
+        insert into begun values (new.id, current_setting('scale.server')::int, clock_timestamp());
+        return new;
+    end $$;
+    create trigger begun after update of status on runs for each row
+        when (new.status = 'running') execute function note_begin();
+    create function note_holder() returns trigger language plpgsql as $$
+    begin
+        if old.holder is not null and not old.dispatched then
+            insert into lost values (coalesce(old.parent, old.id), clock_timestamp());
+        end if;
+        if new.holder is not null and not new.dispatched then
+            insert into claimed values (new.holder, current_setting('scale.server')::int);
+        end if;
+        return new;
+    end $$;
+    create trigger claimed after update of holder on jobs for each row
+        when (old.holder is distinct from new.holder) execute function note_holder()";
+
+/// Counts the work that a server has, or had and no other has begun again.
+pub fn held_by(server: usize) -> String {
+    format!(
+        "select (select count(*) from jobs join claimed using (holder) where server = {server})
+              + (select count(*) from runs where status = 'running'
+                     and not exists (select from jobs where jobs.id = runs.id)
+                     and (select server from begun where run = runs.id order by at desc limit 1) = {server})"
+    )
+}
+
 /// Everything that was accepted, with its end.
 pub const WORK: &str = "
     select id, status from runs union all select id, status from batches
@@ -34,12 +73,14 @@ pub fn wrong_ends() -> String {
     )
 }
 
-/// Work that has not ended.
+/// Counts the work that has not ended, with the items that have no result.
 pub fn unended() -> String {
     format!(
-        "select (select count(*) from ({WORK}) work
-                 where status not in ('succeeded', 'failed', 'cancelled'))
-              + (select count(*) from jobs)"
+        "select ((select count(*) from ({WORK}) work
+                  where status not in ('succeeded', 'failed', 'cancelled'))
+               + (select count(*) from jobs)
+               + (select count(*) from batch_items) - (select count(*) from batch_results)
+               + (select coalesce(sum(total - done), 0) from evaluations))::bigint"
     )
 }
 

@@ -1,18 +1,11 @@
 //! Requests to any of the servers. An answer may be lost: a server is killed, or loses its database.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::servers::{SERVERS, Servers};
-use crate::support::http_client;
-
-/// After this a request counts as lost: it is longer than a request waits for a connection to the database.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// How often a request is tried.
-const TRIES: usize = 2000;
+use crate::support::{PATIENCE, found, http_client};
 
 #[derive(Clone)]
 pub struct Caller {
@@ -94,43 +87,47 @@ impl Caller {
         path: &str,
         body: impl Fn(usize) -> Value,
     ) -> (usize, Reply) {
-        for number in 0..TRIES {
+        let mut number = 0;
+        found(&format!("a server to accept {path}"), async || {
             let ask = Ask { path, key: None, body: Some(body(number)) };
-            match self.send(first + number, &ask).await {
-                Some(reply) if reply.is_success() => return (number, reply),
-                Some(reply) => assert!(reply.is_unavailable(), "{path}: {reply:?}"),
-                None => {}
+            let reply = self.send(first + number, &ask).await;
+            number += 1;
+            let reply = reply?;
+            if reply.is_success() {
+                return Some((number - 1, reply));
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("no server accepts {path}");
+            assert!(reply.is_unavailable(), "{path}: {reply:?}");
+            None
+        })
+        .await
     }
 
     /// Reads from one server after the other until one answers.
     pub async fn read(&self, first: usize, path: &str) -> Value {
-        for number in 0..TRIES {
+        let mut number = first;
+        found(&format!("a server to answer {path}"), async || {
             let ask = Ask { path, key: None, body: None };
-            match self.send(first + number, &ask).await {
-                Some(reply) if reply.status == 200 => return reply.body,
-                Some(reply) => assert!(reply.is_unavailable(), "{path}: {reply:?}"),
-                None => {}
+            let reply = self.send(number, &ask).await;
+            number += 1;
+            let reply = reply?;
+            if reply.status == 200 {
+                return Some(reply.body);
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("no server answers {path}");
+            assert!(reply.is_unavailable(), "{path}: {reply:?}");
+            None
+        })
+        .await
     }
 
     /// Reads until the status is one of these.
     pub async fn until_status(&self, first: usize, path: &str, wanted: &[&str]) -> Value {
-        for number in first.. {
+        let mut number = first;
+        found(&format!("{path} to be one of {wanted:?}"), async || {
             let body = self.read(number, path).await;
-            if wanted.iter().any(|status| body["status"] == *status) {
-                return body;
-            }
-            assert!(number < first + TRIES, "{path} waits too long: {body}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        unreachable!()
+            number += 1;
+            wanted.iter().any(|status| body["status"] == *status).then_some(body)
+        })
+        .await
     }
 
     /// What a server considers the time, in seconds since 1970.

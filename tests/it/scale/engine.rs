@@ -2,17 +2,13 @@
 //! has no nodes of its own.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 
 use super::postgres::Postgres;
 use super::restate::{self, Restate};
 use super::servers::{SERVERS, Servers};
-use crate::support::{After, End, Wire};
-
-/// How often servers are registered, a second apart.
-const REGISTRATIONS: u32 = 30;
+use crate::support::{After, End, Wire, fixed_port, found_blocking};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
@@ -55,7 +51,7 @@ impl Engine {
                     ingress.push(wires);
                 }
                 let binds: Vec<SocketAddr> =
-                    restate::free_ports::<SERVERS>().map(restate::local).into();
+                    [(); SERVERS].map(|()| restate::local(fixed_port())).into();
                 let ends = binds.iter().copied().map(End::Address).collect();
                 Self::Restate { nodes, ingress, workers: Wire::to(ends).await, binds }
             }
@@ -66,13 +62,13 @@ impl Engine {
     pub fn settings(&self, server: usize, postgres: &Postgres) -> Vec<(&'static str, String)> {
         match self {
             Self::Postgres(wires) => {
-                vec![("DATABASE_URL", postgres.url_at(wires[server].address))]
+                vec![("DATABASE_URL", postgres.url_at(wires[server].address, server))]
             }
             Self::Restate { nodes, ingress, workers, binds } => {
                 let addresses: Vec<String> =
                     ingress[server].iter().map(|wire| format!("http://{}", wire.address)).collect();
                 vec![
-                    ("DATABASE_URL", postgres.url()),
+                    ("DATABASE_URL", postgres.url(server)),
                     ("DSRS_ENGINE", "restate".to_owned()),
                     ("DSRS_RESTATE_INGRESS", addresses.join(",")),
                     ("DSRS_RESTATE_ADMIN", nodes.admin(0)),
@@ -87,12 +83,9 @@ impl Engine {
     pub fn register(&self, servers: &Servers) {
         if let Self::Restate { .. } = self {
             // Nodes that have just started may still elect a leader.
-            for attempt in 1.. {
-                let registered = servers.command(&["engine", "check", "--apply"]);
-                let Err(error) = registered else { return };
-                assert!(attempt < REGISTRATIONS, "the nodes accept no registration: {error}");
-                std::thread::sleep(Duration::from_secs(1));
-            }
+            found_blocking("the nodes to accept a registration", || {
+                servers.command(&["engine", "check", "--apply"]).ok()
+            });
         }
     }
 
@@ -108,6 +101,14 @@ impl Engine {
     pub fn kill_nodes(&self, numbers: &[usize]) {
         if let Self::Restate { nodes, .. } = self {
             nodes.kill(numbers);
+        }
+    }
+
+    /// Waits until the other nodes have taken over what a node did that was killed. Blocks.
+    pub fn until_others_answer(&self, killed: usize) {
+        if let Self::Restate { nodes, .. } = self {
+            // A query reads every partition, so each has a leader.
+            Handle::current().block_on(nodes.count_by((killed + 1) % restate::NODES, "state"));
         }
     }
 

@@ -9,6 +9,9 @@ pub const NODES: [&str; 10] =
 /// Those that ask for a number.
 pub const NUMBERS: [&str; 4] = ["top", "left", "right", "join"];
 
+/// Those of jobs with many items.
+pub const NODES_OF_ITEMS: [&str; 4] = ["item", "first", "second", "optimized"];
+
 /// The predecessors of nodes that have some: before such a node asks the model, they have checkpoints.
 pub const AFTER: [(&str, &[&str]); 4] =
     [("left", &["top"]), ("right", &["top"]), ("join", &["left", "right"]), ("send", &["draft"])];
@@ -17,7 +20,7 @@ pub const AFTER: [(&str, &[&str]); 4] =
 pub fn graphs() -> Vec<Value> {
     let alone =
         |name: &str| json!({"name": name, "nodes": {name: node(name, &[], ("answer", "str"))}});
-    let alone = ["item", "first", "second", "optimized"].map(alone);
+    let alone = NODES_OF_ITEMS.map(alone);
     [diamond(), approval()].into_iter().chain(alone).collect()
 }
 

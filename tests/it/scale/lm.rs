@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,10 @@ use serde_json::Value;
 
 use super::graphs::{NODES, NUMBERS};
 use super::runs::ENDLESS;
-use crate::support::{Asked, Dice, Does, FakeLm, sections};
+use crate::support::{Asked, Dice, Does, FakeLm, Gate, found, sections};
 
-/// Of 64 requests: how many are answered by an error, a break, nothing at all, and nonsense.
+/// Of 64 requests: how many are answered by an error, a break, nothing at all until the next fault has been, and nonsense.
+/// What is in the servers' way is never that an answer is late: how late it is depends on the machine.
 const ERRORS: usize = 3;
 const BREAKS: usize = 4;
 const SILENCE: usize = 5;
@@ -47,11 +49,18 @@ struct Seen {
     requests: Vec<Request>,
     /// The last request for each mark.
     last: HashMap<String, usize>,
+    /// Opened when the requests that are not answered are given up.
+    silence: Gate,
 }
 
 impl Lm {
     pub async fn start(seed: u64) -> Self {
-        let seen = Seen { dice: Dice(seed), requests: Vec::new(), last: HashMap::new() };
+        let seen = Seen {
+            dice: Dice(seed),
+            requests: Vec::new(),
+            last: HashMap::new(),
+            silence: Gate::new(),
+        };
         let seen = Arc::new(Mutex::new(seen));
         let noticing = seen.clone();
         let fake = FakeLm::by(move |_, asked| noticing.lock().unwrap().notice(asked)).await;
@@ -73,10 +82,23 @@ impl Lm {
         self.seen.lock().unwrap().requests.len()
     }
 
-    /// The last request for a mark.
-    pub fn last(&self, mark: &str) -> Option<Request> {
-        let seen = self.seen.lock().unwrap();
-        seen.last.get(mark).map(|number| seen.requests[*number].clone())
+    /// The last request for a mark, once there is one.
+    pub async fn last(&self, mark: &str) -> Request {
+        let last = async || {
+            let seen = self.seen.lock().unwrap();
+            seen.last.get(mark).map(|number| seen.requests[*number].clone())
+        };
+        found(&format!("a request for {mark}"), last).await
+    }
+
+    /// Breaks the connections of all requests that are not answered.
+    pub fn end_silence(&self) {
+        mem::replace(&mut self.seen.lock().unwrap().silence, Gate::new()).open();
+    }
+
+    /// The same, also of those that follow.
+    pub fn end_all_silence(&self) {
+        self.seen.lock().unwrap().silence.open();
     }
 }
 
@@ -106,7 +128,7 @@ impl Seen {
         match event {
             0..ERRORS => Does::Answer(500, Vec::new(), "{}".to_owned()),
             ERRORS..BREAKS => Does::BreakOff,
-            BREAKS..SILENCE => Does::Stall,
+            BREAKS..SILENCE => Does::StallUntil(self.silence.clone()),
             // A text would be an answer to those that ask for a text.
             SILENCE..NONSENSE if NUMBERS.contains(&node) => Does::Say("nothing of use".to_owned()),
             _ => Does::SayLate(Duration::from_millis(time as u64), said(mark, node, asked)),

@@ -3,6 +3,7 @@
 //!
 //! `DSRS_SCALE=full` makes it larger (`size.rs`), `DSRS_SCALE_SEED` selects another order of faults.
 
+mod attempts;
 mod audit;
 mod caller;
 mod cancellations;
@@ -39,9 +40,6 @@ async fn nothing_accepted_is_lost_and_nothing_ends_twice_with_restate() {
 }
 
 async fn survives(kind: EngineKind) {
-    // One at a time: each has three servers, and takes their speed for granted.
-    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let _turn = TURN.lock().await;
     let world = World::start(kind).await;
     let injecting = world.inject_faults();
     let done = world.accept_work().await;

@@ -9,7 +9,7 @@ use dsrs_server::store::{Db, PoolSettings};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::audit::AUDIT;
+use super::audit::{ATTEMPTS, AUDIT, SERVER};
 use crate::support::{TestCluster, scratch_dir};
 
 /// Three servers, and backends of killed ones that have not noticed it.
@@ -39,7 +39,9 @@ impl Postgres {
         db.migrate().await.unwrap();
         db.close().await;
         let mut connection = PgConnection::connect(&postgres.url).await.unwrap();
-        sqlx::raw_sql(AUDIT).execute(&mut connection).await.unwrap();
+        for triggers in [AUDIT, ATTEMPTS] {
+            sqlx::raw_sql(triggers).execute(&mut connection).await.unwrap();
+        }
         postgres
     }
 
@@ -48,15 +50,15 @@ impl Postgres {
         self.socket.clone()
     }
 
-    /// Its URL without a network between.
-    pub fn url(&self) -> String {
-        self.url.clone()
+    /// Its URL for a server, without a network between.
+    pub fn url(&self, server: usize) -> String {
+        format!("{}&options[{SERVER}]={server}", self.url)
     }
 
-    /// Its URL behind this address.
-    pub fn url_at(&self, address: std::net::SocketAddr) -> String {
+    /// Its URL for a server, behind this address.
+    pub fn url_at(&self, address: std::net::SocketAddr, server: usize) -> String {
         let (user, _) = self.url.split_once('@').unwrap();
-        format!("{user}@{address}/dsrs?sslmode=disable")
+        format!("{user}@{address}/dsrs?sslmode=disable&options[{SERVER}]={server}")
     }
 
     /// Stops it, with its sessions, for a while. Blocks.

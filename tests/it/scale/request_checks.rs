@@ -1,73 +1,61 @@
-//! Promises about requests to the model: what is stored is never asked for again, and what is asked for again was in
-//! flight when something failed.
+//! Promises about requests to the model: what is stored is never asked for again, and what is asked for again is asked
+//! by another attempt.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::graphs::AFTER;
+use super::attempts::Attempts;
+use super::graphs::{AFTER, NODES_OF_ITEMS};
 use super::lm::Request;
-use super::servers::SERVERS;
-use super::size::{AT_ONCE, ITEMS_AT_ONCE};
 use super::world::World;
 
-/// Nodes of one run that ask the model at the same time.
-const NODES_AT_ONCE: usize = 2;
-
-/// Jobs of many items that a server works on at the same time: all batches, evaluations and the optimization.
-const JOBS_OF_ITEMS: usize = 2;
-
 impl World {
-    /// A node asks the model once its predecessors have checkpoints, and those never ask again.
-    pub(super) fn no_node_asks_again_after_a_successor(&self) {
+    /// A node asks the model once its predecessors have checkpoints, and an attempt that begins then never asks for
+    /// those. An earlier attempt may: one that was cut off and has lost its work without knowing it.
+    pub(super) fn no_node_asks_again_after_a_successor(&self, attempts: &Attempts) {
         let requests = self.lm.requests();
-        let mut seen: HashSet<(&str, &str)> = HashSet::new();
+        let mut first: HashMap<(&str, &str), &Request> = HashMap::new();
         for request in &requests {
-            for (later, after) in AFTER {
-                let again = after.contains(&request.node) && seen.contains(&(&request.mark, later));
+            let successors = AFTER.iter().filter(|(_, after)| after.contains(&request.node));
+            for (later, _) in successors {
+                let Some(successor) = first.get(&(&*request.mark, *later)) else { continue };
+                // The attempt that asked for the successor is another one.
+                let needed = 1 + usize::from(successor.server == request.server);
+                let until = self.time(successor.at);
                 assert!(
-                    !again,
+                    attempts.begun_by(&request.mark, request.server, until) >= needed,
                     "`{}` asks again after `{later}`: {:#?}",
                     request.node,
                     self.timeline(&requests, request)
                 );
             }
-            seen.insert((&request.mark, request.node));
+            first.entry((&request.mark, request.node)).or_insert(request);
         }
     }
 
-    /// How many requests the faults may have lost: those in flight at each server.
-    pub(super) fn may_be_lost(&self) -> usize {
-        let items = JOBS_OF_ITEMS + self.size.batches;
-        self.faults.losses() * (AT_ONCE * NODES_AT_ONCE + items * ITEMS_AT_ONCE)
-    }
-
-    /// A request that was answered is sent again only if its answer was lost with a fault.
-    pub(super) fn repeated_requests_are_those_in_flight_at_a_fault(&self) {
-        let mut last: HashMap<(&str, u64), &Request> = HashMap::new();
-        let (mut again, mut stored) = (BTreeMap::<&str, usize>::new(), Vec::new());
+    /// An attempt at a run asks once for what is answered. So does an attempt at a job of many items, until it is lost.
+    pub(super) fn only_another_attempt_asks_again(&self, attempts: &Attempts) {
+        let mut asked: HashMap<(&str, u64, Option<usize>), usize> = HashMap::new();
+        let (mut again, mut unexplained) = (BTreeMap::<&str, usize>::new(), Vec::new());
+        let mut seen = HashSet::new();
         let requests = self.lm.requests();
         for request in requests.iter().filter(|request| request.answered) {
-            let Some(lost) = last.insert((request.node, request.prompt), request) else { continue };
-            *again.entry(request.node).or_default() += 1;
-            // An attempt at an optimization ends the parts of its helpers, with their requests in flight.
-            let mut servers = match request.node {
-                "optimized" => 0..SERVERS,
-                _ => lost.server..lost.server + 1,
+            let (node, mark, at) = (request.node, &request.mark, self.time(request.at));
+            let is_item = NODES_OF_ITEMS.contains(&node);
+            let server = Some(request.server).filter(|_| !is_item);
+            let times = asked.entry((node, request.prompt, server)).or_default();
+            *times += 1;
+            let most = match is_item {
+                true => attempts.askable(node, mark, at),
+                false => attempts.begun_by(mark, request.server, at),
             };
-            if !servers.any(|server| self.faults.may_lose(server, lost.at)) {
-                stored.push(self.timeline(&requests, request));
+            let is_new = seen.insert((node, request.prompt));
+            *again.entry(node).or_default() += usize::from(!is_new);
+            if *times > most {
+                unexplained.push((*times, most, self.timeline(&requests, request)));
             }
         }
-        let (total, most): (usize, _) = (again.values().sum(), self.may_be_lost());
-        println!(
-            "{} requests, {total} for lost answers (at most {most}): {again:?}",
-            requests.len()
-        );
-        assert!(
-            stored.is_empty(),
-            "{} requests for answers that were stored: {stored:#?}",
-            stored.len()
-        );
-        assert!(total <= most);
+        println!("{} requests, of them by further attempts: {again:?}", requests.len());
+        assert!(unexplained.is_empty(), "attempts ask again for answers: {unexplained:#?}");
     }
 
     /// The faults were faults: work of one server was continued by another.

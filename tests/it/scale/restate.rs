@@ -1,7 +1,7 @@
 //! A cluster of three nodes of Restate, each a process on free ports of this machine, which are killed and started
 //! again with their files. The program is the one of its npm package (`scripts/ensure-restate.sh`).
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::time::{Instant, sleep};
 
-use crate::support::{http_client, scratch};
+use crate::support::{fixed_port, found, http_client, scratch};
 
 pub const NODES: usize = 3;
 
-/// How long nodes may take to answer after they were started: all of them have lost their leader.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// A request that has no answer by then is repeated: a node that has lost its leader may never answer.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Ends all nodes when its input ends, which this process has open.
 const GUARD: &str = r#"
@@ -42,7 +41,7 @@ impl Restate {
     /// Starts and provisions a cluster, and waits until it answers.
     pub async fn start() -> Self {
         let directory = scratch();
-        let node = |_| Node { ports: free_ports(), process: Mutex::new(None) };
+        let node = |_| Node { ports: [(); 3].map(|()| fixed_port()), process: Mutex::new(None) };
         let nodes: Vec<Node> = (0..NODES).map(node).collect();
         let guard = guard(directory.path());
         let restate = Self { nodes, directory, _guard: guard };
@@ -89,8 +88,13 @@ impl Restate {
 
     /// The rows of a table of the engine.
     pub async fn count(&self, table: &str) -> u64 {
+        self.count_by(0, table).await
+    }
+
+    /// The same, as a node knows it.
+    pub async fn count_by(&self, node: usize, table: &str) -> u64 {
         let query = json!({"query": format!("select count(*) as rows from {table}")});
-        let answer = self.until(0, "/query", Some(query)).await;
+        let answer = self.until(node, "/query", Some(query)).await;
         let rows = answer["rows"][0]["rows"].as_u64();
         rows.unwrap_or_else(|| panic!("{answer}"))
     }
@@ -98,8 +102,7 @@ impl Restate {
     /// Repeats a request to operators' addresses until it is answered.
     async fn until(&self, node: usize, path: &str, body: Option<Value>) -> Value {
         let (client, url) = (http_client(), format!("{}{path}", self.admin(node)));
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        let ask = async || {
             let request = match &body {
                 Some(body) => client
                     .post(&url)
@@ -107,17 +110,18 @@ impl Restate {
                     .body(body.to_string()),
                 None => client.get(&url),
             };
-            let request = request.header("accept", "application/json");
-            if let Ok(answer) = request.timeout(Duration::from_secs(5)).send().await
-                && answer.status().is_success()
-                && let Ok(text) = answer.text().await
-            {
-                return serde_json::from_str(&text).unwrap_or_default();
+            let request = request.header("accept", "application/json").timeout(ANSWER);
+            let answer = request.send().await.ok()?.error_for_status().ok()?;
+            Some(serde_json::from_str(&answer.text().await.ok()?).unwrap_or_default())
+        };
+        found(&format!("an answer of {url}"), async || {
+            let answer = ask().await;
+            if answer.is_none() {
+                self.assert_running();
             }
-            self.assert_running();
-            assert!(Instant::now() < deadline, "{url} does not answer: {}", self.log(node));
-            sleep(Duration::from_millis(100)).await;
-        }
+            answer
+        })
+        .await
     }
 
     /// A node that has ended by itself is a failure.
@@ -178,6 +182,8 @@ bind-port = {admin}
 disable-web-ui = true
 [worker.invoker]
 concurrent-invocations-limit = 2000
+http2-keep-alive-interval = "2s"
+http2-keep-alive-timeout = "5s"
 "#,
             provisions = node == 0,
             base = self.file(node, "data").display(),
@@ -199,12 +205,6 @@ impl Drop for Restate {
 
 pub fn local(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
-}
-
-/// Ports that were free a moment ago.
-pub fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
 fn guard(directory: &Path) -> ChildStdin {

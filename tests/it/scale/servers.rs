@@ -1,12 +1,8 @@
 //! Three servers that are killed and started again.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
-use crate::support::{Server, ServerSetup};
-
-/// How long a server may take to start, after Postgres has returned.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{Server, ServerSetup, found_blocking};
 
 pub const SERVERS: usize = 3;
 
@@ -36,17 +32,8 @@ impl Servers {
 
     /// Starts a server that was killed; it is tried again while Postgres is down. Blocks.
     pub fn restart(&self, number: usize) {
-        let begun = Instant::now();
-        loop {
-            match self.setups[number].try_start() {
-                Ok(server) => {
-                    *self.running[number].lock().unwrap() = Some(server);
-                    return;
-                }
-                Err(refused) if begun.elapsed() > PATIENCE => panic!("{}", refused.stderr),
-                Err(_) => std::thread::sleep(Duration::from_millis(200)),
-            }
-        }
+        let server = found_blocking("a server to start", || self.setups[number].try_start().ok());
+        *self.running[number].lock().unwrap() = Some(server);
     }
 
     /// Runs a command of the program with the settings of the first server. Blocks.

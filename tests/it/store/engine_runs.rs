@@ -1,7 +1,6 @@
 //! Runs whose progress is in the engine: written while they have not ended and have no job, by nothing else.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use dsrs_server::store::job::{self, ClaimState, Lease};
 use dsrs_server::store::run::{RunRow, RunStatus};
@@ -82,7 +81,7 @@ async fn an_attempt_of_the_engine_writes_nothing_once_the_run_has_a_job() {
 /// The runs that a worker takes to have no checkpoints when it claims these.
 async fn unstarted(db: &Db, run: &RunRow) -> Vec<Uuid> {
     let lease = Lease { job: run.id, holder: Uuid::now_v7(), workspace: ann().workspace };
-    let job = job::claim_by_id(db, lease, Duration::from_secs(60)).await.unwrap().unwrap();
+    let job = job::claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
     let runs = background_run::unstarted(db, &[job]).await.unwrap();
     runs.into_iter().map(|run| run.id).collect()
 }

@@ -231,18 +231,17 @@ async fn a_statement_that_names_no_workspace_finds_nothing_of_another() {
     assert_eq!(run_event::newest(&ann(), &db, row.id).await.unwrap(), Some(7));
     assert_eq!(run_event::newest(&eve, &db, row.id).await.unwrap(), None);
 
-    let minute = std::time::Duration::from_secs(60);
     let holder = Uuid::now_v7();
     let foreign = Lease { job: row.id, holder, workspace: eve.workspace };
-    assert!(job::claim_by_id(&db, foreign, minute).await.unwrap().is_none());
+    assert!(job::claim_by_id(&db, foreign, super::HOUR).await.unwrap().is_none());
     let own = Lease { workspace: ann().workspace, ..foreign };
-    assert!(job::claim_by_id(&db, own, minute).await.unwrap().is_some());
+    assert!(job::claim_by_id(&db, own, super::HOUR).await.unwrap().is_some());
     assert!(!group_writer::begin(&db, background_run::JOB, foreign, tick()).await.unwrap());
     assert!(!job::requeue(&db, foreign).await.unwrap());
     assert!(group_writer::begin(&db, background_run::JOB, own, tick()).await.unwrap());
     assert!(job::requeue(&db, own).await.unwrap());
     assert_eq!(
-        job::claim(&db, &[background_run::JOB], &[holder], &[], minute).await.unwrap().len(),
+        job::claim(&db, &[background_run::JOB], &[holder], &[], super::HOUR).await.unwrap().len(),
         1
     );
 }

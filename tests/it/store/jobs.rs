@@ -15,8 +15,8 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{ann, database, run as new_run, tick};
-use crate::support::test_database;
+use super::{HOUR, ann, database, run as new_run, tick};
+use crate::support::{test_database, within};
 
 /// A queued run.
 async fn queued(db: &Db) -> RunRow {
@@ -25,11 +25,9 @@ async fn queued(db: &Db) -> RunRow {
     run
 }
 
-const MINUTE: Duration = Duration::from_secs(60);
-
 async fn claim_many(db: &Db, count: usize) -> Vec<Job> {
     let holders: Vec<Uuid> = (0..count).map(|_| Uuid::now_v7()).collect();
-    job::claim(db, &[background_run::JOB], &holders, &[], MINUTE).await.unwrap()
+    job::claim(db, &[background_run::JOB], &holders, &[], HOUR).await.unwrap()
 }
 
 async fn claim(db: &Db) -> Option<Job> {
@@ -155,7 +153,7 @@ async fn only_jobs_of_the_requested_types_are_claimed() {
     let run = queued(&db).await;
     let holders = [Uuid::now_v7(), Uuid::now_v7()];
     let others = [batch::JOB, evaluation::JOB];
-    assert!(job::claim(&db, &others, &holders, &[], MINUTE).await.unwrap().is_empty());
+    assert!(job::claim(&db, &others, &holders, &[], HOUR).await.unwrap().is_empty());
     let claimed = claim(&db).await.unwrap();
     assert_eq!((claimed.lease.job, claimed.attempt), (run.id, 1), "that was no attempt");
 }
@@ -171,7 +169,7 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
         background_run::record_node(&ann(), &db, first, &node("a", "{}"), tick()).await.unwrap()
     );
     assert_eq!(job::requeue_expired(&db).await.unwrap(), 0, "it has not expired");
-    let renewed = job::renew(&db, &[first.holder], MINUTE).await.unwrap();
+    let renewed = job::renew(&db, &[first.holder], HOUR).await.unwrap();
     assert_eq!(renewed.len(), 1);
     assert_eq!(job::requeue_expired(&db).await.unwrap(), 0);
     job::renew(&db, &[first.holder], Duration::ZERO).await.unwrap();
@@ -188,7 +186,7 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
         CommitOutcome::LeaseLost
     );
     assert!(!job::requeue(&db, first).await.unwrap());
-    assert!(job::renew(&db, &[first.holder], MINUTE).await.unwrap().is_empty());
+    assert!(job::renew(&db, &[first.holder], HOUR).await.unwrap().is_empty());
     let stored = background_run::get(&ann(), &db, run.id).await.unwrap().nodes;
     assert_eq!(stored.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["a"]);
 
@@ -225,11 +223,11 @@ async fn cancelling_reaches_any_holder_within_the_workspace() {
     assert_eq!(cancel(&ann()).await, Some(ClaimState::Unclaimed));
     let workspace = ann().workspace;
     let lease = Lease { job: run.id, holder: Uuid::now_v7(), workspace };
-    assert!(job::claim_by_id(&db, lease, MINUTE).await.unwrap().unwrap().cancelled);
+    assert!(job::claim_by_id(&db, lease, HOUR).await.unwrap().unwrap().cancelled);
     assert_eq!(cancel(&ann()).await, Some(ClaimState::Claimed));
     let other = Lease { holder: Uuid::now_v7(), ..lease };
-    assert!(job::claim_by_id(&db, other, MINUTE).await.unwrap().is_none());
-    let renewed = job::renew(&db, &[lease.holder], MINUTE).await.unwrap();
+    assert!(job::claim_by_id(&db, other, HOUR).await.unwrap().is_none());
+    let renewed = job::renew(&db, &[lease.holder], HOUR).await.unwrap();
     assert!(renewed[0].cancelled);
 }
 
@@ -244,12 +242,15 @@ async fn a_cancellation_reaches_other_servers_with_the_workspace_of_the_client()
     let stranger = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
     let run = Uuid::now_v7();
     // It listens a moment later: what is sent until then does not arrive.
-    let cancelled = loop {
-        job::cancel(&stranger, &db, background_run::JOB, run, tick()).await.unwrap();
-        if let Ok(received) = timeout(Duration::from_millis(200), cancellations.recv()).await {
-            break received.unwrap();
+    let received = async {
+        loop {
+            job::cancel(&stranger, &db, background_run::JOB, run, tick()).await.unwrap();
+            if let Ok(received) = timeout(Duration::from_millis(200), cancellations.recv()).await {
+                return received.unwrap();
+            }
         }
     };
+    let cancelled = within("a cancellation", received).await;
     assert_eq!(cancelled, Cancellation { run, workspace: stranger.workspace });
     listening.abort();
 }
@@ -327,9 +328,9 @@ async fn a_job_of_a_newer_release_is_left_alone() {
     sqlx::raw_sql(sqlx::AssertSqlSafe(format(i16::MAX))).execute(&mut connection).await.unwrap();
     assert!(claim(&db).await.is_none(), "no worker of this release claims it");
     let holders = [Uuid::now_v7()];
-    assert!(job::take_queued(&db, &kinds, &holders, MINUTE).await.unwrap().is_empty());
+    assert!(job::take_queued(&db, &kinds, &holders, HOUR).await.unwrap().is_empty());
     sqlx::raw_sql(sqlx::AssertSqlSafe(format(1))).execute(&mut connection).await.unwrap();
-    let sent = job::take_queued(&db, &kinds, &holders, MINUTE).await.unwrap();
+    let sent = job::take_queued(&db, &kinds, &holders, HOUR).await.unwrap();
     assert_eq!(sent[0].job, run.id);
     job::set_dispatched(&db, &holders).await.unwrap();
     sqlx::raw_sql(sqlx::AssertSqlSafe(format(i16::MAX))).execute(&mut connection).await.unwrap();
@@ -347,9 +348,8 @@ async fn an_attempt_of_the_engine_replaces_the_one_before_and_its_lease_does_not
     let db = database().await;
     let (run, kinds) = (queued(&db).await, [background_run::JOB]);
     let holders = [Uuid::now_v7()];
-    let sent = job::take_queued(&db, &kinds, &holders, Duration::from_millis(1)).await.unwrap();
+    let sent = job::take_queued(&db, &kinds, &holders, Duration::ZERO).await.unwrap();
     job::set_dispatched(&db, &holders).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(job::requeue_expired(&db).await.unwrap(), 0, "the engine has it");
     assert_eq!(job::count_queued(&ann(), &db, background_run::JOB, 9).await.unwrap(), 1);
     let mut before = sent[0];

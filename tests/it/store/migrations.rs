@@ -5,7 +5,8 @@ use std::time::Duration;
 use dsrs_server::store::{Db, PoolSettings};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::test_database;
+use super::begun_to_wait;
+use crate::support::{PATIENCE, test_database};
 
 /// Makes the migrations from 15 on missing again.
 const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
@@ -54,10 +55,11 @@ async fn a_blocked_migration_ends_and_names_what_blocks_it() {
     }
     assert!(!db.is_migrated().await.unwrap());
 
-    let patient = Db::connect(&url, &PoolSettings::default()).await.unwrap();
+    let patient = PoolSettings { migration_patience: PATIENCE, ..PoolSettings::default() };
+    let patient = Db::connect(&url, &patient).await.unwrap();
     let migrating = tokio::spawn(async move { patient.migrate().await });
-    // Longer than one statement waits for a lock.
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    // One statement was given up by then.
+    begun_to_wait(&mut session, 2).await;
     assert!(!migrating.is_finished());
     sqlx::raw_sql("rollback").execute(&mut session).await.unwrap();
     migrating.await.unwrap().unwrap();

@@ -20,7 +20,9 @@ mod spending;
 mod states;
 mod upkeep;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs_server::store::graph::{self, GraphRef, GraphRow, NewGraph};
@@ -30,11 +32,33 @@ use dsrs_server::store::run::{RunRow, RunStatus};
 use dsrs_server::store::run_label::RunLabels;
 use dsrs_server::store::state::NewState;
 use dsrs_server::store::{Db, PoolSettings, Scope, StoreError};
+use sqlx::{PgConnection, Row};
 use uuid::Uuid;
+
+use crate::support::found;
+
+/// A lease that does not expire in a test.
+const HOUR: Duration = Duration::from_secs(3600);
 
 async fn database() -> Db {
     let url = crate::support::test_database().await;
     Db::connect(&url, &PoolSettings::default()).await.unwrap()
+}
+
+/// Waits until sessions of a database have begun so often to wait for a lock on a table. The session itself may be in a
+/// transaction.
+async fn begun_to_wait(session: &mut PgConnection, times: usize) {
+    let waits =
+        "select pid, waitstart::text from pg_locks where not granted and waitstart is not null
+                 and database = (select oid from pg_database where datname = current_database())";
+    let mut begun = BTreeSet::new();
+    found("a session to wait for a lock", async || {
+        for row in sqlx::query(waits).fetch_all(&mut *session).await.unwrap() {
+            begun.insert((row.get::<i32, _>("pid"), row.get::<String, _>("waitstart")));
+        }
+        (begun.len() >= times).then_some(())
+    })
+    .await;
 }
 
 fn ann() -> Scope {

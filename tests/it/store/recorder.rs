@@ -1,13 +1,12 @@
 //! Group commit: few transactions, no run lost, no innocent run refused.
 
-use std::time::Duration;
-
 use dsrs_server::config::Record;
 use dsrs_server::store::run::{self, RunFilter};
 use dsrs_server::store::run_recorder::recorder;
 use dsrs_server::store::{Db, ListQuery, PoolSettings, StoreError};
 
 use super::{ann, database, run as new_run};
+use crate::support::{PATIENCE, holds, within};
 
 async fn count(db: &Db) -> usize {
     let mut cursor = None;
@@ -28,25 +27,21 @@ async fn count(db: &Db) -> usize {
 async fn five_thousand_acknowledged_runs_need_few_transactions() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
-    let writer = tokio::spawn(writer.run());
-    let started = std::time::Instant::now();
-    let callers: Vec<_> = (0..64)
-        .map(|caller| {
+    let callers: Vec<_> = (0..5000)
+        .map(|_| {
             let recorder = recorder.clone();
-            tokio::spawn(async move {
-                for _ in 0..(5000 + caller) / 64 {
-                    recorder.record(&ann(), new_run("busy")).await.unwrap();
-                }
-            })
+            tokio::spawn(async move { recorder.record(&ann(), new_run("busy")).await.unwrap() })
         })
         .collect();
+    // They wait for a writer, as behind one that is slow: how many arrive meanwhile is not up to the machine.
+    holds("all runs to be queued", || recorder.queued() == 5000).await;
+    let writer = tokio::spawn(writer.run());
     for caller in callers {
         caller.await.unwrap();
     }
     let stats = recorder.stats();
-    println!("{} runs in {} transactions, {:?}", stats.runs, stats.commits, started.elapsed());
     assert_eq!((stats.runs, stats.lost), (5000, 0));
-    assert!(stats.commits < 1000, "{} transactions", stats.commits);
+    assert!(stats.commits <= 10, "{} transactions", stats.commits);
     assert_eq!(count(&db).await, 5000);
     recorder.close();
     writer.await.unwrap();
@@ -125,14 +120,13 @@ async fn nothing_is_recorded_when_recording_is_off() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_database_callers_get_an_error_and_do_not_hang() {
     let url = crate::support::test_database().await;
-    let acquire_timeout = Duration::from_millis(500);
-    let settings = PoolSettings { acquire_timeout, ..PoolSettings::default() };
+    let settings = PoolSettings { acquire_timeout: PATIENCE, ..PoolSettings::default() };
     let db = Db::connect(&url, &settings).await.unwrap();
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let writer = tokio::spawn(writer.run());
     recorder.record(&ann(), new_run("before")).await.unwrap();
     crate::support::drop_database(&url).await;
-    let lost = recorder.record(&ann(), new_run("after")).await.unwrap_err();
+    let lost = within("an error", recorder.record(&ann(), new_run("after"))).await.unwrap_err();
     assert!(matches!(lost, StoreError::Unavailable { .. }), "{lost}");
     assert!(matches!(db.ping().await.unwrap_err(), StoreError::Unavailable { .. }));
     let read =

@@ -47,7 +47,7 @@ async fn ended(db: &Db) -> Uuid {
     background_run::accept(&ann(), db, &row, "{}", None).await.unwrap();
     let workspace = ann().workspace;
     let lease = Lease { job: row.id, holder: Uuid::now_v7(), workspace };
-    claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
     let row = Arc::new(row);
     let finished = background_run::finish(&ann(), db, lease, &row, 0).await.unwrap();
     assert_eq!(finished, CommitOutcome::Stored);
@@ -109,7 +109,7 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
 async fn end(db: &Db, kind: JobType, id: Uuid) {
     let workspace = ann().workspace;
     let lease = Lease { job: id, holder: Uuid::now_v7(), workspace };
-    claim_by_id(db, lease, std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
     let end = JobEnd { status: RunStatus::Cancelled, error: None, at: tick() };
     assert!(finish(db, kind, lease, end).await.unwrap());
 }

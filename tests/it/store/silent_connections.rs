@@ -12,14 +12,14 @@ use dsrs_server::store::run_recorder::recorder;
 use dsrs_server::store::{Db, PoolSettings, StoreError};
 use futures_util::future::join_all;
 use sqlx::{Connection, PgConnection};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use super::{ann, make, name, run as new_run};
-use crate::support::{After, End, Wire, test_database};
+use super::{HOUR, ann, begun_to_wait, make, name, run as new_run};
+use crate::support::{After, End, Wire, found, holds, test_database, within};
 
-/// A group has 8 s, and a silent connection is closed after 2 s.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// When Postgres ends the transaction of a session that sends nothing more, unless it is one of the writer.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// A database behind a wire.
 async fn database() -> (Db, Wire) {
@@ -38,19 +38,20 @@ async fn database_at(url: &str) -> (Db, Wire) {
 
 /// The connections of before are silent from now on, others work. The test that a pool makes itself of a returned
 /// connection has no limit (sqlx), so none is in progress then.
-async fn silence(wire: &Wire) {
-    sleep(Duration::from_millis(300)).await;
+async fn silence(db: &Db, wire: &Wire) {
+    holds("connections to be idle", || db.pool_sizes().iter().all(|pool| pool.idle == pool.open))
+        .await;
+    hush(wire);
+}
+
+fn hush(wire: &Wire) {
     wire.cut(0);
     wire.heal(0, After::Silent);
 }
 
 /// Repeats an operation, as its callers do, until it succeeds.
 async fn until_done(operation: impl AsyncFn() -> bool) {
-    let begun = Instant::now();
-    while !operation().await {
-        assert!(begun.elapsed() < PATIENCE, "it does not succeed");
-        sleep(Duration::from_millis(100)).await;
-    }
+    found("an operation to succeed", async || operation().await.then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +64,7 @@ async fn the_writer_opens_another_connection_when_its_own_is_silent() {
         background_run::accept(&ann(), &db, &run, "{}", None).await.is_ok()
     };
     assert!(accept().await);
-    silence(&wire).await;
+    silence(&db, &wire).await;
     until_done(accept).await;
     recorder.close();
     writer.await.unwrap();
@@ -72,15 +73,28 @@ async fn the_writer_opens_another_connection_when_its_own_is_silent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_of_leases_that_was_given_up_leaves_its_connection() {
     let (db, wire) = database().await;
-    let renew = async || {
-        let holders = [Uuid::nil()];
-        let renewing = job::renew(&db, &holders, PATIENCE);
-        timeout(Duration::from_secs(1), renewing).await.is_ok_and(|renewed| renewed.is_ok())
-    };
+    let renew = async || job::renew(&db, &[Uuid::nil()], HOUR).await.is_ok();
     assert!(renew().await);
-    silence(&wire).await;
-    assert!(!renew().await);
+    silence(&db, &wire).await;
+    assert!(timeout(Duration::from_secs(1), renew()).await.is_err(), "nothing arrives");
     until_done(renew).await;
+}
+
+/// Counts the other sessions of the database in a state.
+async fn sessions(session: &mut PgConnection, state: &str) -> i64 {
+    let count = "select count(*) from pg_stat_activity
+                 where datname = current_database() and state = $1 and pid <> pg_backend_pid()";
+    sqlx::query_scalar(count).bind(state).fetch_one(session).await.unwrap()
+}
+
+async fn until_a_session_is(session: &mut PgConnection, state: &str) {
+    let is_there = async || (sessions(session, state).await > 0).then_some(());
+    found(&format!("a session that is {state}"), is_there).await;
+}
+
+async fn until_no_session_is(session: &mut PgConnection, state: &str) {
+    let is_gone = async || (sessions(session, state).await == 0).then_some(());
+    found(&format!("no session that is {state}"), is_gone).await;
 }
 
 /// Looks up the graph over every connection of the pool at once.
@@ -95,8 +109,8 @@ async fn the_pool_replaces_connections_that_turned_silent_while_they_were_idle()
     let (db, wire) = database().await;
     make(&db, "asked").await.unwrap();
     assert!(look_up(&db).await.iter().all(Result::is_ok));
-    silence(&wire).await;
-    for answer in timeout(PATIENCE, look_up(&db)).await.expect("an answer") {
+    silence(&db, &wire).await;
+    for answer in within("an answer", look_up(&db)).await {
         assert!(matches!(answer, Ok(()) | Err(StoreError::Unavailable { .. })), "{answer:?}");
     }
     until_done(async || look_up(&db).await.iter().all(Result::is_ok)).await;
@@ -110,12 +124,17 @@ async fn a_query_in_flight_that_is_given_up_leaves_its_place_in_the_pool() {
     let mut owner = PgConnection::connect(&url).await.unwrap();
     let mut locked = owner.begin().await.unwrap();
     sqlx::raw_sql("lock table graphs").execute(&mut *locked).await.unwrap();
-    let mut waiting = Box::pin(look_up(&db));
-    assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err(), "the table is locked");
-    silence(&wire).await;
+    let waiting = tokio::spawn({
+        let db = db.clone();
+        async move { look_up(&db).await }
+    });
+    begun_to_wait(&mut locked, PoolSettings::default().max_connections as usize).await;
+    hush(&wire);
     locked.rollback().await.unwrap();
-    assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err(), "nothing arrives");
-    drop(waiting);
+    until_no_session_is(&mut owner, "active").await;
+    assert!(!waiting.is_finished(), "nothing arrives");
+    waiting.abort();
+    let _ = waiting.await;
     until_done(async || look_up(&db).await.iter().all(Result::is_ok)).await;
 }
 
@@ -133,16 +152,22 @@ async fn a_group_of_a_server_that_is_cut_off_delays_the_writers_of_others_for_se
     let mut owner = PgConnection::connect(&url).await.unwrap();
     let mut locked = owner.begin().await.unwrap();
     sqlx::raw_sql("lock table jobs in share mode").execute(&mut *locked).await.unwrap();
-    let mut here = Box::pin(background_run::accept(&ann, &db, &run, "{}", None));
-    assert!(timeout(Duration::from_secs(1), &mut here).await.is_err(), "the table is locked");
+    let here = tokio::spawn({
+        let (ann, run) = (ann.clone(), run.clone());
+        async move { background_run::accept(&ann, &db, &run, "{}", None).await }
+    });
+    begun_to_wait(&mut locked, 1).await;
     wire.cut(0);
     locked.rollback().await.unwrap();
-    sleep(Duration::from_millis(300)).await;
+    until_a_session_is(&mut owner, "idle in transaction").await;
 
-    let there = background_run::accept(&ann, &other, &run, "{}", None);
-    timeout(Duration::from_secs(15), there).await.expect("the group of the other server").unwrap();
+    let begun = Instant::now();
+    let there = async || background_run::accept(&ann, &other, &run, "{}", None).await.is_ok();
+    until_done(there).await;
+    assert!(begun.elapsed() < FORGOTTEN, "the group has waited for a forgotten transaction");
     wire.heal(0, After::Broken);
-    here.await.unwrap();
+    // Its own group may be given up by now.
+    let _ = here.await.unwrap();
     recorder_here.close();
     recorder_there.close();
     for writer in writers {

@@ -1,7 +1,6 @@
 //! What keys with a budget spend: counted once, on the day on which it is recorded, for the key that requested it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use dsrs_server::config::Record;
 use dsrs_server::store::background_run;
@@ -79,7 +78,7 @@ async fn a_recorded_run_counts_once_for_a_key_with_a_budget() {
 
 async fn claimed(db: &Db, scope: &Scope, run: Uuid) -> Lease {
     let lease = Lease { job: run, holder: Uuid::now_v7(), workspace: scope.workspace };
-    claim_by_id(db, lease, Duration::from_secs(60)).await.unwrap().unwrap();
+    claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
     lease
 }
 

@@ -1,13 +1,12 @@
 //! The database itself: migrations, reachability, news of changes.
 
-use std::time::Duration;
-
 use dsrs_server::store::graph_edit::{ExpectedVersion, lock};
 use dsrs_server::store::{Db, PoolSettings, StoreError};
 
 use sqlx::Connection;
 
 use super::{ann, database, make, name, state, tick};
+use crate::support::holds;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_migrations_are_serialized() {
@@ -62,7 +61,7 @@ async fn every_change_of_a_graph_moves_the_epoch_on_all_servers() {
         tokio::spawn(async move { db.watch().await })
     };
     let watchers = [watch(&here), watch(&there)];
-    wait_until(|| {
+    holds("a change to be announced", || {
         here.changes().epoch_of_all().is_some() && there.changes().epoch_of_all().is_some()
     })
     .await;
@@ -70,12 +69,12 @@ async fn every_change_of_a_graph_moves_the_epoch_on_all_servers() {
     let before = (here.changes().epoch_of_all(), there.changes().epoch_of_all());
     make(&here, "reply").await.unwrap();
     assert_ne!(here.changes().epoch_of_all(), before.0, "the writer knows at once");
-    wait_until(|| there.changes().epoch_of_all() != before.1).await;
+    holds("a change to be announced", || there.changes().epoch_of_all() != before.1).await;
 
     let before = there.changes().epoch_of_all();
     let locked = lock(&ann(), &here, &name("reply"), ExpectedVersion::Newest).await.unwrap();
     locked.put_state(state("{}"), tick()).await.unwrap();
-    wait_until(|| there.changes().epoch_of_all() != before).await;
+    holds("a change to be announced", || there.changes().epoch_of_all() != before).await;
 
     for watcher in watchers {
         watcher.abort();
@@ -87,13 +86,4 @@ async fn every_change_of_a_graph_moves_the_epoch_on_all_servers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_answers_is_pinged() {
     database().await.ping().await.unwrap();
-}
-
-async fn wait_until(done: impl Fn() -> bool) {
-    let wait = async {
-        while !done() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), wait).await.expect("it never came");
 }

@@ -5,6 +5,7 @@
 //! it reads from a pipe that only this process has open. When this process ends, for whatever
 //! reason, the pipe ends, and the shell stops Postgres and removes its files.
 
+use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,8 @@ use std::sync::OnceLock;
 
 use dsrs_server::config::Environment;
 use dsrs_server::pg::{PgOptions, PrivatePostgres};
+
+use super::is_running;
 
 /// The running cluster and its guard, whose input is the pipe.
 pub struct TestCluster {
@@ -40,9 +43,29 @@ impl TestCluster {
 pub fn cluster() -> &'static TestCluster {
     static CLUSTER: OnceLock<TestCluster> = OnceLock::new();
     CLUSTER.get_or_init(|| {
-        let data_dir = scratch_dir().join(format!("cluster-{}", std::process::id()));
+        let parent = memory_dir().unwrap_or_else(scratch_dir);
+        remove_left(&parent);
+        let data_dir = parent.join(format!("{CLUSTER_OF}{}", std::process::id()));
         TestCluster::start(&data_dir, 300)
     })
+}
+
+/// What precedes the process id in the name of the directory of a run.
+const CLUSTER_OF: &str = "dsrs-tests-";
+
+/// Removes the files of runs that were killed together with their guard.
+fn remove_left(parent: &Path) {
+    for entry in std::fs::read_dir(parent).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(CLUSTER_OF).and_then(|process| process.parse().ok());
+        let lock = File::open(entry.path().join("server.lock"));
+        if process.is_some_and(|process| !is_running(process))
+            && lock.is_ok_and(|lock| lock.try_lock().is_ok())
+        {
+            // Another run may remove them too.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// A throwaway Postgres in a directory, with the programs that `PG_BIN` names if it names any.
@@ -55,6 +78,15 @@ pub fn pg_options(data_dir: &Path) -> PgOptions {
         connections: 4,
         throwaway: true,
     }
+}
+
+/// A file system in memory, if there is one with room. Every test makes and removes a database of 600 files, and ext4
+/// searches long for the number of a new file while those of many others have been released within the last minutes.
+fn memory_dir() -> Option<PathBuf> {
+    const ROOM: u64 = 4 << 30;
+    let directory = PathBuf::from("/dev/shm");
+    let found = rustix::fs::statvfs(&directory).ok()?;
+    (found.f_bavail * found.f_frsize >= ROOM).then_some(directory)
 }
 
 /// A directory under the build's own for files of tests.

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::PATIENCE;
 
 /// The path of the service over gRPC.
 const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";

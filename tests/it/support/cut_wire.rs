@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf as FromServer, OwnedWriteHalf as ToServer};
@@ -13,9 +12,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 
 use super::cluster::cluster;
-
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::within;
 
 /// What happens to the connection of the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +58,7 @@ impl CutWire {
     /// Waits until this many connections were cut; each of them has committed.
     pub async fn cut(&self, count: usize) {
         let mut cuts = self.cuts.subscribe();
-        let waited = tokio::time::timeout(PATIENCE, cuts.wait_for(|cuts| *cuts >= count)).await;
-        assert!(waited.is_ok(), "waited too long for a commit");
+        within("a commit", cuts.wait_for(|cuts| *cuts >= count)).await.unwrap();
     }
 
     async fn connect(self, server: TcpStream) {

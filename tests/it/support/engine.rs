@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,10 +15,7 @@ use dsrs_server::shutdown::Shutdown;
 use futures_util::future::BoxFuture;
 
 use super::cluster::scratch_dir;
-use super::http_client;
-
-/// How long a node may take to start.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::{PATIENCE, fixed_port, http_client};
 
 /// The settings of a server on this database, with the engine that the tests run on.
 pub fn engine_settings(database: &str) -> Vec<(String, String)> {
@@ -95,15 +91,11 @@ fn place_of(node: &Node, database: &str) -> (String, u16) {
     let mut ports = PORTS.lock().unwrap();
     let ports = ports.get_or_insert_default();
     let port = *ports.entry(name.clone()).or_insert_with(|| {
-        let port = free_port();
+        let port = fixed_port();
         register_workers(node, &name, port);
         port
     });
     (name, port)
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A node of Restate.
@@ -133,7 +125,7 @@ fn start() -> Node {
     );
     let directory = scratch_dir().join(format!("restate-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    let [ingress, admin, peers] = [free_port(), free_port(), free_port()];
+    let [ingress, admin, peers] = [fixed_port(), fixed_port(), fixed_port()];
     std::fs::write(directory.join("restate.toml"), settings(&directory, ingress, admin, peers))
         .unwrap();
     let mut command = Command::new("/bin/sh");

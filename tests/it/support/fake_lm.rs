@@ -10,8 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::within;
 
 /// What the provider does with one request.
 #[derive(Clone)]
@@ -24,6 +23,8 @@ pub enum Does {
     Answer(u16, Vec<(&'static str, String)>, String),
     /// Reads the request and never answers; records when the client disconnects.
     Stall,
+    /// Never answers, and closes the connection once the gate is open; notices when the caller leaves.
+    StallUntil(Gate),
     /// Answers this text once the gate is open; notices when the caller leaves.
     Hold(Gate, String),
     /// Streams this much of an answer and no more; notices when the caller leaves.
@@ -140,8 +141,7 @@ impl FakeLm {
 
     async fn wait_for(&self, done: impl FnMut(&Seen) -> bool, what: &str) {
         let mut seen = self.seen.subscribe();
-        let waited = tokio::time::timeout(PATIENCE, seen.wait_for(done)).await;
-        assert!(waited.is_ok(), "waited too long for {what}");
+        within(what, seen.wait_for(done)).await.unwrap();
     }
 
     async fn talk(self: Arc<Self>, mut connection: TcpStream, script: Arc<Script>) {
@@ -168,6 +168,10 @@ impl FakeLm {
             }
             Does::Answer(status, headers, body) => send(connection, status, &headers, &body).await,
             Does::Stall => self.left(connection).await,
+            Does::StallUntil(gate) => tokio::select! {
+                () = gate.opened() => None,
+                left = self.left(connection) => left,
+            },
             Does::Hold(gate, text) => {
                 let open = tokio::select! {
                     () = gate.opened() => true,

@@ -1,15 +1,10 @@
 //! Requests byte for byte over a plain socket, for what a well-behaved client never sends.
 
-use std::time::Duration;
-
 use reqwest::header::{HeaderMap, HeaderName};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::Answer;
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::{Answer, within};
 
 /// The answer of the server at `url` to one request: its first line and its headers. The request has
 /// no body and ends its connection.
@@ -21,8 +16,7 @@ pub async fn raw_request(url: &str, first: &str, headers: &[(&str, &str)]) -> An
     }
     stream.write_all(format!("{request}\r\n").as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    let reading = stream.read_to_end(&mut answer);
-    tokio::time::timeout(PATIENCE, reading).await.expect("an answer in time").unwrap();
+    within("an answer", stream.read_to_end(&mut answer)).await.unwrap();
     parse(&String::from_utf8_lossy(&answer))
 }
 

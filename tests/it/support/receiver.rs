@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -14,6 +13,8 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::stream;
 use ring::hmac;
 use serde_json::Value;
+
+use super::found;
 
 /// How a receiver answers a message.
 #[derive(Clone, Copy, Debug)]
@@ -91,14 +92,8 @@ impl Receiver {
 
     /// Waits for a number of messages.
     pub async fn arrived(&self, count: usize) -> Vec<Received> {
-        for _ in 0..2400 {
-            let messages = self.messages();
-            if messages.len() >= count {
-                return messages;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("{count} messages do not arrive: {:?}", self.messages());
+        let arrived = async || Some(self.messages()).filter(|all| all.len() >= count);
+        found(&format!("{count} messages"), arrived).await
     }
 }
 

@@ -6,10 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, redirect};
 use serde_json::Value;
 
-use super::{Answer, documented};
-
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::{Answer, PATIENCE, documented};
 
 /// Cheap to clone; clones share their connections.
 #[derive(Clone)]

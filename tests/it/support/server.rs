@@ -4,16 +4,13 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::cluster::scratch_dir;
 use super::engine::engine_settings;
-
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::patience::found_blocking;
 
 /// A server to be started: its settings and its directory, which outlives every process of it.
 pub struct ServerSetup {
@@ -191,14 +188,7 @@ impl Server {
 
     /// Waits for its end.
     pub fn wait(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => return status,
-                None if Instant::now() > deadline => panic!("the server does not end"),
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        found_blocking("the end of the server", || self.child.try_wait().unwrap())
     }
 }
 

@@ -607,6 +607,7 @@ async fn a_collector_that_asks_for_a_pause_is_asked_again_after_it() {
         api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
         execute(&api, &[]).await;
         assert_eq!(collector.arrived(5).await.len(), 5, "{protocol}");
+        // The least that it may take.
         assert!(began.elapsed() >= Duration::from_secs(2), "{protocol}");
     }
 }
@@ -634,7 +635,7 @@ async fn a_collector_that_is_dead_or_never_answers_delays_no_run_and_spans_are_c
             &lm,
             &[
                 ("OTEL_EXPORTER_OTLP_ENDPOINT", url),
-                ("OTEL_EXPORTER_OTLP_TIMEOUT", "60000"),
+                ("OTEL_EXPORTER_OTLP_TIMEOUT", "3600000"),
                 ("OTEL_BSP_MAX_QUEUE_SIZE", "20"),
             ],
         )
@@ -642,13 +643,10 @@ async fn a_collector_that_is_dead_or_never_answers_delays_no_run_and_spans_are_c
         let server = setup.start();
         let api = Remote::new(&server.url);
         api.post("/v1/graphs", one_node("qa", "question -> answer")).await.expect(201);
-        execute(&api, &[]).await;
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        let began = Instant::now();
-        for _ in 0..20 {
+        // A run that waited for the collector would wait for longer than its client does.
+        for _ in 0..21 {
             execute(&api, &[]).await;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
         let count = format!("dsrs_trace_spans_total{{outcome=\"{outcome}\"}} ");
         let counted = |text: &str| -> u64 {
             let line = text.lines().find_map(|line| line.strip_prefix(&count));
