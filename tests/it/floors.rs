@@ -104,7 +104,7 @@ const APP: &[&str] = &[
 ];
 
 /// The rooms of `http`, lowest first.
-const HTTP: &[&str] = &["protocol", "views", "routes"];
+const HTTP: &[&str] = &["protocol", "docs", "views", "routes"];
 
 #[test]
 fn no_room_of_the_server_uses_a_room_above_it() {
