@@ -1,8 +1,8 @@
 //! Makes the files of a new cluster durable: all of them at once, when they are complete. May not know what is in
 //! them.
 //!
-//! `initdb` waits for the disk file by file. Several threads that wait together share its flushes, which takes a
-//! tenth of the time.
+//! `initdb` waits for the disk file by file. Several threads wait at the same time, for flushes that the disk may
+//! then join.
 
 use std::fs::File;
 use std::io;

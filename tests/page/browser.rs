@@ -185,7 +185,11 @@ impl Browser {
 
     /// Waits until an element exists and is visible.
     pub async fn until_shown(&self, css: &str) {
-        let condition = format!("document.querySelector({})?.checkVisibility()", json!(css));
+        // What happens to it before its scripts run is lost.
+        let condition = format!(
+            "document.readyState === 'complete' && document.querySelector({})?.checkVisibility()",
+            json!(css)
+        );
         self.until(&condition, css).await;
     }
 

@@ -10,16 +10,12 @@ mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::support::{Api, scratch};
-
-/// A timeout that is long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::support::{Api, scratch, within};
 
 /// What a command did.
 #[derive(Debug)]
@@ -105,7 +101,7 @@ impl Shell {
 }
 
 async fn ended(child: Child) -> Ran {
-    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.unwrap().unwrap();
+    let output = within("the end of the command", child.wait_with_output()).await.unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let code = output.status.code().unwrap();
     Ran { code, stdout: text(output.stdout), stderr: text(output.stderr) }

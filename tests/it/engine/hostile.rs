@@ -8,7 +8,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::NO_WORKER;
 use super::{id, invocations, line, lm, prefix, question, service};
-use crate::support::{Api, http_client, restate_node, restate_settings, test_database};
+use crate::support::{Api, found, http_client, restate_node, restate_settings, test_database};
 
 /// Sends a request as the engine does: HTTP/2 without TLS.
 async fn request(
@@ -73,14 +73,12 @@ async fn malformed_requests_are_refused_and_disturb_nothing() {
 
 /// Why the engine has not finished the work of a database yet.
 async fn last_failure(database: &str) -> String {
-    for _ in 0..300 {
+    let failure = async || {
         let found = invocations(database).await;
-        if let Some(failure) = found.first().and_then(|work| work["last_failure"].as_str()) {
-            return failure.to_owned();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
-    panic!("the engine reports no failure: {:?}", invocations(database).await);
+        let failure = found.first()?["last_failure"].as_str()?.to_owned();
+        (!failure.is_empty()).then_some(failure)
+    };
+    found("a failure that the engine reports", failure).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,15 +117,7 @@ async fn work_of_a_newer_release_is_left_alone() {
     let newer = json!({"format": 99, "what": "no release of today knows"}).to_string();
     let sent = http_client().post(url).header("content-type", "application/json").body(newer);
     assert!(sent.send().await.unwrap().status().is_success());
-    let mut failure = String::new();
-    for _ in 0..300 {
-        let found = invocations(&database).await;
-        assert_eq!(found.len(), 1, "it is not lost");
-        failure = found[0]["last_failure"].as_str().unwrap_or_default().to_owned();
-        if !failure.is_empty() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+    let failure = last_failure(&database).await;
+    assert_eq!(invocations(&database).await.len(), 1, "it is not lost");
     assert!(failure.contains("a newer release made the run"), "{failure}");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dsrs::lm::ScriptedLm;
 use serde_json::{Value, json};
 
-use crate::support::{Api, http_client, restate_node, restate_settings};
+use crate::support::{Api, found, http_client, restate_node, restate_settings};
 
 /// A service on this database with Restate as its engine, and more settings.
 async fn service(database: &str, lm: Arc<ScriptedLm>, settings: &[(&str, &str)]) -> Api {
@@ -70,11 +70,6 @@ async fn invocations(database: &str) -> Vec<Value> {
 
 /// Waits until the engine has nothing of a database.
 async fn until_empty(database: &str) {
-    for _ in 0..600 {
-        if invocations(database).await.is_empty() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
-    panic!("the engine still has {:?}", invocations(database).await);
+    let is_empty = async || invocations(database).await.is_empty().then_some(());
+    found("the end of what the engine has", is_empty).await;
 }

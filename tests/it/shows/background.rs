@@ -1,13 +1,13 @@
 //! Background runs whose worker is killed, suspended or stopped, or loses the database.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use dsrs_server::pg::PrivatePostgres;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{on, text};
+use super::leases::{expire_leases, expire_some, leased};
+use super::{logged, on, text};
 use crate::support::{
     Asked, Does, FakeLm, Gate, Remote, ServerSetup, pg_options, scratch, sections, test_database,
 };
@@ -53,8 +53,8 @@ fn front(database: &str, lm: &FakeLm) -> ServerSetup {
     on(database, lm).env("DSRS_WORKER_ENABLED", "false")
 }
 
-fn worker(database: &str, lm: &FakeLm, lease: &str) -> ServerSetup {
-    on(database, lm).worker().env("DSRS_WORKER_LEASE", lease)
+async fn worker(database: &str, lm: &FakeLm) -> ServerSetup {
+    leased(on(database, lm).worker(), database, "worker").await
 }
 
 async fn started(api: &Remote) -> String {
@@ -88,11 +88,12 @@ async fn a_killed_worker_loses_no_completed_node() {
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
     let api = Remote::new(&server.url);
-    let setup = worker(&database, &lm, "1s");
+    let setup = worker(&database, &lm).await;
     let killed = setup.start();
     let id = started(&api).await;
     lm.arrived(2).await;
     killed.kill();
+    expire_leases(&database, "worker").await;
     let _next = setup.start();
     assert_done(&api.ended(&id).await);
     assert_eq!(counts(&lm), (1, 2));
@@ -104,14 +105,14 @@ async fn a_stopping_worker_returns_its_runs_to_the_queue() {
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
     let api = Remote::new(&server.url);
-    let hour = worker(&database, &lm, "1h").env("DSRS_SHUTDOWN_TIMEOUT", "200ms");
-    let ended = hour.start();
+    let setup = worker(&database, &lm).await.env("DSRS_SHUTDOWN_TIMEOUT", "200ms");
+    let ended = setup.start();
     let id = started(&api).await;
     lm.arrived(2).await;
     assert!(ended.stop().success());
     let waiting = api.get(&format!("/v1/runs/{id}")).await.expect(200).json();
     assert_eq!(text(&waiting["nodes"]["first"], "status"), "succeeded");
-    let _next = hour.start();
+    let _next = setup.start();
     assert_done(&api.ended(&id).await);
     assert_eq!(counts(&lm), (1, 2));
 }
@@ -122,12 +123,13 @@ async fn a_worker_whose_lease_expired_writes_nothing() {
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
     let api = Remote::new(&server.url);
-    let asleep = worker(&database, &lm, "1s").start();
+    let setup = worker(&database, &lm).await;
+    let asleep = setup.start();
     let id = started(&api).await;
     lm.arrived(2).await;
     asleep.signal(Signal::STOP);
-    let awake = worker(&database, &lm, "1s");
-    let _next = awake.start();
+    expire_some(&database, "true").await;
+    let _next = worker(&database, &lm).await.start();
     let done = api.ended(&id).await;
     assert_done(&done);
     gate.open();
@@ -143,17 +145,15 @@ async fn a_run_in_another_process_is_cancelled_with_its_request() {
     let lm = holds_the_second(&gate).await;
     let server = front(&database, &lm).start();
     let api = Remote::new(&server.url);
-    let _worker = worker(&database, &lm, "1h").start();
+    let _worker = worker(&database, &lm).await.start();
     let id = started(&api).await;
     lm.arrived(2).await;
-    let run = api.post(&format!("/v1/runs/{id}/cancel"), "").await.expect(200).json();
+    api.post(&format!("/v1/runs/{id}/cancel"), "").await.expect(200);
+    let run = api.ended(&id).await;
     assert_eq!((text(&run, "status"), text(&run["error"], "code")), ("cancelled", "run_cancelled"));
     lm.abandoned(1).await;
     assert_eq!(text(&run["nodes"]["first"], "status"), "succeeded");
 }
-
-/// How long the database is not available.
-const AWAY: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_outage_loses_no_accepted_run_and_repeats_no_call() {
@@ -164,7 +164,8 @@ async fn a_database_outage_loses_no_accepted_run_and_repeats_no_call() {
     let held = gate.clone();
     let lm = FakeLm::by(move |_, _| Does::Hold(held.clone(), said())).await;
     let server = front(&database, &lm).start();
-    let _worker = worker(&database, &lm, "15s").start();
+    let renews = on(&database, &lm).worker().env("DSRS_LOG", "debug,sqlx=warn");
+    let _worker = renews.start();
     let api = Remote::new(&server.url);
     let mut runs = vec![started(&api).await];
     for _ in 1..20 {
@@ -172,7 +173,6 @@ async fn a_database_outage_loses_no_accepted_run_and_repeats_no_call() {
     }
     lm.arrived(20).await;
 
-    let stopped = Instant::now();
     tokio::task::spawn_blocking(move || postgres.stop().unwrap()).await.unwrap();
     gate.open();
     for (path, body) in [(RUNS, question()), ("/v1/graphs", line())] {
@@ -180,7 +180,7 @@ async fn a_database_outage_loses_no_accepted_run_and_repeats_no_call() {
         assert_eq!((refused.code().as_str(), refused.header("retry-after")), ("unavailable", "1"));
     }
     assert_eq!(api.get("/readyz").await.expect(503).code(), "unavailable");
-    tokio::time::sleep(AWAY.saturating_sub(stopped.elapsed())).await;
+    logged(&renews, "could not renew leases").await;
     let postgres = tokio::task::spawn_blocking(move || PrivatePostgres::start(&options).unwrap())
         .await
         .unwrap();

@@ -1,14 +1,14 @@
 //! Batches that outlast those who work on them, and that are larger than memory should be.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{on, one_node, text};
-use crate::support::{Does, FakeLm, Gate, Remote, sections, test_database};
+use super::leases::{expire_leases, leased};
+use super::{PATIENT_SHUTDOWN, STOPPING, logged, on, one_node, text};
+use crate::support::{Does, FakeLm, Gate, Remote, ServerSetup, sections, test_database};
 
 const BATCHES: &str = "/v1/graphs/q/batches";
 
@@ -28,6 +28,11 @@ async fn holds_after(count: usize, gate: &Gate) -> Arc<FakeLm> {
 
 fn items(count: usize) -> String {
     (0..count).map(|number| format!("{{\"question\": \"number {number}\"}}\n")).collect()
+}
+
+async fn worker(database: &str, lm: &FakeLm) -> ServerSetup {
+    let setup = leased(on(database, lm).worker(), database, "worker").await;
+    setup.env(PATIENT_SHUTDOWN.0, PATIENT_SHUTDOWN.1)
 }
 
 async fn started(api: &Remote, count: usize, options: &str) -> String {
@@ -60,13 +65,14 @@ async fn a_killed_worker_loses_the_items_in_flight_and_no_item_that_has_ended() 
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(30, &gate).await;
     let server = on(&database, &lm).env("DSRS_WORKER_ENABLED", "false").start();
-    let worker = on(&database, &lm).worker().env("DSRS_WORKER_LEASE", "1s");
+    let worker = worker(&database, &lm).await;
     let api = Remote::new(&server.url);
     let killed = worker.start();
     let path = started(&api, 50, "concurrency=4").await;
     lm.arrived(34).await;
     until_succeeded(&api, &path, 30).await;
     killed.kill();
+    expire_leases(&database, "worker").await;
     gate.open();
     let _next = worker.start();
     let done = |answer: &crate::support::Answer| answer.json()["finished_at"].is_string();
@@ -86,15 +92,13 @@ async fn a_stopping_worker_finishes_its_items_and_requeues_the_batch() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(10, &gate).await;
     let server = on(&database, &lm).env("DSRS_WORKER_ENABLED", "false").start();
-    let worker = on(&database, &lm).worker().env("DSRS_WORKER_LEASE", "1h");
+    let worker = worker(&database, &lm).await;
     let api = Remote::new(&server.url);
     let mut ending = worker.start();
     let path = started(&api, 20, "concurrency=2").await;
     lm.arrived(12).await;
     ending.signal(Signal::TERM);
-    // Time to receive the signal before the items in flight end. If it were too short, more
-    // requests would be sent, but none twice.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    logged(&worker, STOPPING).await;
     gate.open();
     assert!(ending.wait().success());
     let left = api.get(&path).await.expect(200).json();
@@ -114,7 +118,7 @@ async fn shared_work_survives_its_worker() {
     })
     .await;
     let server = on(&database, &lm).env("DSRS_WORKER_ENABLED", "false").start();
-    let worker = on(&database, &lm).worker().env("DSRS_WORKER_LEASE", "1s");
+    let worker = worker(&database, &lm).await;
     let api = Remote::new(&server.url);
     let killed = worker.start();
     let graph = one_node("q", "question -> answer", json!({"retries": 0}));
@@ -125,6 +129,7 @@ async fn shared_work_survives_its_worker() {
     let path = format!("/v1/batches/{}", text(&accepted, "id"));
     lm.arrived(2).await;
     killed.kill();
+    expire_leases(&database, "worker").await;
     let _next = worker.start();
     until_succeeded(&api, &path, 4).await;
     assert_eq!(lm.asked().len(), 3, "only what was in flight was asked for again");
@@ -137,9 +142,10 @@ pub(super) fn peak_memory(pid: u32) -> u64 {
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
-/// So many that storing their whole body would show in memory; `bench/batch.py` measures any
+/// So many, and of this size, that storing their whole body would show in memory; `bench/batch.py` measures any
 /// number.
-const MANY: usize = 20_000;
+const MANY: usize = 4000;
+const SIZE: usize = 25_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_batch_needs_less_memory_than_its_body() {
@@ -149,7 +155,7 @@ async fn a_large_batch_needs_less_memory_than_its_body() {
     let graph = json!({"name": "q", "nodes": {"loud": {"strategy": "upper"}},
         "inputs": {"question": "str"}, "edges": [{"from": "input.question", "to": "loud.text"}]});
     api.post("/v1/graphs", graph).await.expect(201);
-    let filler = "x".repeat(5000);
+    let filler = "x".repeat(SIZE);
     let body: String =
         (0..MANY).map(|number| format!("{{\"question\": \"{number} {filler}\"}}\n")).collect();
     let size = body.len() >> 20;

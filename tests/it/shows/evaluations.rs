@@ -6,7 +6,8 @@ use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{on, one_node, text};
+use super::leases::{expire_leases, leased};
+use super::{PATIENT_SHUTDOWN, STOPPING, logged, on, one_node, text};
 use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
 
 fn said() -> String {
@@ -58,16 +59,17 @@ fn times_asked(lm: &FakeLm, count: usize) -> Vec<usize> {
 async fn a_killed_server_continues_with_the_examples_without_a_score() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(30, &gate).await;
-    let setup = || on(&database, &lm).env("DSRS_WORKER_LEASE", "1s");
-    let killed = setup().start();
+    let setup = leased(on(&database, &lm), &database, "worker").await;
+    let killed = setup.start();
     let api = Remote::new(&killed.url);
     let path = started(&api, 50, 4).await;
     lm.arrived(34).await;
     let before = until_done(&api, &path, 30).await;
     assert_eq!((text(&before, "status"), &before["mean_score"]), ("running", &json!(1.0)));
     killed.kill();
+    expire_leases(&database, "worker").await;
     gate.open();
-    let next = setup().start();
+    let next = setup.start();
     let api = Remote::new(&next.url);
     let ended = |answer: &Answer| answer.json()["finished_at"].is_string();
     let evaluation = api.until(&path, ended).await.expect(200).json();
@@ -93,15 +95,14 @@ async fn a_stopping_worker_finishes_its_examples_and_another_continues() {
     let (database, gate) = (test_database().await, Gate::new());
     let lm = holds_after(10, &gate).await;
     let server = on(&database, &lm).env("DSRS_WORKER_ENABLED", "false").start();
-    let worker = on(&database, &lm).worker().env("DSRS_WORKER_LEASE", "1h");
+    let worker = leased(on(&database, &lm).worker(), &database, "worker").await;
+    let worker = worker.env(PATIENT_SHUTDOWN.0, PATIENT_SHUTDOWN.1);
     let api = Remote::new(&server.url);
     let mut ending = worker.start();
     let path = started(&api, 20, 2).await;
     lm.arrived(12).await;
     ending.signal(Signal::TERM);
-    // Time to receive the signal before the examples in flight end. If it were too short, more
-    // requests would be sent, but none twice.
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    logged(&worker, STOPPING).await;
     gate.open();
     assert!(ending.wait().success());
     let left = api.get(&path).await.expect(200).json();

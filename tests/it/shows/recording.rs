@@ -1,13 +1,11 @@
 //! `runs.record`: before the answer, after it, or never.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
-use tokio::time::timeout;
 
-use super::{on, one_node, text};
+use super::uploads::blocked;
+use super::{STOPPING, logged, on, one_node, text};
 use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
 
 const EXECUTE: &str = "/v1/graphs/q/execute";
@@ -44,11 +42,10 @@ async fn with_ack_an_answered_run_survives_a_power_cut() {
     post_graph(&api).await;
 
     let mut connection = PgConnection::connect(&database).await.unwrap();
-    let lock = lock_runs(&mut connection).await;
-    let mut running = tokio::spawn(execute(api));
-    lm.arrived(1).await;
-    let early = timeout(Duration::from_millis(300), &mut running).await;
-    assert!(early.is_err(), "answered before it was recorded");
+    let mut lock = lock_runs(&mut connection).await;
+    let running = tokio::spawn(execute(api));
+    blocked(&mut lock, 1).await;
+    assert!(!running.is_finished(), "answered before it was recorded");
     lock.rollback().await.unwrap();
     let run = running.await.unwrap().expect(200);
 
@@ -67,11 +64,12 @@ async fn with_async_answers_do_not_wait_and_a_shutdown_loses_nothing() {
     post_graph(&api).await;
 
     let mut connection = PgConnection::connect(&database).await.unwrap();
-    let lock = lock_runs(&mut connection).await;
+    let mut lock = lock_runs(&mut connection).await;
     let run = execute(api.clone()).await.expect(200);
     api.get(&path(&run)).await.expect(404);
+    blocked(&mut lock, 1).await;
     let stopping = tokio::task::spawn_blocking(move || server.stop());
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    logged(&setup, STOPPING).await;
     lock.rollback().await.unwrap();
     assert!(stopping.await.unwrap().success());
 

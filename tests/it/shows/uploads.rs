@@ -12,14 +12,13 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::{on, one_node};
-use crate::support::{Answer, Does, FakeLm, Remote, ServerSetup, sections, test_database};
+use crate::support::{
+    Answer, Does, FakeLm, Remote, ServerSetup, found, holds, sections, test_database, within,
+};
 
 const BATCHES: &str = "/v1/graphs/q/batches";
 const EXECUTE: &str = "/v1/graphs/q/execute";
 const LINES: (&str, &str) = ("content-type", "application/jsonl");
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn lm() -> std::sync::Arc<FakeLm> {
     FakeLm::doing([Does::Say(sections([("answer", "yes")]))]).await
@@ -74,20 +73,18 @@ async fn lock<'c>(connection: &'c mut PgConnection, table: &str) -> Transaction<
     lock
 }
 
-/// Waits until this many statements wait for a lock.
-async fn blocked(connection: &mut Transaction<'_, Postgres>, count: i64) {
-    for _ in 0..600 {
-        let waiting: i64 =
-            sqlx::query_scalar("select count(distinct pid) from pg_locks where not granted")
-                .fetch_one(&mut **connection)
-                .await
-                .unwrap();
-        if waiting >= count {
-            return;
+/// Waits until this many statements on this database wait for a lock.
+pub(super) async fn blocked(connection: &mut Transaction<'_, Postgres>, count: i64) {
+    let sql =
+        "select count(distinct pid) from pg_locks join pg_database on pg_database.oid = database
+               where not granted and datname = current_database()";
+    within("statements that wait for a lock", async {
+        while sqlx::query_scalar::<_, i64>(sql).fetch_one(&mut **connection).await.unwrap() < count
+        {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("fewer than {count} statements wait");
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,11 +197,7 @@ async fn files_of_uploads_have_no_name_and_end_with_the_server() {
     with_graph(&server.url).await;
     let body = lines(100_000);
     let _held = begin_upload(&server.url, BATCHES, body.len() + 1, &body).await;
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while files_below(server.pid(), &spool).is_empty() {
-        assert!(tokio::time::Instant::now() < deadline, "no file in {}", spool.display());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    holds("a file of the upload", || !files_below(server.pid(), &spool).is_empty()).await;
     assert!(std::fs::read_dir(&spool).unwrap().next().is_none(), "the file has a name");
     server.kill();
     assert!(std::fs::read_dir(&spool).unwrap().next().is_none(), "the file is still there");
@@ -224,14 +217,7 @@ async fn a_server_whose_directory_for_uploads_cannot_be_used_does_not_start() {
 impl Remote {
     /// Posts a batch of lines until the condition holds.
     async fn until_posted(&self, body: &str, done: impl Fn(&Answer) -> bool) -> Answer {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let answer = start_batch(self, body.to_owned()).await.unwrap();
-            if done(&answer) {
-                return answer;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "{}", answer.text);
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let posted = async || Some(start_batch(self, body.to_owned()).await.unwrap()).filter(&done);
+        found("an answer", posted).await
     }
 }

@@ -81,7 +81,7 @@ pub fn pg_options(data_dir: &Path) -> PgOptions {
 }
 
 /// A file system in memory, if there is one with room. Every test makes and removes a database of 600 files, and ext4
-/// searches long for the number of a new file while those of many others have been released within the last minutes.
+/// without a journal searches long for the number of a new file after many others were removed.
 fn memory_dir() -> Option<PathBuf> {
     const ROOM: u64 = 4 << 30;
     let directory = PathBuf::from("/dev/shm");

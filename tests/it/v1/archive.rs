@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use dsrs::lm::ScriptedLm;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::support::{Answer, Api, ServerSetup, one_node, scratch_dir, test_database};
+use crate::support::{Answer, Api, ServerSetup, holds, one_node, scratch_dir, test_database};
 use crate::v1::partitions::{age, divide};
 
 /// A directory of its own, which is removed with its value.
@@ -80,10 +79,12 @@ fn graph() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_removed_run_is_found_in_the_archive_by_its_workspace_alone() {
     let (url, directory) = (test_database().await, ArchiveDirectory::new());
-    let api = start(&url, &directory, "3s").await;
+    let api = start(&url, &directory, "365d").await;
     api.post("/v1/graphs", graph()).await.expect(201);
     let run = executed(&api, "\u{0} \"quoted\" and ü?").await;
     let before = without_feedback(api.get(&format!("/v1/runs/{run}")).await.expect(200).json());
+    api.stop().await;
+    let api = start(&url, &directory, "1s").await;
     let mut found = archived(&api, &run).await;
     assert_eq!(found.as_object_mut().unwrap().remove("archived"), Some(json!(true)));
     assert_eq!(found, before);
@@ -164,10 +165,17 @@ async fn the_runs_of_a_partition_are_archived_before_it_is_dropped() {
 async fn nothing_is_removed_while_the_archive_cannot_be_written() {
     let (url, directory) = (test_database().await, ArchiveDirectory::new());
     std::fs::write(directory.0.join("runs"), b"a file in place of the directory").unwrap();
-    let api = start(&url, &directory, "1s").await;
+    let api = start(&url, &directory, "365d").await;
     api.post("/v1/graphs", graph()).await.expect(201);
     let run = executed(&api, "still there?").await;
-    tokio::time::sleep(Duration::from_secs(4)).await;
+    let sweeper = ServerSetup::new().database(&url).env("DSRS_RETENTION_RUNS", "1s");
+    let sweeper = sweeper.env("DSRS_ARCHIVE_URL", &directory.url());
+    let _sweeper = sweeper.start();
+    let has_failed = || {
+        let log = std::fs::read_to_string(sweeper.log()).unwrap();
+        log.matches("could not remove old rows").count() >= 2
+    };
+    holds("removals that fail", has_failed).await;
     let found = api.get(&format!("/v1/runs/{run}")).await.expect(200).json();
     assert_eq!(found.get("archived"), None);
     std::fs::remove_file(directory.0.join("runs")).unwrap();

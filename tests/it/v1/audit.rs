@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, friendly_lm, one_node, test_database};
+use crate::support::{Answer, Api, found, friendly_lm, one_node, test_database};
 
 async fn send(api: &Api, method: Method, path: &str, body: Option<Value>) -> Answer {
     let headers = [("authorization", "Bearer root")];
@@ -97,9 +97,5 @@ async fn old_entries_are_removed() {
     let api = Api::with_settings(&settings).await;
     let graph = one_node("ask", "question -> answer");
     send(&api, Method::POST, "/v1/graphs", Some(graph)).await.expect(201);
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !entries(&api, "").await.is_empty() {
-        assert!(tokio::time::Instant::now() < deadline, "the entry stays");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    found("no entry", async || entries(&api, "").await.is_empty().then_some(())).await;
 }

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};
+use crate::support::{Answer, Api, friendly_lm, one_node, support_reply, test_database};
 
 const RUNS: &str = "/v1/graphs/support-reply/runs";
 const NO_WORKER: [(&str, &str); 1] = [("DSRS_WORKER_ENABLED", "false")];
@@ -37,8 +37,7 @@ async fn started_run(settings: &[(&str, &str)], database: &str) -> (Api, String)
     let api = Api::start(database, Some(Arc::new(stalls_at_the_reply())), settings).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);
     let run = api.post(RUNS, ticket()).await.expect(202).json();
-    let is_stored =
-        |answer: &crate::support::Answer| answer.json()["nodes"]["triage"]["status"] == "succeeded";
+    let is_stored = |answer: &Answer| answer.json()["nodes"]["triage"]["status"] == "succeeded";
     api.until(&format!("/v1/runs/{}", id(&run)), is_stored).await;
     (api, id(&run))
 }
@@ -139,7 +138,8 @@ async fn a_run_shows_its_progress_and_any_server_can_cancel_it() {
     assert_eq!(so_far["nodes"]["triage"]["outputs"]["mood"], "calm");
     assert_eq!(so_far["usage"]["lm_calls"], 1);
     assert_eq!(so_far["trace"]["spans"].as_array().unwrap().len(), 3);
-    let cancelled = front.post(&format!("{path}/cancel"), "").await.expect(200).json();
+    front.post(&format!("{path}/cancel"), "").await.expect(200);
+    let cancelled = front.ended(&run).await;
     assert_eq!((&cancelled["status"], &cancelled["outputs"]), (&json!("cancelled"), &Value::Null));
     assert_eq!(cancelled["nodes"]["triage"], so_far["nodes"]["triage"]);
     assert_eq!(cancelled["nodes"]["reply"]["status"], "cancelled");
@@ -158,10 +158,13 @@ async fn any_server_can_cancel_an_execution() {
         let mut events = back.stream(Method::POST, path, &[], body).await;
         let run = events.until("run.started").await.data["run_id"].as_str().unwrap().to_owned();
         events.until("node.completed").await;
-        let cancelled = api.post(&format!("/v1/runs/{run}/cancel"), "").await.expect(200);
-        assert_eq!(cancelled.json()["status"], "cancelled");
+        // On a slow machine the answer does not wait for the end, which another server records.
+        let answer = api.post(&format!("/v1/runs/{run}/cancel"), "").await;
+        assert!([200, 404].contains(&answer.status), "{}", answer.text);
         let last = events.until("run.cancelled").await;
         assert_eq!(last.data["code"], "run_cancelled");
+        let is_recorded = |answer: &Answer| answer.json()["status"] == "cancelled";
+        api.until(&format!("/v1/runs/{run}"), is_recorded).await;
         let again = api.post(&format!("/v1/runs/{run}/cancel"), "").await.expect(409);
         assert_eq!(again.code(), "run_finished");
     }
@@ -220,9 +223,8 @@ async fn ten_thousand_queued_runs_need_no_task() {
     let count: i64 = sqlx::query_scalar(TEN_THOUSAND).fetch_one(&mut connection).await.unwrap();
     assert_eq!(count, 10_000);
     let _back = Api::start(&database, Some(lm.clone()), &settings).await;
-    let busy = |answer: &crate::support::Answer| {
-        answer.json()["items"].as_array().is_some_and(|items| items.len() == 4)
-    };
+    let busy =
+        |answer: &Answer| answer.json()["items"].as_array().is_some_and(|items| items.len() == 4);
     front.until("/v1/runs?status=running", busy).await;
     front.until("/healthz", |_| lm.requests().len() == 8).await;
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();

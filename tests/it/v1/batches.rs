@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, Remote, one_node, test_database};
+use crate::support::{Answer, Api, Remote, found, holds, one_node, test_database};
 
 const BATCHES: &str = "/v1/graphs/q/batches";
 const LINES: (&str, &str) = ("content-type", "application/jsonl");
@@ -276,13 +276,12 @@ async fn a_cancelled_batch_retains_results_and_starts_no_more_items() {
     let two = |answer: &Answer| answer.json()["counts"]["succeeded"] == 2;
     let running = front.until(&path, two).await.json();
     assert_eq!((&running["status"], &running["counts"]["pending"]), (&json!("running"), &json!(4)));
-    while lm.requests().len() < 4 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    holds("four requests", || lm.requests().len() == 4).await;
     let wrong_noun = path.replace("batches", "runs") + "/cancel";
     assert_eq!(front.post(&wrong_noun, "").await.status, 404);
-    let cancelled = front.post(&format!("{path}/cancel"), "").await.expect(200).json();
-    assert_eq!(cancelled["status"], "cancelled");
+    front.post(&format!("{path}/cancel"), "").await.expect(200);
+    let cancelled =
+        front.until(&path, |answer| answer.json()["status"] == "cancelled").await.json();
     let counts = json!({"total": 6, "pending": 0, "succeeded": 2, "failed": 0, "cancelled": 4});
     assert_eq!(cancelled["counts"], counts);
     let found = results(&front, &cancelled, 50).await;
@@ -422,9 +421,7 @@ async fn old_runs_are_removed_in_the_background() {
         forgets.until(path, |answer| answer.status == 404).await;
     }
     for table in ["runs", "batches", "batch_items", "batch_results"] {
-        while rows(&keeps, table).await > 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        found("no row", async || (rows(&keeps, table).await == 0).then_some(())).await;
     }
 }
 

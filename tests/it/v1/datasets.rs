@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, one_node};
+use crate::support::{Answer, Api, one_node, within};
 
 const DATASETS: &str = "/v1/datasets";
 const LINES: [(&str, &str); 1] = [("content-type", "application/jsonl")];
@@ -554,9 +554,12 @@ async fn waiting_writers_leave_connections_to_readers() {
     let body = json!({"examples": numbered(2)});
     let writers = join_all((0..20).map(|_| api.put("/v1/datasets/qa", &body)));
     let reader = async {
-        while waiting(&mut other).await < 4 {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
+        within("writers that wait", async {
+            while waiting(&mut other).await < 4 {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        })
+        .await;
         // Time for the other writers to arrive.
         tokio::time::sleep(std::time::Duration::from_millis(500)).await;
         let read = api.get("/v1/datasets/qa").await;

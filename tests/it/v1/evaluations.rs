@@ -8,7 +8,7 @@ use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, one_node, test_database};
+use crate::support::{Answer, Api, http_client, one_node, test_database, within};
 
 const EVALUATIONS: &str = "/v1/graphs/q/evaluations";
 
@@ -201,8 +201,9 @@ async fn a_cancelled_evaluation_stops_at_once_and_keeps_its_scores() {
     let accepted = api.post(EVALUATIONS, body).await.expect(202).json();
     let path = path_of(&accepted);
     api.until(&path, |answer| answer.json()["counts"]["done"] == 3).await;
-    let cancelled = api.post(&format!("{path}/cancel"), Value::Null).await;
-    let cancelled = cancelled.expect(200).json();
+    api.post(&format!("{path}/cancel"), Value::Null).await.expect(200);
+    let cancelled =
+        api.until(&path, |answer| answer.json()["finished_at"].is_string()).await.json();
     assert_eq!(
         (&cancelled["status"], &cancelled["mean_score"]),
         (&json!("cancelled"), &json!(1.0))
@@ -405,14 +406,17 @@ async fn a_follower_receives_progress_and_the_end() {
     api.until(&path, |answer| answer.json()["counts"]["done"] == 2).await;
     let follow = format!("{path}/events");
     let takes = [("accept", "text/event-stream")];
-    let following = api.send(reqwest::Method::GET, &follow, &takes, None);
-    let cancelling = async {
-        // Time to receive the status before the end. If it were too short, one event would be missing.
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        api.post(&format!("{path}/cancel"), Value::Null).await.expect(200)
+    let mut following = http_client().get(format!("{}{follow}", api.url)).send().await.unwrap();
+    let mut events = following.chunk().await.unwrap().unwrap().to_vec();
+    api.post(&format!("{path}/cancel"), Value::Null).await.expect(200);
+    let reading = async {
+        while let Some(chunk) = following.chunk().await.unwrap() {
+            events.extend(chunk);
+        }
     };
-    let (followed, cancelled) = tokio::join!(following, cancelling);
-    let events = followed.expect(200).text;
+    within("the end of the events", reading).await;
+    let events = String::from_utf8(events).unwrap();
+    let cancelled = api.get(&path).await.expect(200);
     let progress = r#"{"status":"running","total":3,"done":2,"failed":0,"mean_score":0.5}"#;
     let ended = cancelled.text;
     assert_eq!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
-use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};
+use crate::support::{Api, friendly_lm, holds, one_node, support_reply, test_database};
 
 const EXECUTE: &str = "/v1/graphs/support-reply/execute";
 
@@ -238,33 +238,37 @@ async fn without_a_model_only_the_execution_of_a_graph_fails() {
     assert_eq!(answer.code(), "no_model");
 }
 
+/// A graph whose LM never answers.
+async fn hanging() -> (Api, Arc<ScriptedLm>) {
+    let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::hang()));
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    (api, lm)
+}
+
+/// Waits for a request to the LM.
+async fn asked(lm: &ScriptedLm) {
+    holds("a request to the LM", || !lm.requests().is_empty()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_cancelled_and_recorded_if_its_client_disconnects() {
-    let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
-    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
-    let impatient = api.post("/v1/graphs/q/execute", question());
-    let left = tokio::time::timeout(Duration::from_millis(300), impatient).await;
-    assert!(left.is_err(), "the LM never answers");
-    let recorded = async {
-        loop {
-            let runs = api.get("/v1/runs?status=cancelled").await.json();
-            if let Some(run) = runs["items"].get(0) {
-                return run.clone();
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let run = tokio::time::timeout(Duration::from_secs(30), recorded).await.unwrap();
-    assert_eq!(run["error"]["code"], "run_cancelled");
+    let (api, lm) = hanging().await;
+    tokio::select! {
+        _ = api.post("/v1/graphs/q/execute", question()) => panic!("the LM never answers"),
+        () = asked(&lm) => {}
+    }
+    let is_recorded = |answer: &crate::support::Answer| answer.json()["items"][0].is_object();
+    let runs = api.until("/v1/runs?status=cancelled", is_recorded).await.json();
+    assert_eq!(runs["items"][0]["error"]["code"], "run_cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopping_server_cancels_runs_and_refuses_new_ones() {
-    let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
-    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let (api, lm) = hanging().await;
     let running = api.post("/v1/graphs/q/execute", question());
     let stopping = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        asked(&lm).await;
         api.shutdown.begin();
         let ready = api.get("/readyz").await.expect(503);
         assert_eq!(ready.code(), "unavailable");

@@ -234,11 +234,11 @@ async fn corrected_outputs_become_examples_that_name_their_run() {
 async fn feedback_is_removed_with_its_run() {
     let url = test_database().await;
     let lm = crate::support::friendly_lm();
-    let api =
-        Api::start(&url, Some(std::sync::Arc::new(lm)), &[("DSRS_RETENTION_RUNS", "3s")]).await;
+    let api = Api::start(&url, Some(std::sync::Arc::new(lm)), &[]).await;
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let run = executed(&api, "q").await;
     give(&api, &run, json!({"name": "s", "score": 1})).await.expect(201);
+    let _forgets = Api::start(&url, None, &[("DSRS_RETENTION_RUNS", "1s")]).await;
     api.until(&format!("/v1/runs/{run}"), |answer| answer.status == 404).await;
     api.get(&format!("/v1/runs/{run}/feedback")).await.expect(404);
     let means = api.get("/v1/graphs/q/scores").await.expect(200).json();

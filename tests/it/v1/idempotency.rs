@@ -1,13 +1,15 @@
 //! `Idempotency-Key`: repeats receive the first answer.
 
-use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
+use dsrs::lm::{LmErrorKind, OpenAi, OpenAiConfig, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Api, friendly_lm, one_node, support_reply, test_database};
+use crate::support::{
+    Api, Does, FakeLm, Gate, found, friendly_lm, one_node, sections, support_reply, test_database,
+};
 
 const KEY: [(&str, &str); 1] = [("idempotency-key", "k-1")];
 
@@ -80,20 +82,25 @@ fn question() -> Option<String> {
 
 const EXECUTE: &str = "/v1/graphs/q/execute";
 
+/// A graph whose model answers `slow` once the gate is open.
+async fn holding(settings: &[(&str, &str)]) -> (Api, Arc<FakeLm>, Gate) {
+    let gate = Gate::new();
+    let lm = FakeLm::doing([Does::Hold(gate.clone(), sections([("answer", "slow")]))]).await;
+    let openai = OpenAi::new(OpenAiConfig::new(&*lm.url, "m")).unwrap();
+    let api = Api::start(&test_database().await, Some(Arc::new(openai)), settings).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    (api, lm, gate)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_for_want_of_room_frees_its_key() {
-    let slow = ScriptedAnswer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
-        .after(Duration::from_millis(700));
-    let lm = Arc::new(ScriptedLm::always(slow));
-    let settings = [("DSRS_LIMITS_MAX_CONCURRENT_RUNS", "1")];
-    let api = Api::start(&test_database().await, Some(lm.clone()), &settings).await;
-    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let (api, lm, gate) = holding(&[("DSRS_LIMITS_MAX_CONCURRENT_RUNS", "1")]).await;
     let ask = || api.send(Method::POST, EXECUTE, &KEY, question());
     let busy = async {
-        while lm.requests().is_empty() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        ask().await
+        lm.arrived(1).await;
+        let refused = ask().await;
+        gate.open();
+        refused
     };
     let (first, refused) = tokio::join!(api.send(Method::POST, EXECUTE, &[], question()), busy);
     first.expect(200);
@@ -128,7 +135,8 @@ async fn a_run_that_a_client_cancels_is_the_answer_of_its_key() {
     api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
     let mut stream = api.stream(Method::POST, EXECUTE, &KEY, question()).await;
     let id = stream.next().await.unwrap().data["run_id"].as_str().unwrap().to_owned();
-    api.post(&format!("/v1/runs/{id}/cancel"), "").await.expect(200);
+    // The answer does not wait for the end on a slow machine.
+    api.post(&format!("/v1/runs/{id}/cancel"), "").await;
     assert_eq!(stream.rest().await.pop().unwrap().kind, "run.cancelled");
     let again = api.send(Method::POST, EXECUTE, &KEY, question()).await.expect(409);
     assert_eq!(
@@ -201,27 +209,18 @@ async fn an_unreadable_body_uses_its_key() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeat_during_the_first_request_is_refused_until_it_ends() {
-    let slow = ScriptedAnswer::from("[[ ## answer ## ]]\nslow\n\n[[ ## completed ## ]]")
-        .after(Duration::from_millis(700));
-    let api = Api::with_lm(ScriptedLm::always(slow)).await;
-    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
-    let ask = || {
-        let body = Some(json!({"inputs": {"question": "?"}}).to_string());
-        api.send(Method::POST, "/v1/graphs/q/execute", &KEY, body)
-    };
-    assert!(tokio::time::timeout(Duration::from_millis(300), ask()).await.is_err());
+    let (api, lm, gate) = holding(&[]).await;
+    let ask = || api.send(Method::POST, EXECUTE, &KEY, question());
+    // The client of the first request leaves.
+    tokio::select! {
+        _ = ask() => panic!("the model answers nothing yet"),
+        () = lm.arrived(1) => {}
+    }
     let early = ask().await.expect(409);
     assert_eq!(early.code(), "idempotency_in_progress");
-    let found = async {
-        loop {
-            let answer = ask().await;
-            if answer.status != 409 {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let answer = tokio::time::timeout(Duration::from_secs(30), found).await.unwrap().expect(200);
+    gate.open();
+    let answer = found("the first answer", async || Some(ask().await).filter(|a| a.status != 409));
+    let answer = answer.await.expect(200);
     assert_eq!(answer.header("idempotent-replayed"), "true");
     assert_eq!(answer.json()["outputs"]["answer"], "slow");
 }

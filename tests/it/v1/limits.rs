@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dsrs::lm::{DeltaSink, Lm, LmError, LmReply, LmRequest, ScriptedLm};
 use reqwest::Method;
@@ -11,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::support::{Answer, Api, friendly_lm, raw_request, support_reply, test_database};
+use crate::support::{Answer, Api, found, friendly_lm, raw_request, support_reply, test_database};
 
 const PARSE: &str = "/v1/parse";
 
@@ -211,10 +210,8 @@ async fn a_workspace_with_as_many_executions_as_allowed_gets_no_other() {
     assert_busy(api.post(path, TICKET).await, "`limits.max_runs_per_workspace`");
     turns.add_permits(1);
     assert_eq!(first.rest().await.last().unwrap().kind, "run.completed");
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
-    while api.post(path, TICKET).await.status != 200 {
-        assert!(tokio::time::Instant::now() < deadline, "the permit is not passed on");
-    }
+    let is_passed_on = async || (api.post(path, TICKET).await.status == 200).then_some(());
+    found("the permit", is_passed_on).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,6 @@
 
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 
 use dsrs::lm::{OpenAi, OpenAiConfig, ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
@@ -16,7 +15,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::cli::Shell;
 use crate::support::{
-    Answer, Api, Does, FakeLm, Gate, one_node, sections, support_reply, test_database,
+    Answer, Api, Does, FakeLm, Gate, holds, one_node, sections, support_reply, test_database,
+    within,
 };
 
 const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
@@ -153,12 +153,18 @@ async fn a_refused_or_failed_call_is_an_error_of_the_tool_with_its_places() {
     }
 }
 
-async fn hanging() -> Api {
-    let api = Api::with_lm(ScriptedLm::always(ScriptedAnswer::hang())).await;
+async fn hanging() -> (Api, Arc<ScriptedLm>) {
+    let lm = Arc::new(ScriptedLm::always(ScriptedAnswer::hang()));
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
     api.post("/v1/graphs", tool(one_node("q", "question -> answer"), json!(true)))
         .await
         .expect(201);
-    api
+    (api, lm)
+}
+
+/// Waits for a request to the LM.
+async fn asked(lm: &ScriptedLm) {
+    holds("a request to the LM", || !lm.requests().is_empty()).await;
 }
 
 async fn until_cancelled(api: &Api) -> Value {
@@ -192,16 +198,20 @@ async fn a_call_ends_well_if_its_graph_is_deleted_meanwhile() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_disconnects_cancels_its_run() {
     for accept in ["application/json", "application/json, text/event-stream"] {
-        let api = hanging().await;
-        let impatient = send_as(&api, accept, call(1, "q", json!({"question": "?"})));
-        assert!(tokio::time::timeout(Duration::from_millis(1500), impatient).await.is_err());
+        let (api, lm) = hanging().await;
+        tokio::select! {
+            _ = send_as(&api, accept, call(1, "q", json!({"question": "?"}))) => {
+                panic!("the LM never answers")
+            }
+            () = asked(&lm) => {}
+        }
         assert_eq!(until_cancelled(&api).await["error"]["code"], "run_cancelled");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notification_cancels_the_call_of_its_own_session_only() {
-    let api = hanging().await;
+    let (api, lm) = hanging().await;
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}});
     let hello = send(&api, &[], message(0, "initialize", hello)).await.expect(200);
@@ -212,8 +222,7 @@ async fn a_notification_cancels_the_call_of_its_own_session_only() {
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": {"requestId": 5}});
     let cancelling = async {
-        api.until("/healthz", |_| true).await;
-        tokio::time::sleep(Duration::from_millis(1000)).await;
+        asked(&lm).await;
         for headers in [&other, &own] {
             assert_eq!(api.get("/v1/runs?status=cancelled").await.json()["items"], json!([]));
             send(&api, headers, cancel.to_string()).await.expect(202);
@@ -396,8 +405,7 @@ async fn the_command_line_bridges_standard_input_and_output() {
     for (line, pointer, expected) in calls {
         stdin.write_all(format!("{line}\n").as_bytes()).await.unwrap();
         loop {
-            let next = tokio::time::timeout(Duration::from_secs(60), lines.next_line());
-            let next = next.await.unwrap().unwrap().unwrap();
+            let next = within("an answer", lines.next_line()).await.unwrap().unwrap();
             let next: Value = serde_json::from_str(&next).unwrap();
             if next.get("method").is_none() {
                 assert_eq!(next.pointer(pointer), Some(&expected), "{next}");
@@ -407,8 +415,7 @@ async fn the_command_line_bridges_standard_input_and_output() {
         stdin.write_all(format!("{initialized}\n").as_bytes()).await.unwrap();
     }
     drop(stdin);
-    let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await.unwrap();
-    assert!(ended.unwrap().success());
+    assert!(within("the end", child.wait()).await.unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -420,8 +427,7 @@ async fn a_bridge_ends_when_nothing_reads_its_output() {
     drop(child.stdout.take());
     let ping = format!("{}\n", message(1, "ping", json!({})));
     stdin.write_all(ping.as_bytes()).await.unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await.unwrap();
-    assert!(ended.unwrap().success());
+    assert!(within("the end", child.wait()).await.unwrap().success());
     drop(stdin);
 }
 
@@ -503,8 +509,7 @@ async fn a_bridge_cancels_a_call_also_where_disconnecting_does_not() {
     // The second is answered by the progress of a call that has started.
     for line in [message(0, "initialize", hello), message(5, "tools/call", params)] {
         stdin.write_all(format!("{line}\n").as_bytes()).await.unwrap();
-        let next = tokio::time::timeout(Duration::from_secs(60), lines.next_line());
-        next.await.unwrap().unwrap().unwrap();
+        within("an answer", lines.next_line()).await.unwrap().unwrap();
     }
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": {"requestId": 5}});
@@ -512,7 +517,6 @@ async fn a_bridge_cancels_a_call_also_where_disconnecting_does_not() {
     assert_eq!(until_cancelled(&api).await["error"]["code"], "run_cancelled");
     drop(stdin);
     // A cancelled request has no answer.
-    let rest = tokio::time::timeout(Duration::from_secs(60), lines.next_line());
-    assert_eq!(rest.await.unwrap().unwrap(), None);
+    assert_eq!(within("the end", lines.next_line()).await.unwrap(), None);
     assert!(child.wait().await.unwrap().success());
 }

@@ -6,7 +6,7 @@ use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, Receiver, one_node, test_database};
+use crate::support::{Answer, Api, Receiver, found, one_node, test_database};
 
 const PATH: &str = "/v1/graphs/q/online-evaluation";
 
@@ -39,9 +39,7 @@ async fn waiting(api: &Api) -> i64 {
 }
 
 async fn settled(api: &Api) {
-    while waiting(api).await > 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    found("no run that waits", async || (waiting(api).await == 0).then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

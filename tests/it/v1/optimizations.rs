@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
-use crate::support::{Answer, Api, one_node, test_database};
+use crate::support::{Answer, Api, found, holds, one_node, test_database};
 
 const START: &str = "/v1/graphs/q/optimizations";
 const STATE: &str = "/v1/graphs/q/state";
@@ -354,11 +354,11 @@ async fn a_cancelled_optimization_retains_its_best_candidate() {
     let accepted = api.post(START, few_shot(more)).await.expect(202);
     let own = accepted.header("location").to_owned();
     // All but the slow one have ended.
-    while rows(&api, "optimization_rollouts").await < 10 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(lm.requests().len(), 11);
-    let cancelled = api.post(&format!("{own}/cancel"), "").await.expect(200).json();
+    let have_ended = async || (rows(&api, "optimization_rollouts").await == 10).then_some(());
+    found("ten rollouts", have_ended).await;
+    holds("the slow request", || lm.requests().len() == 11).await;
+    api.post(&format!("{own}/cancel"), "").await.expect(200);
+    let cancelled = ended(&api, &accepted).await;
     assert_eq!((&cancelled["status"], &cancelled["error"]), (&json!("cancelled"), &Value::Null));
     assert_eq!(cancelled["result"]["stopped"]["reason"], "cancelled");
     assert_eq!(cancelled["result"]["baseline"]["n"], 10);
@@ -518,11 +518,7 @@ async fn a_job_of_an_unknown_kind_waits_and_does_not_block_others() {
     let dream = "alter table jobs drop constraint jobs_kind_check; update jobs set kind = 'dream'";
     sql(&api, dream).await;
     let known = api.post(START, few_shot(json!({}))).await.expect(202);
-    let settings = [
-        ("DSRS_WORKER_LEASE", "1s"),
-        ("DSRS_WORKER_ATTEMPTS", "1"),
-        ("DSRS_WORKER_CONCURRENCY", "1"),
-    ];
+    let settings = [("DSRS_WORKER_ATTEMPTS", "1"), ("DSRS_WORKER_CONCURRENCY", "1")];
     let worker = Api::start(&api.database, Some(lm), &settings).await;
     let found = ended(&worker, &known).await;
     assert_eq!(found["status"], "succeeded", "{found}");

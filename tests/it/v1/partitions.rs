@@ -1,7 +1,6 @@
 //! Old days of runs are dropped while the server works; what waits for a person is answered even after that.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DurationRound, TimeDelta, Utc};
 use dsrs::lm::ScriptedLm;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use uuid::Uuid;
 
-use crate::support::{Api, test_database};
+use crate::support::{Api, found, test_database};
 
 const DAY: TimeDelta = TimeDelta::days(1);
 
@@ -123,12 +122,10 @@ async fn a_run_that_waits_survives_its_partition_and_runs_that_ended_do_not() {
     assert_eq!(run["outputs"], json!({"sent": "off it went"}));
     assert_eq!(run["usage"]["lm_calls"], 2, "the draft is not written again");
     let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
-    loop {
+    let are_removed = async || {
         let left = partitions(&db, PartitionedTable::Runs).await.unwrap();
-        if left.len() < 36 && left[0].name == "runs_old" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        (left.len() < 36 && left[0].name == "runs_old").then_some(())
+    };
+    found("the removal of old partitions", are_removed).await;
     api.stop().await;
 }

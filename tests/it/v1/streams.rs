@@ -8,7 +8,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Api, Does, Event, FakeLm, Gate, friendly_lm, one_node, sections, support_reply, test_database,
+    Answer, Api, Does, Event, FakeLm, Gate, friendly_lm, one_node, sections, support_reply,
+    test_database,
 };
 
 const EXECUTE: &str = "/v1/graphs/support-reply/execute";
@@ -61,14 +62,9 @@ async fn over_http(does: impl Into<Vec<Does>>, settings: &[(&str, &str)]) -> (Ap
 /// The record of a run, once it has ended.
 async fn record(api: &Api, id: &Value) -> Value {
     let path = format!("/v1/runs/{}", id.as_str().unwrap());
-    for _ in 0..600 {
-        let answer = api.get(&path).await;
-        if answer.status == 200 && !answer.json()["finished_at"].is_null() {
-            return answer.json();
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("the run was not recorded")
+    let is_recorded =
+        |answer: &Answer| answer.status == 200 && !answer.json()["finished_at"].is_null();
+    api.until(&path, is_recorded).await.json()
 }
 
 #[tokio::test(flavor = "multi_thread")]

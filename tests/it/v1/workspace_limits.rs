@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{Answer, Api, Remote, friendly_lm, one_node, test_database};
+use crate::support::{Answer, Api, Remote, found, friendly_lm, one_node, test_database};
 
 /// Two workspaces of a server without workers, with these settings.
 async fn workspaces(settings: &[(&str, &str)]) -> (Api, Remote, Remote, String) {
@@ -93,11 +93,12 @@ async fn a_workspace_has_its_own_number_of_uploads() {
     refused(answer, 503, "uploads.max_concurrent_per_workspace");
     other.send(Method::POST, small, &lines, line.clone()).await.expect(201);
     drop(upload);
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     let again = "/v1/datasets?name=again";
-    while one.send(Method::POST, again, &lines, line.clone()).await.status != 201 {
-        assert!(tokio::time::Instant::now() < deadline, "the place is not free again");
-    }
+    let is_free = async || {
+        let answer = one.send(Method::POST, again, &lines, line.clone()).await;
+        (answer.status == 201).then_some(())
+    };
+    found("a free place", is_free).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

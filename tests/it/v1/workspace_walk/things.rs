@@ -1,13 +1,12 @@
 //! One thing of every kind, as the owner makes them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::OWNER;
-use crate::support::{Remote, support_reply};
+use crate::support::{Remote, found, support_reply};
 
 /// In every text of the owner, and in no answer to the stranger.
 pub const MARK: &str = "zebra";
@@ -128,16 +127,11 @@ pub async fn make_things(owner: &Remote) -> Things {
         let accepted = post(&format!("/v1/graphs/{GRAPH}/{below}"), body).await.json();
         let id = things.add(kind, &accepted["id"]);
         let path = format!("/v1/{kind}/{id}");
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(120);
-        loop {
-            let found = get(path.clone()).await.json();
-            if found["finished_at"].is_string() {
-                assert_eq!(found["status"], "succeeded", "{found}");
-                break;
-            }
-            assert!(tokio::time::Instant::now() < deadline, "{found}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let has_ended = async || {
+            Some(get(path.clone()).await.json()).filter(|job| job["finished_at"].is_string())
+        };
+        let ended = found("the end of the job", has_ended).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
     }
     let second = json!({"name": OTHERS, "examples": examples()});
     things.add("datasets", &post("/v1/datasets", second).await.json()["id"]);
