@@ -27,12 +27,15 @@ fn children() -> Vec<String> {
 }
 
 async fn until<T>(mut seen: impl FnMut() -> Option<T>) -> T {
-    loop {
-        if let Some(found) = seen() {
-            return found;
+    let found = async {
+        loop {
+            if let Some(found) = seen() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(600), found).await.unwrap()
 }
 
 /// One test, because each looks at all children of the process.

@@ -11,8 +11,13 @@ use dsrs_sandbox::{ChildSandbox, Wall};
 
 const CHILD: &str = env!("CARGO_BIN_EXE_dsrs-sandbox");
 
+/// More time than any program needs that ends, on any machine.
+fn patient() -> SandboxLimits {
+    SandboxLimits { time: Duration::from_secs(600), ..SandboxLimits::default() }
+}
+
 fn sandbox() -> ChildSandbox {
-    within(SandboxLimits { time: Duration::from_secs(30), ..SandboxLimits::default() })
+    within(patient())
 }
 
 fn within(limits: SandboxLimits) -> ChildSandbox {
@@ -197,7 +202,7 @@ async fn an_endless_program_is_stopped_in_time() {
 
 #[tokio::test]
 async fn a_program_with_too_much_memory_is_stopped() {
-    let sandbox = within(SandboxLimits { memory: 64 << 20, ..limits_of_a_minute() });
+    let sandbox = within(SandboxLimits { memory: 64 << 20, ..patient() });
     for code in [
         "[0] * 10 ** 10",
         "'a' * 10 ** 11",
@@ -211,10 +216,6 @@ async fn a_program_with_too_much_memory_is_stopped() {
         assert_eq!(error.kind, SandboxFailure::Memory, "{code}\n{error}");
         assert!(error.message.contains("64 MiB"), "{error}");
     }
-}
-
-fn limits_of_a_minute() -> SandboxLimits {
-    SandboxLimits { time: Duration::from_secs(60), ..SandboxLimits::default() }
 }
 
 /// It computes for long between two looks of the interpreter at its limits.
@@ -233,7 +234,7 @@ async fn a_program_with_too_much_output_is_stopped() {
         "'a' * 70000",
         "x = []\nfor i in range(1000): x = [x]\nx",
     ] {
-        let error = refusal(&brief(), code).await;
+        let error = refusal(&sandbox(), code).await;
         assert_eq!(error.kind, SandboxFailure::Output, "{code}\n{error}");
         assert!(error.message.contains("64 KiB"), "{error}");
     }
@@ -333,19 +334,19 @@ async fn fifty_concurrent_programs_do_not_interfere() {
 
 #[tokio::test]
 async fn a_wrong_child_program_is_a_clear_error() {
-    let missing = ChildSandbox::new("/nowhere/at/all", &[], SandboxLimits::default());
+    let missing = ChildSandbox::new("/nowhere/at/all", &[], patient());
     let error = refusal(&missing, "1").await;
     assert_eq!(error.kind, SandboxFailure::Broken);
     assert!(error.message.contains("/nowhere/at/all does not start"), "{error}");
 
     for script in ["exit 3", "echo no", "kill -9 $$", "kill -SEGV $$"] {
-        let other = ChildSandbox::new("/bin/sh", &["-c", script], SandboxLimits::default());
+        let other = ChildSandbox::new("/bin/sh", &["-c", script], patient());
         let error = refusal(&other, "1").await;
         let expected =
             if script.contains("-9") { SandboxFailure::Memory } else { SandboxFailure::Broken };
         assert_eq!(error.kind, expected, "{script}\n{error}");
     }
-    let endless = ChildSandbox::new("/bin/sh", &["-c", "yes"], SandboxLimits::default());
+    let endless = ChildSandbox::new("/bin/sh", &["-c", "yes"], patient());
     assert_eq!(refusal(&endless, "1").await.kind, SandboxFailure::Output);
 }
 
@@ -370,9 +371,8 @@ fn without_setuid() -> ChildSandbox {
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() != 0) {
         return sandbox();
     }
-    let limits = SandboxLimits { time: Duration::from_secs(30), ..SandboxLimits::default() };
     let without = ["--bounding-set=-setuid", "--inh-caps=-setuid", CHILD];
-    ChildSandbox::new("/usr/bin/setpriv", &without, limits)
+    ChildSandbox::new("/usr/bin/setpriv", &without, patient())
 }
 
 #[cfg(target_os = "linux")]
