@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-/// The directory of the package.
-pub(crate) const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+/// The directory of the workspace: rustc shows paths from here, as cargo does.
+pub(crate) const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What rustc says of a file of the package, or of any file by its absolute path.
+/// What rustc says of a file of the workspace, or of any file by its absolute path.
 pub(crate) fn check(file: &Path) -> Output {
     let test = env::current_exe().unwrap();
     let dependencies = test.parent().unwrap();
@@ -19,7 +19,7 @@ pub(crate) fn check(file: &Path) -> Output {
     command.arg("--extern").arg(format!("dsrs={}", library(dependencies).display()));
     // Libraries that `dsrs` needs; the file itself cannot name them.
     command.arg("-L").arg(format!("dependency={}", dependencies.display()));
-    command.arg(file).current_dir(PACKAGE).output().unwrap()
+    command.arg(file).current_dir(WORKSPACE).output().unwrap()
 }
 
 /// The library of this build. Others may be beside it, with other features; the newest is of the present

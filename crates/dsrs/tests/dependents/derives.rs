@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::alone::{PACKAGE, check};
+use crate::alone::{WORKSPACE, check};
 
-const FOLDER: &str = "tests/dependents/derives";
+const FOLDER: &str = "crates/dsrs/tests/dependents/derives";
 
 #[test]
 fn mistakes_in_a_signature_are_reported_at_their_place() {
-    let files = fs::read_dir(Path::new(PACKAGE).join(FOLDER)).unwrap();
+    let files = fs::read_dir(Path::new(WORKSPACE).join(FOLDER)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let (mut sources, mut snapshots): (Vec<String>, Vec<String>) =
         names.partition(|name| name.ends_with(".rs"));
@@ -43,6 +43,9 @@ fn portable(errors: &str) -> String {
         if let Some((mark @ ("-->" | ":::"), place)) = start.split_once(' ') {
             is_elsewhere = !place.starts_with(FOLDER);
             shown = format!("     {mark} {}", if is_elsewhere { file(place) } else { place });
+        } else if start == line && line != "..." {
+            // The next message; what follows is of the file itself again.
+            is_elsewhere = false;
         } else if start.starts_with(['|', '=']) {
             if is_elsewhere && start.starts_with('|') {
                 continue;

@@ -8,7 +8,10 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use crate::alone::{PACKAGE, check};
+use crate::alone::check;
+
+/// The directory of the package.
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// An example of the documentation.
 struct Example {
