@@ -12,6 +12,6 @@ if ! cargo +nightly miri --version >/dev/null 2>&1; then
 fi
 for model in "" "-Zmiri-tree-borrows"; do
     MIRIFLAGS="-Zmiri-disable-isolation $model" \
-        cargo +nightly miri test -p dsrs --test discovery --test derived_modules -- \
+        cargo +nightly miri test -p dsrs --test typed -- discovery:: derived_modules:: \
         --skip called_and_changed --skip a_hundred_walks
 done

@@ -37,9 +37,9 @@ ELSEWHERE = {
     "docs/dspy.md": "clients/python/tests/dspy/test_docs.py",
     "docs/tutorials/dspy-program.md": "clients/python/tests/dspy/test_docs.py",
     "docs/rust.md": "examples/rust and the doc tests of crates/dsrs",
-    "docs/metrics.md": "crates/dsrs/tests/metrics/guide.rs",
+    "docs/metrics.md": "crates/dsrs/tests/graph/metrics/guide.rs",
     "docs/strategies.md": "tests/it/shows/strategies.rs",
-    "docs/parsing.md": "crates/dsrs/tests/corpus.rs",
+    "docs/parsing.md": "crates/dsrs/tests/parsing/corpus.rs",
 }
 # Pages whose outputs are compared with what the snippets print.
 COMPARED = ("README.md", "docs/tutorials/support-desk.md")

@@ -2,7 +2,7 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/dsrs/tests/parsing_never_panics/bodies.rs"]
+#[path = "../../crates/dsrs/tests/parsing/never_panics/bodies.rs"]
 mod bodies;
 
 libfuzzer_sys::fuzz_target!(|text: &str| bodies::lenient(text));

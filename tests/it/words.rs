@@ -69,7 +69,7 @@ const PROSE: &[&str] = &[
 
 /// Where a banned word stays, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    ("crates/dsrs/tests/type_meaning/specimens", "", "schemas of other projects"),
+    ("crates/dsrs/tests/types/meaning/specimens", "", "schemas of other projects"),
     ("docs/glossary.md", "", "lists the banned words"),
     ("tests/it/words.rs", "", "lists the banned words"),
     ("", "in_force", "a member of the JSON of state versions; renaming it would break clients"),

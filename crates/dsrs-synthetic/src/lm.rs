@@ -24,7 +24,7 @@ use crate::{propose, skill};
 /// that is good enough for it gets the right answer: a better prompt never loses one. Wrong answers
 /// are plausible.
 ///
-/// Right answers of 200 (rows of seed 1, LM of seed 1; `crates/dsrs/tests/synthetic.rs`):
+/// Right answers of 200 (rows of seed 1, LM of seed 1; `crates/dsrs/tests/optimizers/synthetic.rs`):
 ///
 /// | | `triage` | `sums` | `orders` |
 /// |---|---|---|---|

@@ -217,7 +217,7 @@ mod tests {
 
     async fn call(tool: &dyn Tool, args: &str) -> Result<String, String> {
         let Ok(Payload::Map(args)) = Payload::from_json(args) else { panic!("{args}") };
-        let ctx = Ctx::within(Arc::default(), std::time::Duration::from_secs(1));
+        let ctx = Ctx::within(Arc::default(), std::time::Duration::from_secs(600));
         let result = tool.call(&ctx, Arc::unwrap_or_clone(args)).await;
         result.map(|found| found.to_json()).map_err(|error| error.to_string())
     }

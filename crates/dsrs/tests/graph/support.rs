@@ -28,10 +28,10 @@ pub(crate) fn build(document: &str) -> Result<Program, Problems> {
     Program::from_document(&document, &Env)
 }
 
-/// A run over one scripted model, with ten seconds.
+/// A run over one scripted model, with ten minutes.
 pub(crate) fn run_on(lm: Arc<dyn Lm>) -> Arc<RunScope> {
     let models = Arc::new(Models::only(lm));
-    Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(10)))
+    Arc::new(RunScope::new(models, Instant::now() + Duration::from_secs(600)))
 }
 
 /// Fields from JSON text.

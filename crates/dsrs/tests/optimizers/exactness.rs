@@ -105,7 +105,9 @@ async fn waiting_for_the_budget_does_not_count_as_time_of_the_program() {
     // runs out while they are in flight, but they waited for the budget longer than that.
     let lm = ScriptedLm::by(|_| ScriptedAnswer::from(says("a1")).after(25 * SECOND));
     let budget = Budget { tokens: Some(15_000), ..Budget::default() };
-    let bench = Workbench::new(task(QA, Arc::new(lm), budget));
+    let mut task = task(QA, Arc::new(lm), budget);
+    task.evaluator.timeout = 60 * SECOND;
+    let bench = Workbench::new(task);
     let base = bench.candidate(Workbench::BASE);
     let evaluation = bench.evaluate(&base, &all(&questions(0..6)), None).await.unwrap();
     assert_eq!(evaluation.failures(), 0, "{:?}", evaluation.rollouts[5].error);
@@ -114,7 +116,8 @@ async fn waiting_for_the_budget_does_not_count_as_time_of_the_program() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_permit_does_not_count_as_time_of_a_proposal() {
     let lm = ScriptedLm::by(|_| ScriptedAnswer::from(says("a1")).after(40 * SECOND));
-    let task = Task { concurrency: 1, ..task(QA, Arc::new(lm), Budget::default()) };
+    let mut task = Task { concurrency: 1, ..task(QA, Arc::new(lm), Budget::default()) };
+    task.evaluator.timeout = 60 * SECOND;
     let bench = Workbench::new(task);
     let (_, schema) = tunable(&program(QA)).remove(0);
     let asked =

@@ -1,4 +1,5 @@
-//! Optimizers and their engine with scripted LMs.
+//! Optimizers and their engine with scripted LMs, of graphs and of typed modules, and the synthetic LM
+//! that most of them improve. Registers strategies of its own.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +19,10 @@ mod labeled_few_shot;
 mod learning;
 mod mipro_v2;
 mod simba;
+#[path = "../story/mod.rs"]
+mod story;
 mod strategy_search;
 mod support;
+mod synthetic;
 mod typed_modules;
+mod typed_optimization;

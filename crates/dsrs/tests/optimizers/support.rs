@@ -77,7 +77,7 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
             models: Arc::new(models(lm)),
             metric: Arc::new(metric),
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_secs(600),
             cancelled: CancellationToken::new(),
             observer: None,
         },

@@ -52,7 +52,7 @@ pub(crate) fn state(text: &str) -> PredictState {
     state.unwrap()
 }
 
-/// A run over one model, within a minute.
+/// A run over one model, within ten minutes.
 pub(crate) fn ctx(lm: &Arc<impl Lm + 'static>) -> Ctx {
     let lm: Arc<dyn Lm> = lm.clone();
     let prices = Some(dsrs::lm::Prices::of(1.0, 2.0));
@@ -62,7 +62,7 @@ pub(crate) fn ctx(lm: &Arc<impl Lm + 'static>) -> Ctx {
 }
 
 pub(crate) fn over(models: Models) -> Ctx {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(600);
     let node = NodeScope {
         node: "triage".into(),
         lm: LmOverrides::default(),

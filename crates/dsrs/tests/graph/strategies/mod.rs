@@ -1,0 +1,12 @@
+//! Strategies as modules of the registry and as nodes of graphs, with a scripted LM.
+
+mod best_of_n;
+mod chain_of_thought;
+mod majority;
+mod multi_chain_comparison;
+mod program_of_thought;
+mod react;
+mod refine;
+mod refine_within;
+mod streaming;
+mod support;

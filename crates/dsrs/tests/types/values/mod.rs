@@ -1,0 +1,6 @@
+//! Values: conversions from and to payloads, and dependencies.
+
+mod kinds;
+mod laws;
+mod parameters;
+mod selecting;
