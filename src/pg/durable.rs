@@ -15,7 +15,7 @@ use rustix::fs::fsync;
 use super::error::PgError;
 
 /// Threads that wait for the disk.
-const THREADS: usize = 8;
+const THREADS: usize = 16;
 
 /// Waits until a directory and everything below it is on disk.
 pub(super) fn sync_tree(directory: &Path) -> Result<(), PgError> {
