@@ -7,7 +7,7 @@ mod routes;
 pub mod views;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::FromRef;
 use axum::routing::get;
@@ -179,8 +179,8 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         request_time: config.limits.run_timeout,
         slow_request: config.log.slow_request,
     });
-    let document = openapi::complete(&document, views::complete_schemas);
-    let contracts = views::ServerDocument(Arc::new(document.clone()));
+    let document = openapi();
+    let contracts = views::ServerDocument(document);
     let mcp_route =
         mcp::McpRoute { origins: Arc::new(OwnOrigins::new(config)), calls: Arc::default() };
     router
@@ -188,7 +188,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         .layer(Extension(mcp_route))
         .merge(html.router)
         .with_state(app)
-        .merge(docs::routes(&document))
+        .merge(docs::routes(document))
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
@@ -214,10 +214,12 @@ fn declarations() -> serde_json::Value {
     serde_json::to_value(routes().get_openapi()).unwrap_or_default()
 }
 
-/// The OpenAPI document.
+/// The OpenAPI document, which is the same for every router.
 #[must_use]
-pub fn openapi() -> serde_json::Value {
-    openapi::complete(routes().get_openapi(), views::complete_schemas)
+pub fn openapi() -> &'static serde_json::Value {
+    static DOCUMENT: LazyLock<serde_json::Value> =
+        LazyLock::new(|| openapi::complete(routes().get_openapi(), views::complete_schemas));
+    &DOCUMENT
 }
 
 impl FromRef<Arc<App>> for BodyLimit {

@@ -29,8 +29,8 @@ pub(super) fn sync_tree(directory: &Path) -> Result<(), PgError> {
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(sync_some)).collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended.map(|done| done.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let mut ended = threads.into_iter().map(|thread| thread.join());
+        ended.try_for_each(|done| done.unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }
 

@@ -24,7 +24,7 @@ fn the_committed_document_is_current() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_serves_the_document_and_a_self_contained_page() {
     let api = Api::new().await;
-    assert_eq!(api.get("/openapi.json").await.expect(200).json(), dsrs_server::http::openapi());
+    assert_eq!(api.get("/openapi.json").await.expect(200).json(), *dsrs_server::http::openapi());
     let page = api.get("/docs/").await.expect(200).text;
     let script = api.get("/docs/swagger-initializer.js").await.expect(200).text;
     for text in [page, script] {
@@ -38,7 +38,7 @@ async fn every_example_request_is_accepted() {
     let api = Api::with_settings(&[("DSRS_WORKER_ENABLED", "false")]).await;
     let document = dsrs_server::http::openapi();
     let (mut posted, mut run) = (0, String::new());
-    let mut operations = operations(&document);
+    let mut operations = operations(document);
     // The last one: with a first key the server no longer answers without one.
     operations.sort_by_key(|(path, ..)| path == "/v1/keys");
     for (path, method, operation) in operations {
@@ -99,14 +99,14 @@ async fn waiting_run(api: &Api) -> String {
 fn every_answer_has_an_example_that_matches_its_schema() {
     let document = dsrs_server::http::openapi();
     let mut shown = 0;
-    for (path, method, operation) in operations(&document) {
+    for (path, method, operation) in operations(document) {
         let responses = operation["responses"].as_object().unwrap();
         for response in responses.iter().filter(|(status, _)| status.starts_with('2')) {
             let content = &response.1["content"]["application/json"];
             if content.is_null() {
                 continue;
             }
-            let example = example_of(&document, content);
+            let example = example_of(document, content);
             assert!(!example.is_null(), "{method} {path} shows no answer");
             let mut schema = content["schema"].clone();
             schema["components"] = document["components"].clone();
@@ -129,7 +129,7 @@ fn example_of<'d>(document: &'d Value, content: &'d Value) -> &'d Value {
 #[test]
 fn every_route_documents_its_answers_and_problems() {
     let document = dsrs_server::http::openapi();
-    for (path, method, operation) in operations(&document) {
+    for (path, method, operation) in operations(document) {
         let responses = operation["responses"].as_object().unwrap();
         assert!(responses.keys().any(|status| status.starts_with('2')), "{method} {path}");
         assert!(operation["summary"].is_string() && operation["tags"].is_array(), "{path}");
@@ -156,7 +156,7 @@ fn form_of(parameter: &Value) -> &Value {
 #[test]
 fn every_parameter_has_an_example_that_fits_it() {
     let document = dsrs_server::http::openapi();
-    for (path, method, operation) in operations(&document) {
+    for (path, method, operation) in operations(document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let place = format!("{method} {path}: {}", parameter["name"]);
             let form = form_of(parameter);
@@ -214,7 +214,7 @@ fn is_open(pointer: &str) -> bool {
 fn the_objects_of_requests_refuse_unknown_members_as_the_server_does() {
     let document = dsrs_server::http::openapi();
     let mut waiting: Vec<String> = Vec::new();
-    for (path, method, operation) in operations(&document) {
+    for (path, method, operation) in operations(document) {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         if schema.is_null() {
             continue;
@@ -259,7 +259,7 @@ fn look(schema: &Value, pointer: &str, found: &mut Vec<String>) {
 fn every_parameter_has_a_form_and_none_is_null() {
     let document = dsrs_server::http::openapi();
     let mut seen = 0;
-    for (path, method, operation) in operations(&document) {
+    for (path, method, operation) in operations(document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let schema = &form_of(parameter)["schema"];
             let bounds = ["pattern", "format", "minimum", "enum", "items", "maxProperties"];

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The document of the server, of which those of graphs are made.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerDocument(pub(crate) std::sync::Arc<Value>);
+pub(crate) struct ServerDocument(pub(crate) &'static Value);
 
 /// The routes of a graph's contract, and their operations.
 const ROUTES: [(&str, &str, &str); 6] = [
@@ -32,7 +32,7 @@ pub(crate) struct GraphContract<'c> {
 impl GraphContract<'_> {
     /// The document of the graph.
     pub(crate) fn document(&self, server: &ServerDocument) -> Value {
-        let server = &*server.0;
+        let server = server.0;
         let mut schemas = server["components"]["schemas"].as_object().cloned().unwrap_or_default();
         self.add_types(&mut schemas);
         self.set_types(&mut schemas);

@@ -41,7 +41,7 @@ async fn no_hostile_request_for_any_route_is_a_failure_of_the_server() {
 
     let document = dsrs_server::http::openapi();
     let mut random = Random(15);
-    let requests: Vec<HostileRequest> = operations(&document)
+    let requests: Vec<HostileRequest> = operations(document)
         .iter()
         .flat_map(|operation| {
             (0..REQUESTS).map(|_| operation.request(&mut random)).collect::<Vec<_>>()

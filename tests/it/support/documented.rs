@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Answer;
 
-static DOCUMENT: LazyLock<Value> = LazyLock::new(dsrs_server::http::openapi);
+static DOCUMENT: LazyLock<&Value> = LazyLock::new(dsrs_server::http::openapi);
 
 type Validators = HashMap<String, Arc<Validator>>;
 

@@ -65,7 +65,7 @@ async fn a_key_does_what_the_document_says_and_nothing_else() {
         let key = create(&api, "root", json!({"name": scope, "scopes": [scope]})).await;
         let key = key["key"].as_str().unwrap();
         let mut refused = 0;
-        for (path, method, needed) in guarded_operations(&document) {
+        for (path, method, needed) in guarded_operations(document) {
             let nothing = "00000000-0000-7000-8000-00000000dead";
             let path = path.replace("{id}", nothing).replace("{version}", "1");
             let path = path.replace("{number}", "1").replace(['{', '}'], "");

@@ -11,7 +11,7 @@ mod secure;
 mod tests;
 
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -240,6 +240,20 @@ fn is_events(content_type: &HeaderValue) -> bool {
 /// # Errors
 /// What to install if the machine has no certificates.
 pub fn tls() -> Result<ClientConfig, String> {
+    let roots = roots()?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The certificates of the machine. They are read and parsed once: that is a tenth of the start of a server.
+fn roots() -> Result<Arc<RootCertStore>, String> {
+    static ROOTS: OnceLock<Arc<RootCertStore>> = OnceLock::new();
+    if let Some(roots) = ROOTS.get() {
+        return Ok(roots.clone());
+    }
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
@@ -247,11 +261,7 @@ pub fn tls() -> Result<ClientConfig, String> {
                     ca-certificates or set SSL_CERT_FILE"
             .into());
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    Ok(ROOTS.get_or_init(|| Arc::new(roots)).clone())
 }
 
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
