@@ -103,7 +103,7 @@ async fn killed_after(count: usize, optimizer: &str, config: &Value) -> (Value, 
     server.kill();
     expire_leases(&database, "worker").await;
     gate.open();
-    // The model may learn late of requests that were in flight, so that a path tells the servers apart.
+    // The model may learn late of requests that were in flight: the path distinguishes the servers.
     let server = setup.env("OPENAI_BASE_URL", &lm.url.replace("/v1", "/next")).start();
     let ended = ended(&Remote::new(&server.url), &path).await;
     let of_killed = lm.asked().into_iter().filter(|asked| asked.path.starts_with("/v1"));

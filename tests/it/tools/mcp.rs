@@ -17,12 +17,14 @@ use crate::support::{found, holds, scratch};
 /// run of this binary alone.
 pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
     let deps = std::env::current_exe().unwrap();
-    let example = deps.parent().unwrap().parent().unwrap().join("examples/mcp_server");
+    let profile = deps.parent().unwrap().parent().unwrap();
+    let example = profile.join("examples/mcp_server");
     if example.exists() {
         return example;
     }
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--workspace", "--example", "mcp_server"]);
+    build.arg("--target-dir").arg(profile.parent().unwrap());
     build.current_dir(env!("CARGO_MANIFEST_DIR"));
     assert!(build.status().unwrap().success(), "the example does not build");
     example
