@@ -133,6 +133,7 @@ async fn refused(error: &io::Error) {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::future::ready;
 
     use axum::body::Body;
     use axum::routing::get;
@@ -193,13 +194,13 @@ mod tests {
     async fn a_client_that_does_not_read_is_disconnected() {
         let given_up = CancellationToken::new();
         let answers = given_up.clone();
-        let endless = get(async move || {
+        let endless = get(move || {
             let answered = answers.clone().drop_guard();
             let pieces = stream::repeat_with(move || {
                 let _answered = &answered;
                 Ok::<_, Infallible>("more ")
             });
-            Body::from_stream(pieces)
+            ready(Body::from_stream(pieces))
         });
         let router = Router::new().route("/endless", endless);
         let write_time = Duration::from_millis(200);

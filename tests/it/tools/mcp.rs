@@ -16,16 +16,16 @@ use crate::support::{found, holds, scratch};
 /// The built example `mcp_server`. A run of all tests has built it already; it is built here for a
 /// run of this binary alone.
 pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let deps = std::env::current_exe().unwrap();
-    let profile = deps.parent().unwrap().parent().unwrap();
-    let example = profile.join("examples/mcp_server");
+    let binary = std::env::current_exe().unwrap();
+    // `TARGET/debug/deps/it-…`
+    let target = binary.ancestors().nth(3).unwrap();
+    let example = target.join("debug/examples/mcp_server");
     if example.exists() {
         return example;
     }
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--workspace", "--example", "mcp_server"]);
-    build.arg("--target-dir").arg(profile.parent().unwrap());
-    build.current_dir(env!("CARGO_MANIFEST_DIR"));
+    build.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
     assert!(build.status().unwrap().success(), "the example does not build");
     example
 });
