@@ -27,7 +27,7 @@ fn children() -> Vec<String> {
 }
 
 async fn until<T>(mut seen: impl FnMut() -> Option<T>) -> T {
-    let looking = async {
+    let found = async {
         loop {
             if let Some(found) = seen() {
                 return found;
@@ -35,7 +35,7 @@ async fn until<T>(mut seen: impl FnMut() -> Option<T>) -> T {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(300), looking).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(600), found).await.unwrap()
 }
 
 /// One test, because each looks at all children of the process.
