@@ -73,7 +73,8 @@ async fn file(Path(name): Path<String>) -> Result<Response, ApiProblem> {
 fn unpack(name: &str) -> Option<Vec<u8>> {
     let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).ok()?;
     let is_wanted = |path: &str| {
-        path.split_once(FILES).is_some_and(|(root, rest)| !root.contains('/') && rest == name)
+        let found = path.split_once(FILES).filter(|(root, _)| !root.contains('/'));
+        found.is_some_and(|(_, rest)| rest == name && !rest.is_empty())
     };
     let path = archive.file_names().flatten().find(|path| is_wanted(path))?.into_owned();
     let mut content = Vec::new();
