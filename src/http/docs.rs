@@ -51,7 +51,7 @@ pub(super) fn routes(document: &serde_json::Value) -> Router {
     };
     Router::new()
         .route("/openapi.json", get(document))
-        .route("/docs", get(|| async { Redirect::to("docs/") }))
+        .route("/docs", get(|| async { Redirect::to("/docs/") }))
         .route("/docs/", get(|| async { typed("text/html; charset=utf-8", PAGE) }))
         .route("/docs/{name}", get(file))
 }

@@ -35,7 +35,7 @@ pub use client::{EngineClient, EngineError, SentWork};
 #[cfg(feature = "restate")]
 pub use serve::{EngineEndpoint, listen};
 #[cfg(not(feature = "restate"))]
-pub use serve_absent::{EngineEndpoint, listen};
+pub use serve_absent::{NoEngineEndpoint as EngineEndpoint, listen};
 pub use session::{EngineSession, SessionLost};
 
 /// The header of work that names the installation which has sent it.

@@ -16,7 +16,7 @@ pub fn listen(_: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Where the engine finds this worker, which has no listener.
-pub struct EngineEndpoint {
+pub struct NoEngineEndpoint {
     /// What makes the attempts.
     pub worker: Arc<dyn Worker>,
     /// The names of its services.
@@ -27,7 +27,7 @@ pub struct EngineEndpoint {
     pub shutdown: Shutdown,
 }
 
-impl EngineEndpoint {
+impl NoEngineEndpoint {
     /// Serves nobody.
     pub async fn serve(self, _: TcpListener) {}
 }

@@ -12,7 +12,7 @@ use super::answer::{ExportAnswer, ExportFailure};
 #[cfg(feature = "otlp-grpc")]
 use super::grpc::GrpcCollector;
 #[cfg(not(feature = "otlp-grpc"))]
-use super::grpc_absent::GrpcCollector;
+use super::grpc_absent::NoGrpcCollector as GrpcCollector;
 use super::http::HttpCollector;
 use crate::config::{OtlpProtocol, TelemetryConfig};
 

@@ -9,9 +9,9 @@ use super::answer::{ExportAnswer, ExportFailure};
 use crate::config::TelemetryConfig;
 
 /// A collector, which this server cannot have.
-pub(super) struct GrpcCollector(Infallible);
+pub(super) struct NoGrpcCollector(Infallible);
 
-impl GrpcCollector {
+impl NoGrpcCollector {
     pub(super) fn new(_: &TelemetryConfig) -> Result<Self, String> {
         Err("OTEL_EXPORTER_OTLP_PROTOCOL = \"grpc\": this server was built without the feature `otlp-grpc`; \
              use `http/protobuf`"

@@ -8,11 +8,11 @@ use indexmap::IndexMap;
 use crate::config::McpConfig;
 
 /// The servers of the settings.
-pub(super) struct McpServers {
+pub(super) struct NoMcpServers {
     are_configured: bool,
 }
 
-impl McpServers {
+impl NoMcpServers {
     pub(super) fn new(settings: &IndexMap<String, McpConfig>) -> Self {
         Self { are_configured: !settings.is_empty() }
     }

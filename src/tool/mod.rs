@@ -23,7 +23,7 @@ use guard::Guard;
 #[cfg(feature = "mcp")]
 use mcp::McpServers;
 #[cfg(not(feature = "mcp"))]
-use mcp_absent::McpServers;
+use mcp_absent::NoMcpServers as McpServers;
 
 pub use webhook::{WebhookAnswer, WebhookClient, WebhookFailure};
 

@@ -71,5 +71,9 @@ fn node(name: &str, inputs: &[&str], (output, kind): (&str, &str)) -> Value {
         "instructions": format!("Node {name}."),
         "inputs": inputs, "outputs": [{"name": output, "type": kind}]
     });
-    json!({"strategy": "predict", "signature": signature, "retries": 10, "parse_retries": 5})
+    // A request that is not answered ends with the next fault, however late that is.
+    json!({
+        "strategy": "predict", "signature": signature, "retries": 10, "parse_retries": 5,
+        "timeout_ms": 3_600_000
+    })
 }

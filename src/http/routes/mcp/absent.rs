@@ -10,7 +10,7 @@ use crate::http::protocol::problem::ApiProblem;
 
 /// Calls in progress, of which this server has none.
 #[derive(Default)]
-pub(crate) struct McpCalls;
+pub(crate) struct NoMcpCalls;
 
 /// Refuses a message.
 pub(super) async fn answer_message(

@@ -33,7 +33,7 @@ use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::same_site::OwnOrigins;
 use crate::http::views::{McpMessage, RunEvents};
 #[cfg(not(feature = "mcp"))]
-use absent::{McpCalls, answer_message};
+use absent::{NoMcpCalls as McpCalls, answer_message};
 #[cfg(feature = "mcp")]
 use {calls::McpCalls, message::answer_message};
 
