@@ -10,7 +10,11 @@ pub(crate) fn read(query: &mut Query) -> Option<FeedbackFilter> {
     let score = query.read("score", PlainName::EXPECTED, name);
     let min = query.read("min_score", "a number from 0 to 1", fraction);
     let max = query.read("max_score", "a number from 0 to 1", fraction);
-    let category = query.read("category", "a text of 1 to 64 characters", category);
+    let category = query.read(
+        "category",
+        "a text of 1 to 64 characters, none of them a control character",
+        category,
+    );
     let source = query.read("source", PlainName::EXPECTED, name);
     let is_corrected = query.read("corrected", "`true`", |word| (word == "true").then_some(()));
     let is_corrected = is_corrected.is_some();

@@ -181,7 +181,7 @@ pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) ->
         ("score" = Option<String>, Query, pattern = "^[A-Za-z0-9._-]{1,64}$", description = "Only runs with a score of this name"),
         ("min_score" = Option<f64>, Query, minimum = 0, maximum = 1, description = "With `score`: one of this or more"),
         ("max_score" = Option<f64>, Query, minimum = 0, maximum = 1, description = "With `score`: one of this or less"),
-        ("category" = Option<String>, Query, min_length = 1, max_length = 64, pattern = "^[^\\u0000]+$", description = "With `score`: one that is this category"),
+        ("category" = Option<String>, Query, min_length = 1, max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$", description = "With `score`: one that is this category"),
         ("source" = Option<String>, Query, pattern = "^[A-Za-z0-9._-]{1,64}$", description = "With `score` or `corrected`: feedback from this source"),
         ("corrected" = Option<String>, Query, pattern = "^true$", description = "`true`: only runs with corrected outputs"),
         PageParams),
