@@ -18,7 +18,7 @@ cd "$(dirname "$0")"
 READY_SECONDS=90
 STOP_SECONDS=40
 # How long two idle cores compile when nothing is built, by profile.
-COMPILE_MINUTES_debug=8
+COMPILE_MINUTES_debug=4
 COMPILE_MINUTES_release=40
 once=no
 # Debug by default: a cold debug build takes a fraction of the time of a release build, and the model dominates here.
