@@ -11,7 +11,7 @@
 # A `dsrs-server` in PATH of this clone's version, or the one that DSRS_SERVER names, is used instead of compiling one;
 # DSRS_SERVER= compiles.
 # The server stores into its private Postgres under ./data (DSRS_DATA_DIR) and listens on 127.0.0.1:8080,
-# or on any free port if that one is in use (DSRS_BIND). DSRS_SERVER names a server program to use instead of building one.
+# or on any free port if that one is in use (DSRS_BIND).
 set -euo pipefail
 cd "$(dirname "$0")"
 

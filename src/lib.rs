@@ -2,7 +2,7 @@
 //! them: config, telemetry, tool, pg, store, restate, app, http, page; then `serve` assembles them for `cli`. `shutdown` is
 //! below all of them.
 
-// What only features that are left out use.
+// A build that leaves these features out has code that only they use.
 #![cfg_attr(not(all(feature = "mcp", feature = "restate")), allow(dead_code, unused_imports))]
 
 pub mod cli;

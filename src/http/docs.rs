@@ -1,7 +1,9 @@
 //! The OpenAPI document and its interactive page, Swagger UI, whose files are read from the archive of its release.
 //! Knows no route of the API.
 
+use std::collections::HashMap;
 use std::io::{Cursor, Read};
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Path;
@@ -16,6 +18,9 @@ use super::protocol::problem::ApiProblem;
 
 /// Where the files are in the archive, below the directory that names the release.
 const FILES: &str = "/dist/";
+
+/// The files of the archive that the page names.
+const NAMES: [&str; 3] = ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"];
 
 /// The page. Its names are relative, so that it works behind a prefix.
 const PAGE: &str = r#"<!doctype html>
@@ -60,26 +65,25 @@ async fn file(Path(name): Path<String>) -> Result<Response, ApiProblem> {
     if name == "swagger-initializer.js" {
         return Ok(typed("text/javascript; charset=utf-8", INITIALIZER));
     }
-    let content = tokio::task::spawn_blocking({
-        let name = name.clone();
-        move || unpack(&name)
-    });
-    let content = content.await.ok().flatten();
+    let content = UNPACKED.get(name.as_str()).cloned();
     let content = content.ok_or_else(|| ApiProblem::not_found("there is no such file"))?;
     Ok(typed(media_type(&name), content))
 }
 
+/// The files that the page names. They are unpacked once, so that requests without a key cost no more than their answer.
+static UNPACKED: LazyLock<HashMap<&str, Bytes>> =
+    LazyLock::new(|| NAMES.into_iter().filter_map(|name| Some((name, unpack(name)?))).collect());
+
 /// A file of the archive.
-fn unpack(name: &str) -> Option<Vec<u8>> {
+fn unpack(name: &str) -> Option<Bytes> {
     let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)).ok()?;
     let is_wanted = |path: &str| {
-        let found = path.split_once(FILES).filter(|(root, _)| !root.contains('/'));
-        found.is_some_and(|(_, rest)| rest == name && !rest.is_empty())
+        path.split_once(FILES).is_some_and(|(root, rest)| !root.contains('/') && rest == name)
     };
     let path = archive.file_names().flatten().find(|path| is_wanted(path))?.into_owned();
     let mut content = Vec::new();
     archive.by_name(&path).ok()?.read_to_end(&mut content).ok()?;
-    Some(content)
+    Some(content.into())
 }
 
 fn typed(media_type: &'static str, content: impl IntoResponse) -> Response {
@@ -91,7 +95,6 @@ fn media_type(name: &str) -> &'static str {
     match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("css") => "text/css; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
-        Some("html") => "text/html; charset=utf-8",
         Some("png") => "image/png",
         _ => "application/octet-stream",
     }
@@ -103,15 +106,10 @@ mod tests {
 
     #[test]
     fn every_file_that_the_page_names_is_in_the_archive() {
-        for name in ["swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"] {
-            assert!(
-                PAGE.contains(name) && unpack(name).is_some_and(|file| !file.is_empty()),
-                "{name}"
-            );
+        for name in NAMES {
+            assert!(PAGE.contains(name), "{name}");
+            assert!(UNPACKED.get(name).is_some_and(|file| !file.is_empty()), "{name}");
             assert_ne!(media_type(name), "application/octet-stream", "{name}");
-        }
-        for name in ["", "../dist/swagger-ui.css", "package.json"] {
-            assert!(unpack(name).is_none(), "{name}");
         }
     }
 }
