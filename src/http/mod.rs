@@ -153,6 +153,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(operations!(webhook_delivery::delivery_list))
         .routes(operations!(webhook_delivery::delivery_replay))
         .routes(operations!(chat_completion::chat_model_list))
+        .routes(operations!(chat_completion::chat_model_get))
         .routes(operations!(chat_completion::chat_completion))
         .routes(operations!(openai_response::openai_response))
         .routes(operations!(mcp::mcp_message))

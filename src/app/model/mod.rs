@@ -79,6 +79,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
             stop: None,
             reasoning_effort: settings.reasoning_effort,
             service_tier: settings.service_tier.as_deref().map(Arc::from),
+            on_length: None,
             extra_body: settings.extra_body.clone(),
             extra_headers: settings.extra_headers.clone(),
         },

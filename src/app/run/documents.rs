@@ -120,6 +120,9 @@ fn span_data(object: &mut JsonObject, span: &Span) {
     if !span.omitted.is_empty() {
         object.list("omitted_settings", span.omitted.names().map(|name| json(&name)));
     }
+    if let Some(reason) = &span.finish_reason {
+        object.text("finish_reason", reason);
+    }
     if let Some(attempt) = span.attempt {
         object.shown("attempt", attempt);
     }

@@ -127,7 +127,8 @@ pub(crate) fn whole_seconds(wait: Duration) -> u64 {
 /// The invalid field, and how the answer was parsed.
 fn invalid_field(kind: &PredictErrorKind) -> (Option<Arc<str>>, Option<&RejectedAnswer>) {
     match kind {
-        PredictErrorKind::Parse { field, failure } => (field.clone(), Some(failure)),
+        PredictErrorKind::Parse { field, failure }
+        | PredictErrorKind::Incomplete { field, failure } => (field.clone(), Some(failure)),
         PredictErrorKind::Constraint { field, failure, .. } => (Some(field.clone()), Some(failure)),
         PredictErrorKind::InvalidValue { field } => (Some(field.clone()), None),
         _ => (None, None),

@@ -233,8 +233,8 @@ fn status(span: &Span, contents: bool, out: &mut SpanWriter<'_>) {
     let kind = match span.status {
         SpanStatus::Failed => span.error_kind.unwrap_or("_OTHER"),
         SpanStatus::Cancelled => "cancelled",
-        // An answer that does not fit.
-        _ if span.error.is_some() => "parse_error",
+        // An answer that is not used.
+        _ if span.error.is_some() => span.error_kind.unwrap_or("parse_error"),
         SpanStatus::Waiting => return out.attributes().text(own::STATUS, "waiting"),
         _ => return,
     };

@@ -201,7 +201,24 @@ impl ProblemCode {
             Self::ParseError => (
                 "the LM's answer does not fit: `capital`: is missing",
                 "The answer of the model cannot be read as the outputs of the signature.",
-                "Look at `raw` and `report`; add demos, raise `max_tokens`, or use constrained decoding.",
+                "Look at `raw` and `report`; add demos, or use constrained decoding.",
+            ),
+            Self::AnswerIncomplete => (
+                "the LM's answer is incomplete: `max_tokens` (64) ended it in `items`; raise `max_tokens`, or set \
+                 `on_length` to `continue` or `accept`",
+                "A limit of tokens cut the answer of the model within an output. The same request is not sent again.",
+                "Raise `max_tokens`, lower `reasoning_effort`, or set `on_length` of the predictor.",
+            ),
+            Self::AnswerFiltered => (
+                "model gpt-5-mini refused to answer (`content_filter`): filtered: violence",
+                "The model, its provider or a filter refused to answer. The request is not repeated; a fallback of \
+                 the model was tried.",
+                "Change the inputs or the instruction, or configure a fallback of another provider.",
+            ),
+            Self::ProviderQuotaExhausted => (
+                "model gpt-5-mini at api.openai.com: answered 429 Too Many Requests: You exceeded your current quota",
+                "The credit or the quota of the provider's key is used up. Waiting does not help.",
+                "Add credit at the provider, or configure a fallback of another provider.",
             ),
             Self::ConstraintFailed => (
                 "`score <= 10` does not hold for `rating`",

@@ -96,6 +96,12 @@ pub enum ProblemCode {
     TooManyErrors,
     /// The budget of a run is spent.
     BudgetSpent,
+    /// A limit of tokens cut the answer of a model.
+    AnswerIncomplete,
+    /// A model, its provider or a filter refused to answer.
+    AnswerFiltered,
+    /// The credit or the quota of a provider is used up.
+    ProviderQuotaExhausted,
     /// A value that a node received is outside the range of its type.
     InvalidValue,
     /// The idempotency key was used with another body.
@@ -124,6 +130,7 @@ impl ProblemCode {
         Self::InvalidParameter,
         Self::Unauthenticated,
         Self::BudgetExhausted,
+        Self::ProviderQuotaExhausted,
         Self::Forbidden,
         Self::ForbiddenHost,
         Self::ForbiddenOrigin,
@@ -156,6 +163,8 @@ impl ProblemCode {
         Self::ToolsUnsupported,
         Self::ProgramFailed,
         Self::ParseError,
+        Self::AnswerIncomplete,
+        Self::AnswerFiltered,
         Self::ConstraintFailed,
         Self::OptimizationFailed,
         Self::RewardFailed,
@@ -247,6 +256,14 @@ impl ProblemCode {
             }
             Self::OpFailed => unprocessable("op_failed", "An op has no value for its inputs"),
             Self::ParseError => unprocessable("parse_error", "The LM's answer does not fit"),
+            Self::AnswerIncomplete => {
+                unprocessable("answer_incomplete", "The LM's answer is incomplete")
+            }
+            Self::AnswerFiltered => unprocessable("answer_filtered", "The LM refused to answer"),
+            Self::ProviderQuotaExhausted => {
+                let title = "The quota of the provider is used up";
+                (S::PAYMENT_REQUIRED, "provider_quota_exhausted", title)
+            }
             Self::ConstraintFailed => unprocessable("constraint_failed", "An assert failed"),
             Self::OptimizationFailed => {
                 unprocessable("optimization_failed", "The optimization cannot be done")

@@ -24,6 +24,10 @@ pub(super) enum AnswerPart {
         /// The record.
         run: Value,
     },
+    /// A limit of tokens cut the answer of a model.
+    Cut,
+    /// A model refused to answer, and said this.
+    Refusal(String),
     /// The run has no answer.
     Failed(ApiProblem),
 }
@@ -80,7 +84,7 @@ impl AnswerReader {
             }
             EventKind::RunCompleted => Some(self.complete(found)),
             EventKind::RunFailed | EventKind::RunCancelled | EventKind::RunWaiting => {
-                Some(AnswerPart::Failed(problem_of(&found)))
+                Some(failed(problem_of(&found)))
             }
             _ => None,
         }
@@ -113,6 +117,15 @@ impl AnswerReader {
                 AnswerPart::Failed(ApiProblem::new(ProblemCode::Internal, detail))
             }
         }
+    }
+}
+
+/// The end of a run that failed.
+fn failed(problem: ApiProblem) -> AnswerPart {
+    match problem.code() {
+        ProblemCode::AnswerIncomplete => AnswerPart::Cut,
+        ProblemCode::AnswerFiltered => AnswerPart::Refusal(problem.detail().to_owned()),
+        _ => AnswerPart::Failed(problem),
     }
 }
 

@@ -35,6 +35,16 @@ pub(super) struct ChatQuestion<'q> {
     pub(super) labels: RunLabels,
 }
 
+/// How a graph answers.
+pub(super) enum ChatAnswer {
+    /// With a text.
+    Text(FinishedRun, String),
+    /// With no more than a part: a limit of tokens cut the answer of a model.
+    Cut(FinishedRun),
+    /// With the refusal of a model.
+    Refusal(FinishedRun, String),
+}
+
 /// A question that is about to be answered.
 pub(super) struct GraphChat {
     pub(super) model: ChatModel,
@@ -71,16 +81,23 @@ impl GraphChat {
         format!("{}@{}", self.row.name, self.row.version)
     }
 
-    /// Runs the graph to its end. Returns the run and the text of the answer.
-    pub(super) async fn answer(&self) -> Result<(FinishedRun, String), ApiProblem> {
+    /// Runs the graph to its end.
+    pub(super) async fn answer(&self) -> Result<ChatAnswer, ApiProblem> {
         let graph = GraphRef::Id(self.row.id);
         let run =
             Box::pin(self.app.run_execute(&self.caller.scope(), &graph, self.request())).await?;
         if let Some(failure) = &run.failure {
-            return Err(run_problem(failure));
+            return match ProblemCode::named(failure.code) {
+                Some(ProblemCode::AnswerIncomplete) => Ok(ChatAnswer::Cut(run)),
+                Some(ProblemCode::AnswerFiltered) => {
+                    let said = failure.detail.clone();
+                    Ok(ChatAnswer::Refusal(run, said))
+                }
+                _ => Err(run_problem(failure)),
+            };
         }
         let content = self.content(&run.row)?;
-        Ok((run, content))
+        Ok(ChatAnswer::Text(run, content))
     }
 
     /// Runs the graph, and returns its events. Dropping them cancels the run.
@@ -127,6 +144,18 @@ pub(super) fn declared_name(program: &Program) -> &str {
         Some(ChatExposure::Model { model: Some(model), .. }) => model,
         _ => program.graph().name(),
     }
+}
+
+/// The graph of a model that a client names, if it is a chat model.
+pub(super) async fn chat_model_row(
+    app: &App,
+    scope: &Scope,
+    model: &str,
+) -> Result<GraphRow, ApiProblem> {
+    let row = model_row(app, scope, model).await?;
+    let program = app.program_of(scope, &row).await?;
+    ChatModel::of(&program).map_err(|reason| no_model(&row, &reason))?;
+    Ok(row)
 }
 
 /// The graph of a model: the one that declares this name, or else the one that has it.

@@ -58,6 +58,8 @@ impl ChatChunks {
             }
             AnswerPart::Text(text) => data(&self.chunk(&[json!({"content": text})])),
             AnswerPart::Completed { rest, run, .. } => self.complete(&rest, &run),
+            AnswerPart::Cut => self.end(&json!({}), "length"),
+            AnswerPart::Refusal(said) => self.end(&json!({"refusal": said}), "content_filter"),
             AnswerPart::Failed(problem) => self.error(&problem),
         })
     }
@@ -70,6 +72,14 @@ impl ChatChunks {
             true => ChunkState::Usage(usage_in(&run["usage"])),
             false => ChunkState::Done,
         };
+        data(&chunk)
+    }
+
+    /// The end of an answer without the rest of its text.
+    fn end(&mut self, delta: &Value, reason: &str) -> Event {
+        let mut chunk = self.chunk(std::slice::from_ref(delta));
+        chunk["choices"][0]["finish_reason"] = json!(reason);
+        self.state = ChunkState::Done;
         data(&chunk)
     }
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::response::Response;
 use futures_util::stream;
 
@@ -18,7 +18,9 @@ use crate::http::protocol::sse;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::answer_form::AnswerForm;
 use crate::http::routes::answer_reader::AnswerReader;
-use crate::http::routes::chat::{ChatQuestion, GraphChat, declared_name};
+use crate::http::routes::chat::{
+    ChatAnswer, ChatQuestion, GraphChat, chat_model_row, declared_name,
+};
 use crate::http::routes::chat_chunks::{ChatChunks, usage_in};
 use crate::http::routes::chat_content::text_of;
 use crate::http::routes::chat_labels::chat_labels;
@@ -65,6 +67,26 @@ pub(crate) async fn chat_model_list(
         }
     }
     Ok(answer::ok(&ChatModelListView { object: "list", data }))
+}
+
+/// Look a chat model up
+///
+/// The graph with this name, or `name@3` for its version 3, if it is a chat model.
+#[utoipa::path(
+    get, path = "/openai/v1/models/{model}", tag = "openai",
+    params(("model" = String, Path, description = "The name of a chat model", example = "support-reply")),
+    responses((status = 200, description = "The model", body = ChatModelView,
+        example = json!({"id": "support-reply", "object": "model", "created": 1_757_000_000, "owned_by": "dsrs"}))),
+    extensions(("x-scope" = json!("read")), ("x-problems" = json!(["not_found", "invalid_request"])))
+)]
+pub(crate) async fn chat_model_get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(model): Path<String>,
+    _: NoQuery,
+) -> Result<Response, ApiProblem> {
+    let created = chat_model_row(&app, &caller.scope(), &model).await?.created_at.timestamp();
+    Ok(answer::ok(&ChatModelView { id: model, object: "model", created, owned_by: "dsrs" }))
 }
 
 /// Answer messages with a graph
@@ -139,15 +161,19 @@ fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 4] {
 }
 
 async fn whole(chat: GraphChat) -> Result<Response, ApiProblem> {
-    let (run, content) = chat.answer().await?;
-    let message = ChatAnswerView { role: "assistant", content };
+    let (run, content, refusal, finish_reason) = match chat.answer().await? {
+        ChatAnswer::Text(run, content) => (run, Some(content), None, "stop"),
+        ChatAnswer::Cut(run) => (run, None, None, "length"),
+        ChatAnswer::Refusal(run, said) => (run, None, Some(said), "content_filter"),
+    };
+    let message = ChatAnswerView { role: "assistant", content, refusal };
     let usage = serde_json::from_str(&run.row.usage).unwrap_or_default();
     Ok(answer::ok(&ChatCompletionView {
         id: format!("chatcmpl-{}", run.row.id),
         object: "chat.completion",
         created: run.row.created_at.timestamp(),
         model: chat.model_name(),
-        choices: vec![ChatChoiceView { index: 0, message, finish_reason: "stop" }],
+        choices: vec![ChatChoiceView { index: 0, message, finish_reason }],
         usage: usage_in(&usage),
     }))
 }

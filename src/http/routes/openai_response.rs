@@ -19,12 +19,12 @@ use crate::http::protocol::sse;
 use crate::http::protocol::status::ProblemCode;
 use crate::http::routes::answer_form::AnswerForm;
 use crate::http::routes::answer_reader::AnswerReader;
-use crate::http::routes::chat::{ChatQuestion, GraphChat};
+use crate::http::routes::chat::{ChatAnswer, ChatQuestion, GraphChat};
 use crate::http::routes::chat_content::text_of;
 use crate::http::routes::chat_labels::chat_labels;
 use crate::http::routes::chat_refusal::{Unserved, refuse_unserved, refused, shown};
 use crate::http::routes::response_events::ResponseEvents;
-use crate::http::views::{ResponseBody, ResponseView, RunEvents};
+use crate::http::views::{ResponseBody, ResponseView, RunEvents, refusal_part};
 
 /// Respond with a graph
 ///
@@ -37,7 +37,8 @@ use crate::http::views::{ResponseBody, ResponseView, RunEvents};
     responses((status = 200, description = "The response, or its events", content(
         (ResponseView = "application/json", example = json!(
             ResponseView::started("01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f", 1_757_000_000, "support-reply@1", None)
-                .completed("It arrives tomorrow.", &json!({"input_tokens": 1290, "output_tokens": 212})))),
+                .counted(&json!({"input_tokens": 1290, "output_tokens": 212}))
+                .completed("It arrives tomorrow."))),
         (RunEvents = "text/event-stream")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("run")))
 )]
@@ -128,11 +129,17 @@ fn message_of(item: &Value, pointer: &str) -> Result<Option<ChatMessage>, ApiPro
 }
 
 async fn whole(chat: GraphChat, instructions: Option<&str>) -> Result<Response, ApiProblem> {
-    let (run, content) = chat.answer().await?;
+    let answered = chat.answer().await?;
+    let (ChatAnswer::Text(run, _) | ChatAnswer::Cut(run) | ChatAnswer::Refusal(run, _)) = &answered;
     let usage: Value = serde_json::from_str(&run.row.usage).unwrap_or_default();
     let (id, created) = (run.row.id.to_string(), run.row.created_at.timestamp());
     let started = ResponseView::started(&id, created, &chat.model_name(), instructions);
-    Ok(answer::ok(&started.completed(&content, &usage)))
+    let started = started.counted(&usage);
+    Ok(answer::ok(&match &answered {
+        ChatAnswer::Text(_, content) => started.completed(content),
+        ChatAnswer::Cut(_) => started.incomplete("max_output_tokens", &[]),
+        ChatAnswer::Refusal(_, said) => started.incomplete("content_filter", &[refusal_part(said)]),
+    }))
 }
 
 /// Runs the graph and sends the answer as it is written.

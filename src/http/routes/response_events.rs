@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::protocol::openai_problem::error_of;
 use crate::http::routes::answer_reader::{AnswerPart, AnswerReader};
-use crate::http::views::{ResponseView, output_text};
+use crate::http::views::{ResponseView, output_text, refusal_part};
 
 /// The events of a response.
 pub(super) struct ResponseEvents {
@@ -68,6 +68,10 @@ impl ResponseEvents {
             AnswerPart::Completed { rest, text, run } => {
                 self.complete(response, &rest, &text, &run["usage"]);
             }
+            AnswerPart::Cut => self.end(response, "max_output_tokens", &[]),
+            AnswerPart::Refusal(said) => {
+                self.end(response, "content_filter", &[refusal_part(&said)]);
+            }
             AnswerPart::Failed(problem) => {
                 let error = error_of(&problem).error;
                 let response = response.failed(&error.code, &error.message);
@@ -75,6 +79,13 @@ impl ResponseEvents {
                 self.is_over = true;
             }
         }
+    }
+
+    /// The end of a response that is incomplete.
+    fn end(&mut self, response: ResponseView, reason: &str, content: &[Value]) {
+        let response = response.incomplete(reason, content);
+        self.waiting.push_back(json!({"type": "response.incomplete", "response": response}));
+        self.is_over = true;
     }
 
     fn start(&mut self, run: &str) {
@@ -97,7 +108,7 @@ impl ResponseEvents {
         if !rest.is_empty() {
             self.waiting.push_back(delta(&response, rest));
         }
-        let response = response.completed(text, usage);
+        let response = response.counted(usage).completed(text);
         self.waiting.extend([
             json!({"type": "response.output_text.done", "item_id": item, "output_index": 0,
                 "content_index": 0, "text": text, "logprobs": []}),

@@ -106,7 +106,8 @@ pub struct ChatChoiceView {
     pub index: u32,
     /// The message.
     pub message: ChatAnswerView,
-    /// `stop`.
+    /// `stop`; `length` if a limit of tokens cut the answer of a model; `content_filter` if a model refused to
+    /// answer.
     pub finish_reason: &'static str,
 }
 
@@ -116,8 +117,11 @@ pub struct ChatChoiceView {
 pub struct ChatAnswerView {
     /// `assistant`.
     pub role: &'static str,
-    /// The text of the output, or its JSON.
-    pub content: String,
+    /// The text of the output, or its JSON. Null if the answer is cut or refused.
+    pub content: Option<String>,
+    /// What the refusal of a model says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// The tokens of a run.

@@ -135,12 +135,28 @@ pub struct LmSettings {
     pub reasoning_effort: Option<ReasoningEffortView>,
     /// The provider's name of the class of service, such as `flex`.
     pub service_tier: Option<String>,
+    /// What happens to an answer that a limit of tokens cuts within an output: `fail` (the default) fails the node
+    /// with `answer_incomplete`; `accept` uses what arrived if it fits, with a note in the report; `continue` asks
+    /// for the rest, up to four times.
+    pub on_length: Option<OnLengthView>,
     /// Further members of the request to the endpoint, for features that have no setting. They cannot
     /// replace members that the server writes.
     #[schema(value_type = Option<Object>, additional_properties)]
     pub extra_body: Option<Json>,
     /// Further headers of the request to the endpoint. They cannot replace headers that the server writes.
     pub extra_headers: Option<BTreeMap<String, String>>,
+}
+
+/// What happens to an answer that a limit of tokens cuts within an output.
+#[derive(ToSchema)]
+#[schema(as = OnLength, rename_all = "lowercase")]
+pub enum OnLengthView {
+    /// The node fails.
+    Fail,
+    /// What arrived is used if it fits.
+    Accept,
+    /// The model is asked for the rest.
+    Continue,
 }
 
 /// One edge of a graph.

@@ -91,7 +91,9 @@ pub use graph::{
     ValidGraphView, VersionItemView, VersionPage,
 };
 pub(crate) use graph_contract::{GraphContract, ServerDocument};
-pub use graph_definition::{EdgeView, ExposureView, GraphDefinition, LmSettings, NodeView};
+pub use graph_definition::{
+    EdgeView, ExposureView, GraphDefinition, LmSettings, NodeView, OnLengthView,
+};
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use graph_profile::{GraphProfileView, NodeProfileView};
 pub use health::{HealthView, ReadyView};
@@ -100,8 +102,8 @@ pub use mcp::McpMessage;
 pub(crate) use mcp::graph_tool;
 pub use model::{ModelPage, ModelView};
 pub use online_evaluation::{OnlineEvaluationBody, OnlineEvaluationView};
-pub(crate) use openai_response::output_text;
 pub use openai_response::{CachedTokensView, ReasoningTokensView, ResponseBody, ResponseView};
+pub(crate) use openai_response::{output_text, refusal_part};
 pub use optimization::{
     OptimizationBody, OptimizationBudget, OptimizationEvents, OptimizationExamples,
     OptimizationLinksView, OptimizationPage, OptimizationView,

@@ -82,7 +82,7 @@ pub struct ResponseView {
     pub object: &'static str,
     /// When the run was created, in seconds since 1970.
     pub created_at: i64,
-    /// `in_progress`, `completed` or `failed`.
+    /// `in_progress`, `completed`, `incomplete` or `failed`.
     pub status: &'static str,
     /// The graph and its version.
     pub model: String,
@@ -92,7 +92,7 @@ pub struct ResponseView {
     /// Why it failed.
     #[schema(value_type = Option<Object>)]
     pub error: Option<Value>,
-    /// Always null.
+    /// Why it is incomplete: `{"reason": "max_output_tokens"}`, or `content_filter` if a model refused to answer.
     #[schema(value_type = Option<Object>)]
     pub incomplete_details: Option<Value>,
     /// Those of the request.
@@ -169,11 +169,26 @@ impl ResponseView {
         }
     }
 
-    /// The same with its text and the usage of its run.
-    pub(crate) fn completed(mut self, text: &str, usage: &Value) -> Self {
+    /// The same with the usage of its run.
+    pub(crate) fn counted(mut self, usage: &Value) -> Self {
+        self.usage = Some(ResponseUsageView::of(usage));
+        self
+    }
+
+    /// The same with its text.
+    pub(crate) fn completed(mut self, text: &str) -> Self {
         self.output = vec![self.message("completed", &[output_text(text)])];
         self.status = "completed";
-        self.usage = Some(ResponseUsageView::of(usage));
+        self
+    }
+
+    /// The same with the reason why there is no whole text, and the message as far as there is one.
+    pub(crate) fn incomplete(mut self, reason: &str, content: &[Value]) -> Self {
+        if !content.is_empty() {
+            self.output = vec![self.message("incomplete", content)];
+        }
+        self.status = "incomplete";
+        self.incomplete_details = Some(json!({"reason": reason}));
         self
     }
 
@@ -213,6 +228,11 @@ impl ResponseUsageView {
             total_tokens: input_tokens + output_tokens,
         }
     }
+}
+
+/// What a refusal of a model is in a message.
+pub(crate) fn refusal_part(said: &str) -> Value {
+    json!({"type": "refusal", "refusal": said})
 }
 
 /// The content of a message.

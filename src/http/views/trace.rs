@@ -40,6 +40,7 @@ impl TraceView {
             "raw": PROMPT.answer,
             "alias": "default",
             "model": "gpt-4o-mini",
+            "finish_reason": "stop",
             "attempt": 1,
             "usage": UsageView::example()
         });
@@ -106,6 +107,9 @@ pub struct SpanView {
     pub alias: Option<String>,
     /// The model that answered or computed the vectors.
     pub model: Option<String>,
+    /// Why the answer ended, in the words of the provider: `stop`, `length`, `content_filter`, … Absent if it did
+    /// not say.
+    pub finish_reason: Option<String>,
     /// The number of the attempt, from 1: of an LM request, or of a strategy; for an element, its
     /// number.
     pub attempt: Option<u32>,

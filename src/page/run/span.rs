@@ -36,6 +36,7 @@ fn facts(span: &TraceSpan<'_>) -> Markup {
             @if let Some(model) = &span.model { span { "model " b { (model) } } }
             @if let Some(predictor) = span.predictor.as_ref().filter(|_| span.kind == "lm") { span { "predictor " code { (predictor) } } }
             @if let Some(ms) = span.queued_ms { span { "waited " b { (duration(ms as f64)) } } }
+            @if let Some(reason) = span.early_end() { span title="Why the answer ended, in the words of the provider" { "ended by " b { (reason) } } }
             @if let Some(omitted) = span.omitted_settings() { span title="The endpoint refuses these settings" { "not sent " b { (omitted.join(", ")) } } }
             @if let Some(reward) = span.reward { span { "reward " b { (format!("{reward:.3}")) } } }
             @if let Some(usage) = span.usage() { (spent(&usage)) }

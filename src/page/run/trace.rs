@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use dsrs::lm::AnswerEnd;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -63,6 +64,8 @@ pub(super) struct TraceSpan<'t> {
     tool_calls: Option<&'t RawValue>,
     #[serde(borrow, default)]
     pub(super) model: Option<Cow<'t, str>>,
+    #[serde(borrow, default)]
+    finish_reason: Option<Cow<'t, str>>,
     #[serde(default)]
     pub(super) attempt: Option<u32>,
     #[serde(default)]
@@ -165,6 +168,12 @@ impl TraceSpan<'_> {
     /// The settings that its endpoint refuses.
     pub(super) fn omitted_settings(&self) -> Option<Vec<String>> {
         part(self.omitted_settings)
+    }
+
+    /// Why its answer ended, unless it simply was complete.
+    pub(super) fn early_end(&self) -> Option<&str> {
+        let reason = self.finish_reason.as_deref()?;
+        (AnswerEnd::of_reason(reason) != AnswerEnd::Finished).then_some(reason)
     }
 
     /// The calls of tools that the model asked for.

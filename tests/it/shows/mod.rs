@@ -1,6 +1,7 @@
 //! What the whole is for, shown from outside: the built program as a process, real HTTP on both of
 //! its sides, a real Postgres.
 
+mod answer_ends;
 mod background;
 mod background_faults;
 mod batches;

@@ -41,6 +41,12 @@ async fn a_graph_answers_the_last_message_of_the_user() {
     api.post(PATH, ask("support-reply@1")).await.expect(200);
     let models = api.get("/openai/v1/models").await.expect(200).json();
     assert_eq!(models["data"][0]["id"], "support-reply");
+    let model = api.get("/openai/v1/models/support-reply").await.expect(200).json();
+    assert_eq!(model, models["data"][0]);
+    assert_eq!(
+        api.get("/openai/v1/models/none").await.expect(404).json()["error"]["code"],
+        "not_found"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,8 @@ mod answer;
 mod assignment;
 mod checks;
 mod constrain;
+mod continuation;
+mod cut;
 mod degraded_header;
 mod field_texts;
 mod field_value;

@@ -8,7 +8,7 @@ use super::checks::{BrokenInput, CheckOutcome, Checks};
 use super::constrain::Constraints;
 use super::outputs::Outputs;
 use super::problem::{OutputProblem, OutputProblemKind, ParseError};
-use super::{partial_value, system, turn};
+use super::{continuation, cut, partial_value, system, turn};
 use crate::coerce::{Leniencies, split_first_step};
 use crate::lm::{ConstraintForm, DecodingConstraint, Message, Prefix};
 use crate::reflect::ReflectError;
@@ -131,6 +131,24 @@ impl ChatPlan {
     /// Every output that does not fit or breaks an assert.
     pub fn parse(&self, text: &str) -> Result<ParsedOutput, ParseError> {
         self.parse_allowing(text, Leniencies::ALL)
+    }
+
+    /// The output that the end of a cut answer leaves unfinished or unwritten. `None` if every output is whole.
+    #[must_use]
+    pub fn cut_output(&self, text: &str) -> Option<Arc<str>> {
+        cut::cut_output(&self.outputs, text)
+    }
+
+    /// The user message after a cut answer, which asks for the rest of it.
+    #[must_use]
+    pub fn continuation(&self) -> Message {
+        continuation::request()
+    }
+
+    /// A cut answer and its rest as one answer. What the rest repeats is left out.
+    #[must_use]
+    pub fn join(&self, text: &str, rest: &str) -> String {
+        continuation::join(&self.outputs, text, rest)
     }
 
     /// The outputs of an answer, with only the given leniencies.

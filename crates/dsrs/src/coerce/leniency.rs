@@ -40,6 +40,10 @@ kinds! {
     // around the values
     /// A reasoning block before the answer was skipped.
     Reasoning = "reasoning", 0;
+    /// A limit of tokens cut the answer, and the predictor accepts what arrived.
+    Cut = "cut", 0;
+    /// The answer was in what the server reports as the reasoning of the model.
+    InReasoning = "in_reasoning", 0;
     /// The answer came without headers, or with damaged ones.
     Layout = "layout", 3;
     /// A section that was not requested or is repeated was dropped.

@@ -10,7 +10,7 @@ use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use super::{DecodingConstraint, LmParams, LmReply, LmRequest};
+use super::{AnswerEnd, DecodingConstraint, LmParams, LmReply, LmRequest};
 
 /// The approximate size of an entry without the texts of its reply.
 const ENTRY: usize = 256;
@@ -180,8 +180,7 @@ impl Drop for CacheSlot<'_> {
 
 /// Whether the model finished the answer, according to its finish reason.
 fn is_complete(reply: &LmReply) -> bool {
-    let cut = |reason: &str| matches!(reason, "length" | "max_tokens" | "content_filter");
-    reply.finish_reason.as_deref().is_some_and(|reason| !cut(reason))
+    reply.finish_reason.is_some() && reply.end() == AnswerEnd::Finished
 }
 
 fn weight(_: &RequestKey, reply: &LmReply) -> u32 {

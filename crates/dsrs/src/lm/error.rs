@@ -26,12 +26,16 @@ pub enum LmErrorKind {
     Timeout,
     /// 429.
     RateLimited,
+    /// The credit or the quota of the key is used up. Waiting does not help; another provider may answer.
+    QuotaExhausted,
     /// A failure of the provider (5xx, 408, 409).
     Provider,
     /// The provider refuses the request (other 4xx). A retry does not help.
     Refused,
     /// The provider does not support or cannot parse the constraint. The request may succeed without it.
     ConstraintRefused,
+    /// A filter, the provider or the model refused to answer. Another model may answer.
+    Filtered,
     /// The conversation exceeds the context of the model. A shorter one may succeed.
     ContextOverflow,
     /// An answer that is not in the format of the provider.
@@ -50,9 +54,11 @@ impl LmErrorKind {
             Self::Connection => "connection",
             Self::Timeout => "timeout",
             Self::RateLimited => "rate_limited",
+            Self::QuotaExhausted => "quota_exhausted",
             Self::Provider => "provider",
             Self::Refused => "refused",
             Self::ConstraintRefused => "constraint_refused",
+            Self::Filtered => "filtered",
             Self::ContextOverflow => "context_overflow",
             Self::Malformed => "malformed",
             Self::Cancelled => "cancelled",
@@ -65,8 +71,8 @@ impl LmError {
     /// Whether the same request may succeed if it is sent again.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        use LmErrorKind::{Budget, Cancelled, ConstraintRefused, ContextOverflow, Refused};
-        !matches!(self.kind, Refused | ConstraintRefused | ContextOverflow | Cancelled | Budget)
+        use LmErrorKind::{Connection, Malformed, Provider, RateLimited, Timeout};
+        matches!(self.kind, Connection | Timeout | RateLimited | Provider | Malformed)
     }
 
     /// Whether the budget or cancellation ended the request. Such a failure says nothing about the model.
@@ -86,6 +92,7 @@ impl LmError {
     /// refused request is a mistake that should be visible.
     #[must_use]
     pub const fn is_the_models(&self) -> bool {
-        self.is_transient() || matches!(self.kind, LmErrorKind::ContextOverflow)
+        use LmErrorKind::{ContextOverflow, Filtered, QuotaExhausted};
+        self.is_transient() || matches!(self.kind, ContextOverflow | Filtered | QuotaExhausted)
     }
 }

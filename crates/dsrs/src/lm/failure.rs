@@ -1,5 +1,5 @@
-//! Translates failed answers into errors: the kind from the status, the wait from the headers, the
-//! message from the body of the provider, shortened and without the key.
+//! What a failed answer says: the wait from its headers, the message from the body of the provider, shortened and
+//! without the key. Does not know kinds of failures.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,63 +7,13 @@ use hyper::StatusCode;
 use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
-use crate::lm::{DecodingConstraint, LmErrorKind, LmRequest};
+use crate::lm::failure_kind;
 
 const LONGEST_MESSAGE: usize = 500;
 /// A provider that names a longer wait is mistaken.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 /// Shorter keys ("x", "no") are placeholders and occur in ordinary words.
 const SHORTEST_SECRET: usize = 4;
-
-/// The kind of failure of a status.
-pub(super) const fn kind(status: u16) -> LmErrorKind {
-    match status {
-        429 => LmErrorKind::RateLimited,
-        408 | 409 | 500.. => LmErrorKind::Provider,
-        _ => LmErrorKind::Refused,
-    }
-}
-
-/// Marks of a conversation that exceeds the context of the model: the codes of OpenAI and llama.cpp,
-/// then phrases of these, vLLM, Ollama, Anthropic and Gemini.
-const OVERFLOWS: [&str; 10] = [
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "context window",
-    "exceeds the available context size",
-    "exceed context limit",
-    "too many tokens",
-    "prompt is too long",
-    "input is too long",
-    "exceeds the maximum number of tokens",
-];
-
-/// Whether the conversation is too long for the model. A 429 is about tokens per minute instead.
-pub(super) fn overflows(status: u16, body: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(body).to_lowercase();
-    status != 429 && OVERFLOWS.iter().any(|words| text.contains(words))
-}
-
-/// Whether the provider refuses the constraint rather than the request: 400 or 422 with a mark of the
-/// constraint in the message, or 422 for a request without extra members. llama.cpp also reports a grammar that
-/// it cannot parse like this.
-pub(super) fn refuses(status: u16, body: &[u8], request: &LmRequest) -> bool {
-    let words: &[&str] = match &request.constraint {
-        None => return false,
-        Some(DecodingConstraint::Gbnf(_)) => &["grammar", "structured_outputs"],
-        Some(DecodingConstraint::JsonSchema { .. }) => {
-            &["response_format", "schema", "output_config", "output_format", "text.format"]
-        }
-    };
-    let text = String::from_utf8_lossy(body).to_lowercase();
-    let is_named = words.iter().any(|word| text.contains(word));
-    match status {
-        400 => is_named,
-        422 => is_named || request.params.extra_body.is_none(),
-        _ => false,
-    }
-}
 
 /// Whether the provider refuses the mode of the answer rather than the request: 400 or 422 that names
 /// its member.
@@ -112,7 +62,7 @@ pub(super) fn provider_message<'s>(
 /// OpenAI writes `{"error": {"message"}}`; compatible servers also write `{"error": text}`,
 /// `{"message"}` or `{"detail"}`.
 fn message_in(answer: &Value) -> Option<String> {
-    let error = answer.get("error");
+    let error = failure_kind::error_in(answer);
     let places = [
         error.and_then(|error| error.get("message")),
         error,
@@ -140,23 +90,6 @@ mod tests {
             (HeaderName::from_static(name), value.parse().expect("a header value"))
         });
         retry_after(&pairs.collect())
-    }
-
-    #[test]
-    fn the_status_decides_whether_a_retry_may_help() {
-        let refused = [301, 400, 401, 403, 404, 413, 422].map(kind);
-        assert_eq!(refused, [LmErrorKind::Refused; 7]);
-        assert_eq!([408, 409, 500, 502, 503, 529].map(kind), [LmErrorKind::Provider; 6]);
-        assert_eq!(kind(429), LmErrorKind::RateLimited);
-    }
-
-    #[test]
-    fn a_context_overflow_is_recognized_by_its_phrases() {
-        let openai = br#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#;
-        let llama = br#"{"error":{"code":400,"message":"the request exceeds the available context size. try increasing the context size","type":"exceed_context_size_error"}}"#;
-        assert!(overflows(400, openai) && overflows(400, llama));
-        assert!(!overflows(400, br#"{"error":{"message":"no such model"}}"#));
-        assert!(!overflows(429, b"Too many tokens per minute"));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 
 use super::{
-    DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, RequestTrace, ToolCall, ToolSet,
+    AnswerEnd, DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, RequestTrace, ToolCall,
+    ToolSet,
 };
 
 /// The author of a message.
@@ -186,6 +187,8 @@ pub struct LmReply {
     pub id: Option<Arc<str>>,
     /// Why the answer ended, in the provider's terms (`stop`, `length`, …).
     pub finish_reason: Option<Arc<str>>,
+    /// What the model or a filter said when it refused to answer.
+    pub refusal: Option<Arc<str>>,
     /// Its usage.
     pub usage: Usage,
 }
@@ -204,7 +207,17 @@ impl LmReply {
             model,
             id: None,
             finish_reason: None,
+            refusal: None,
             usage,
+        }
+    }
+
+    /// How the answer ended.
+    #[must_use]
+    pub fn end(&self) -> AnswerEnd {
+        match &self.refusal {
+            Some(_) => AnswerEnd::Filtered,
+            None => self.finish_reason.as_deref().map_or(AnswerEnd::Finished, AnswerEnd::of_reason),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Language models: the request to one, its reply, its failures, and one client a provider. Knows
 //! messages and nothing of signatures, fields or graphs.
 
+mod answer_end;
 mod budget;
 mod budgeted;
 mod cache;
@@ -11,6 +12,7 @@ mod embed;
 mod error;
 mod extras;
 mod failure;
+mod failure_kind;
 mod from_env;
 mod gate;
 mod http;
@@ -19,6 +21,7 @@ mod models;
 #[cfg(feature = "genai")]
 mod native;
 mod observer;
+mod on_length;
 mod openai;
 mod param_support;
 mod params;
@@ -35,6 +38,7 @@ mod vectors;
 
 use futures_util::future::BoxFuture;
 
+pub use answer_end::AnswerEnd;
 pub use budget::{Budget, BudgetAccount, BudgetLimit, BudgetReserve, SpendingPermit};
 pub use budgeted::{
     BudgetedEmbedder, BudgetedLm, BudgetedReplies, NoStore, RecordedReply, RecordingError,
@@ -54,6 +58,7 @@ pub use models::{EmbeddingModel, Model, Models, Prices};
 #[cfg(feature = "genai")]
 pub use native::{Native, NativeConfig, Protocol};
 pub use observer::{LmAttempt, LmObserver};
+pub use on_length::OnLength;
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };

@@ -2,6 +2,7 @@
 //! genai library. Sends one request and reports the answer; does not retry. The key is sent where the
 //! protocol expects it and appears nowhere else.
 
+mod end_notes;
 mod fault;
 mod reply;
 mod request;
@@ -15,6 +16,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use hyper::Uri;
 
+use self::end_notes::NoteCollector;
 use self::fault::Fault;
 use super::http::{HttpLimits, tls};
 use super::param_support::ParamSupport;
@@ -180,12 +182,15 @@ impl Native {
             Some(reasons || self.protocol.always_captures_reasoning());
         let (client, target) = (&self.client, self.target.clone());
         if !deltas.is_open() {
+            options.capture_raw_body = Some(true);
             let answer = client.exec_chat(target, chat, Some(&options)).await;
-            return answer.map(reply::whole).map_err(|error| Fault::of(&error));
+            return reply::whole(answer.map_err(|error| Fault::of(&error))?);
         }
+        let collector = Arc::new(NoteCollector::default());
+        options.raw_frame_sink = Some(collector.clone());
         let answer = client.exec_chat_stream(target, chat, Some(&options)).await;
         let answer = answer.map_err(|error| Fault::of(&error))?;
-        reply::streamed(answer, deltas, self.answer_bytes).await
+        reply::streamed(answer, deltas, self.answer_bytes, &collector).await
     }
 
     fn error(&self, fault: Fault, request: &LmRequest) -> LmError {

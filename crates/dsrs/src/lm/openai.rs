@@ -8,6 +8,7 @@ mod endpoint;
 mod reply;
 mod request;
 mod stream;
+mod token_counts;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use self::endpoint::Endpoint;
 use self::reply::NoReply;
 use self::request::{Dialect, ResponseMode};
 use self::stream::StreamSupport;
-use super::failure;
+use super::failure_kind;
 use super::http::{HttpAnswer, HttpError, HttpLimits, HttpPost};
 use super::param_support::{ParamSupport, ParamTrial};
 use super::{DeltaSink, Lm, LmError, LmErrorKind, LmParams, LmReply, LmRequest};
@@ -183,36 +184,41 @@ impl OpenAi {
 
     fn reply(&self, answer: &HttpAnswer, request: &LmRequest) -> Result<LmReply, LmError> {
         if !(200..300).contains(&answer.status) {
-            let refused = failure::refuses(answer.status, &answer.body, request);
-            let kind = match failure::kind(answer.status) {
-                _ if failure::overflows(answer.status, &answer.body) => {
-                    LmErrorKind::ContextOverflow
-                }
-                _ if refused => LmErrorKind::ConstraintRefused,
-                kind => kind,
-            };
+            let kind = failure_kind::of_answer(answer.status, &answer.body, Some(request));
             return Err(self.endpoint.failed(answer, kind, request.params.extra_headers.as_ref()));
         }
         reply::reply(&answer.body, &self.endpoint.model).map_err(|why| match why {
             NoReply::Error => {
                 let extra = request.params.extra_headers.as_ref();
-                self.endpoint.failed(answer, LmErrorKind::Provider, extra)
+                let kind = failure_kind::of_error(&answer.body, Some(request));
+                self.endpoint.failed(answer, kind, extra)
             }
             why => self.no_reply(why, answer.status, "", request),
         })
     }
 
-    /// The failure of an answer without a reply; `said` contains the error of the provider.
+    /// The failure of an answer without a reply; `said` contains the error of the provider, or the broken event.
     fn no_reply(&self, why: NoReply, status: u16, said: &str, request: &LmRequest) -> LmError {
         let error = match why {
             NoReply::Error => {
                 let body = Bytes::copy_from_slice(said.as_bytes());
                 let answer = HttpAnswer { status, headers: HeaderMap::new(), body };
                 let extra = request.params.extra_headers.as_ref();
-                return self.endpoint.failed(&answer, LmErrorKind::Provider, extra);
+                let kind = failure_kind::of_error(&answer.body, Some(request));
+                return self.endpoint.failed(&answer, kind, extra);
+            }
+            NoReply::Failed(reason) => {
+                let text = format!("the answer ended with `{reason}`: the provider failed");
+                self.endpoint.error(LmErrorKind::Provider, text)
             }
             NoReply::Malformed(reason) => {
                 let text = format!("the answer is not a chat completion: {reason}");
+                self.endpoint.error(LmErrorKind::Malformed, text)
+            }
+            NoReply::BrokenEvent(reason) => {
+                let extra = request.params.extra_headers.as_ref();
+                let line = self.endpoint.masked(said.as_bytes(), extra).unwrap_or_default();
+                let text = format!("an event of the answer cannot be read ({reason}): `{line}`");
                 self.endpoint.error(LmErrorKind::Malformed, text)
             }
             NoReply::TooLarge => return self.endpoint.transport_error(HttpError::TooLarge),

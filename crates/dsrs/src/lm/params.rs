@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ExtraBody, ExtraHeaders, ReasoningEffort};
+use super::{ExtraBody, ExtraHeaders, OnLength, ReasoningEffort};
 
 /// Settings of a request. `None` defers to the next level: the state, then the node, then the model
 /// alias, then the provider.
@@ -22,6 +22,8 @@ pub struct LmParams {
     pub reasoning_effort: Option<ReasoningEffort>,
     /// The provider's name of the class of service: `flex`, `priority`, …
     pub service_tier: Option<Arc<str>>,
+    /// What happens to an answer that the limit cuts. No part of what is sent.
+    pub on_length: Option<OnLength>,
     /// Further members of the request.
     pub extra_body: Option<ExtraBody>,
     /// Further headers of the request.
@@ -40,6 +42,7 @@ impl LmParams {
             stop: self.stop.clone().or_else(|| defaults.stop.clone()),
             reasoning_effort: self.reasoning_effort.or(defaults.reasoning_effort),
             service_tier: self.service_tier.clone().or_else(|| defaults.service_tier.clone()),
+            on_length: self.on_length.or(defaults.on_length),
             extra_body: ExtraBody::merged(self.extra_body.as_ref(), defaults.extra_body.as_ref()),
             extra_headers: ExtraHeaders::merged(
                 self.extra_headers.as_ref(),

@@ -21,7 +21,8 @@ impl LmReply {
             ("usage", self.usage.to_payload()),
         ];
         let reasoning = self.reasoning.as_ref().map(|found| ("reasoning", found.to_payload()));
-        let members = members.into_iter().chain(reasoning);
+        let refusal = self.refusal.as_ref().map(|said| ("refusal", text(said)));
+        let members = members.into_iter().chain(reasoning).chain(refusal);
         Payload::map(members.map(|(name, member)| (Arc::from(name), member)).collect())
     }
 
@@ -45,6 +46,10 @@ impl LmReply {
             model: members.get("model")?.as_str()?.into(),
             id: None,
             finish_reason: members.get("finish_reason")?.as_str().map(Arc::from),
+            refusal: match members.get("refusal") {
+                Some(said) => Some(said.as_str()?.into()),
+                None => None,
+            },
             usage: Usage::from_payload(members.get("usage")?)?,
         })
     }

@@ -147,6 +147,8 @@ fn kind_of(error: &LmError) -> PredictErrorKind {
         LmErrorKind::RateLimited => {
             PredictErrorKind::RateLimited { retry_after: error.retry_after }
         }
+        LmErrorKind::QuotaExhausted => PredictErrorKind::QuotaExhausted,
+        LmErrorKind::Filtered => PredictErrorKind::Filtered,
         _ => PredictErrorKind::Lm,
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::cut_answer;
 use super::exchange::{Exchange, observe_repairs};
 use super::predictor_core::PredictorCore;
 use super::predictor_tools::{PredictorTools, ROUNDS};
+use super::rejection::{correct, rejected};
 use super::trace::{SpanId, SpanKind, SpanStatus};
-use super::{Ctx, PredictError, PredictErrorKind, RejectedAnswer};
+use super::{Ctx, PredictError, PredictErrorKind};
 use crate::adapter::{CheckOutcome, ParseError, ParsedOutput};
 use crate::lm::{
     Chat, DecodingConstraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model,
@@ -18,6 +20,9 @@ use crate::lm::{
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
+
+/// How often the rest of a cut answer is asked for.
+const CONTINUATIONS: usize = 4;
 
 /// Reading an answer over this length, in bytes, counts as long work.
 const LONG_ANSWER: usize = 32 << 10;
@@ -163,6 +168,7 @@ impl<'c> PredictorConversation<'c> {
             .or(self.predictor_tools().map(PredictorTools::offer));
         let tools = tools.cloned();
         let mut asked = 1;
+        let mut last_turn = chat.turns.last().cloned();
         let trace = self.ctx.run.trace_context.clone().map(RequestTrace::new);
         let mut request = LmRequest { constraint, tools, trace, ..LmRequest::new(chat, params) };
         for remaining in (0..=self.ctx.node.parse_retries).rev() {
@@ -173,8 +179,11 @@ impl<'c> PredictorConversation<'c> {
             }
             if request.chat.turns.len() > before {
                 asked = request.chat.turns.len();
+                last_turn = request.chat.turns.last().cloned();
             }
             let read = self.read(&reply);
+            let read = cut_answer::check(&self.predictor.plan, &reply, read, &request.params)
+                .inspect_err(|error| self.exchange.refuse(error.kind.code(), &error.message))?;
             if remaining == self.ctx.node.parse_retries {
                 self.record_fit(&request, read.is_ok());
             }
@@ -194,8 +203,10 @@ impl<'c> PredictorConversation<'c> {
             }
             // Only the last answer is shown again: older ones would repeat the same mistakes.
             request.chat.turns.truncate(asked);
-            request.chat.turns.push(Message::assistant(reply_text(&reply)));
-            request.chat.turns.push(self.predictor.plan.correction(&error));
+            if let (Some(turn), Some(unchanged)) = (request.chat.turns.last_mut(), &last_turn) {
+                turn.clone_from(unchanged);
+            }
+            correct(&mut request.chat.turns, &reply, self.predictor.plan.correction(&error));
             request.constraint = self.constraint(request.params.max_tokens, true);
         }
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
@@ -210,7 +221,7 @@ impl<'c> PredictorConversation<'c> {
     /// the LM is asked again; after `ROUNDS` rounds it gets no more tools.
     async fn answer(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
         for left in (0..ROUNDS).rev() {
-            let reply = self.send(request).await?;
+            let reply = self.whole(request).await?;
             let own = self.predictor_tools().filter(|_| !reply.tool_calls.is_empty());
             let Some(own) = own else { return Ok(reply) };
             let results = own.call(&self.ctx.under(self.span), &reply.tool_calls).await?;
@@ -223,7 +234,27 @@ impl<'c> PredictorConversation<'c> {
                 request.tools = None;
             }
         }
-        self.send(request).await
+        self.whole(request).await
+    }
+
+    /// An answer with its rest, if a limit cut it and the predictor wants it continued.
+    async fn whole(&mut self, request: &mut LmRequest) -> Result<LmReply, PredictError> {
+        let plan = &self.predictor.plan;
+        let mut reply = self.send(request).await?;
+        for _ in 0..CONTINUATIONS {
+            if !cut_answer::may_continue(plan, &reply, &request.params) {
+                break;
+            }
+            // A constraint describes whole answers.
+            let (turns, constraint) = (request.chat.turns.len(), request.constraint.take());
+            request.chat.turns.push(Message::assistant(reply.text.clone()));
+            request.chat.turns.push(plan.continuation());
+            let rest = self.send(request).await;
+            request.chat.turns.truncate(turns);
+            request.constraint = constraint;
+            reply = cut_answer::joined(plan, reply, rest?);
+        }
+        Ok(reply)
     }
 
     /// The outputs of a reply: from its text, or from the tool calls in it.
@@ -232,7 +263,10 @@ impl<'c> PredictorConversation<'c> {
         let streamed = self.exchange.streamed();
         match self.offer.filter(|_| !reply.tool_calls.is_empty()) {
             Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
-            None => streamed.unwrap_or_else(|| plan.parse(&reply.text)),
+            None => match cut_answer::in_reasoning(plan, reply) {
+                Some(parsed) => Ok(parsed),
+                None => streamed.unwrap_or_else(|| plan.parse(&reply.text)),
+            },
         }
     }
 
@@ -277,7 +311,13 @@ impl<'c> PredictorConversation<'c> {
         let mut failures: Vec<String> = Vec::new();
         loop {
             let mut error = match self.ask(request).await {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => match self.exchange.filtered(&reply) {
+                    None => return Ok(reply),
+                    Some(error) => {
+                        self.exchange.refuse(error.kind.as_str(), &error.message);
+                        error
+                    }
+                },
                 Err(error) => error,
             };
             failures.push(std::mem::take(&mut error.message));
@@ -344,15 +384,6 @@ impl<'c> PredictorConversation<'c> {
     }
 }
 
-/// A reply as text, to show it to the LM again.
-fn reply_text(reply: &LmReply) -> Arc<str> {
-    if !reply.text.is_empty() || reply.tool_calls.is_empty() {
-        return reply.text.clone();
-    }
-    let calls = reply.tool_calls.iter().map(|call| format!("{}({})", call.name, call.arguments));
-    calls.collect::<Vec<_>>().join("\n").into()
-}
-
 /// Closes the predictor's span and returns the outcome.
 fn close<T>(
     predictor: &PredictorCore,
@@ -382,31 +413,6 @@ fn close<T>(
             ctx.trace()
                 .close(span, status, |span| span.error = Some(error.message.as_str().into()));
             Err(error)
-        }
-    }
-}
-
-/// The error after the last answer that does not fit.
-fn rejected(error: &ParseError, reply: &LmReply) -> PredictError {
-    let cut = if reply.finish_reason.as_deref() == Some("length") {
-        "; the answer was cut off at max_tokens"
-    } else {
-        ""
-    };
-    let failure = Box::new(RejectedAnswer {
-        raw: reply.text.clone(),
-        reason: error.reason().into(),
-        report: error.report.clone(),
-    });
-    match error.failed_assert() {
-        Some((field, constraint)) => {
-            let (field, constraint) = (field.clone(), constraint.clone());
-            let kind = PredictErrorKind::Constraint { field, constraint, failure };
-            PredictError::new(kind, format!("the LM's answer breaks a constraint: {error}"))
-        }
-        None => {
-            let kind = PredictErrorKind::Parse { field: error.field().cloned(), failure };
-            PredictError::new(kind, format!("the LM's answer does not fit: {error}{cut}"))
         }
     }
 }

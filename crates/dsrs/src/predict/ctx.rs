@@ -296,6 +296,10 @@ impl Ctx {
                 let retry_after = error.retry_after;
                 (PredictErrorKind::RateLimited { retry_after }, error.message.clone())
             }
+            LmErrorKind::QuotaExhausted => {
+                (PredictErrorKind::QuotaExhausted, error.message.clone())
+            }
+            LmErrorKind::Filtered => (PredictErrorKind::Filtered, error.message.clone()),
             _ => (PredictErrorKind::Lm, error.message.clone()),
         };
         PredictError { source: Some(Arc::new(error)), ..PredictError::new(kind, message) }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Demo, LmOverrides, NearestDemos, PredictState};
-use crate::lm::{ExtraBody, ExtraHeaders, LmParams, ReasoningEffort, Vectors};
+use crate::lm::{ExtraBody, ExtraHeaders, LmParams, OnLength, ReasoningEffort, Vectors};
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object, listed};
 use crate::value::{Map, Payload};
@@ -14,7 +14,7 @@ use crate::value::{Map, Payload};
 const STOP_LIMIT: usize = 16;
 
 /// Reads `{model?, temperature?, max_tokens?, top_p?, seed?, stop?, reasoning_effort?, service_tier?,
-/// extra_body?, extra_headers?}`.
+/// on_length?, extra_body?, extra_headers?}`.
 pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<LmOverrides> {
     let mut object = Object::open(payload, at, problems)?;
     let model = object.optional("model", read::shared_text);
@@ -26,6 +26,7 @@ pub fn read_lm(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Optio
         stop: object.optional("stop", stops),
         reasoning_effort: object.optional("reasoning_effort", reasoning_effort),
         service_tier: object.optional("service_tier", service_tier),
+        on_length: object.optional("on_length", on_length),
         extra_body: object.optional("extra_body", extra_body),
         extra_headers: object.optional("extra_headers", extra_headers),
     };
@@ -50,6 +51,7 @@ pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
         ("stop", stop),
         ("reasoning_effort", params.reasoning_effort.map(effort_to_payload)),
         ("service_tier", params.service_tier.clone().map(Payload::Str)),
+        ("on_length", params.on_length.map(|choice| Payload::from(choice.word()))),
         ("extra_body", params.extra_body.as_ref().map(ExtraBody::to_payload)),
         ("extra_headers", params.extra_headers.as_ref().map(ExtraHeaders::to_payload)),
     ];
@@ -202,6 +204,16 @@ fn reasoning_effort(
         problems.add(at, Code::InvalidValue, detail);
     }
     effort
+}
+
+fn on_length(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<OnLength> {
+    let word = read::text(payload, at, problems)?;
+    let choice = OnLength::from_word(word);
+    if choice.is_none() {
+        let detail = format!("expected {}; found `{word}`", listed(OnLength::WORDS));
+        problems.add(at, Code::InvalidValue, detail);
+    }
+    choice
 }
 
 fn effort_to_payload(effort: ReasoningEffort) -> Payload {

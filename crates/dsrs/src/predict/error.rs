@@ -66,6 +66,17 @@ pub enum PredictErrorKind {
         /// How long the provider asks to wait.
         retry_after: Option<Duration>,
     },
+    /// The credit or the quota of the provider's key is used up.
+    QuotaExhausted,
+    /// A filter, the provider or the LM refused to answer.
+    Filtered,
+    /// A limit of tokens cut the answer within an output.
+    Incomplete {
+        /// The output that is unfinished or unwritten, if the answer has outputs.
+        field: Option<Arc<str>>,
+        /// What arrived.
+        failure: Box<RejectedAnswer>,
+    },
     /// The time of the node or of the run is over.
     Timeout,
     /// The run was cancelled.
@@ -139,6 +150,7 @@ impl PredictErrorKind {
                 | Self::InvalidValue { .. }
                 | Self::Op
                 | Self::Budget
+                | Self::QuotaExhausted
         )
     }
 
@@ -148,6 +160,9 @@ impl PredictErrorKind {
         match self {
             Self::Lm => "lm_error",
             Self::RateLimited { .. } => "rate_limited",
+            Self::QuotaExhausted => "provider_quota_exhausted",
+            Self::Filtered => "answer_filtered",
+            Self::Incomplete { .. } => "answer_incomplete",
             Self::Timeout => "timeout",
             Self::Cancelled => "run_cancelled",
             Self::Waiting => "run_waiting",

@@ -16,8 +16,8 @@ use crate::adapter::{ParseError, ParsedOutput};
 use crate::coerce::ParseReport;
 use crate::lm::retry::{self, RetryEvent, RetryPolicy};
 use crate::lm::{
-    BudgetedLm, BudgetedReplies, CacheLookup, CachedLm, Gates, Lm, LmAttempt, LmError, LmErrorKind,
-    LmReply, LmRequest, Model, ReplyCache, RequestKey, Usage,
+    AnswerEnd, BudgetedLm, BudgetedReplies, CacheLookup, CachedLm, Gates, Lm, LmAttempt, LmError,
+    LmErrorKind, LmReply, LmRequest, Model, OnLength, ReplyCache, RequestKey, Usage,
 };
 use crate::value::Fields;
 
@@ -166,7 +166,7 @@ impl<'c> Exchange<'c> {
         }
     }
 
-    /// The parsed outputs of the last answer, if it was streamed to its end.
+    /// The parsed outputs of the last answer, if one request streamed it to its end.
     pub(super) fn streamed(&mut self) -> Option<Result<ParsedOutput, ParseError>> {
         self.reporter.as_mut().and_then(StreamReporter::take)
     }
@@ -178,19 +178,39 @@ impl<'c> Exchange<'c> {
         }
     }
 
+    /// The failure of an answer that was refused or filtered. Its usage counts.
+    pub(super) fn filtered(&self, reply: &LmReply) -> Option<LmError> {
+        if reply.end() != AnswerEnd::Filtered {
+            return None;
+        }
+        let reason = reply.finish_reason.as_deref().unwrap_or("refusal");
+        let said = reply.refusal.as_ref().map_or_else(String::new, |said| format!(": {said}"));
+        let message = format!("model {} refused to answer (`{reason}`){said}", self.model.model);
+        Some(LmError { kind: LmErrorKind::Filtered, message, status: None, retry_after: None })
+    }
+
     /// Records on the span of an answer why it does not fit, and removes it from the cache.
     pub(super) fn reject(&mut self, error: &ParseError) {
+        observe_repairs(self.ctx, &error.report);
+        self.refuse("parse_error", &error.to_string());
+        if let Some(last) = self.last {
+            let report = error.report.to_payload();
+            self.ctx.trace().amend(last, |span| span.parse_report = Some(report));
+        }
+    }
+
+    /// Records on the span of an answer why it is not used, and removes it from the cache.
+    pub(super) fn refuse(&mut self, kind: &'static str, reason: &str) {
         if let Some((cache, key)) = self.cached.take() {
             cache.remove(key);
         }
         if let Some(reporter) = &mut self.reporter {
-            reporter.void(error.to_string());
+            reporter.void(reason.to_owned());
         }
-        observe_repairs(self.ctx, &error.report);
         if let Some(last) = self.last {
             self.ctx.trace().amend(last, |span| {
-                span.parse_report = Some(error.report.to_payload());
-                span.error = Some(error.to_string().into());
+                span.error = Some(reason.into());
+                span.error_kind = Some(kind);
             });
         }
     }
@@ -225,7 +245,7 @@ impl<'c> Exchange<'c> {
                 self.current.is_retry = number > 1;
             }
             RetryEvent::Delta(piece) => self.receive(piece),
-            RetryEvent::Ended(result) => self.end(result, is_stored()),
+            RetryEvent::Ended(result) => self.end(result, is_stored(), request),
         };
         retry::complete(lm, request, &policy, record).await
     }
@@ -236,7 +256,7 @@ impl<'c> Exchange<'c> {
         self.begin(request, Duration::ZERO);
         self.receive(&reply.text);
         let answered = Ok(reply);
-        self.end(&answered, true);
+        self.end(&answered, true, request);
         answered
     }
 
@@ -283,9 +303,12 @@ impl<'c> Exchange<'c> {
     }
 
     /// Closes the span of the last request.
-    fn end(&mut self, result: &Result<LmReply, LmError>, is_stored: bool) {
+    fn end(&mut self, result: &Result<LmReply, LmError>, is_stored: bool, request: &LmRequest) {
         match (&mut self.reporter, result) {
-            (Some(reporter), Ok(reply)) => reporter.end(reply),
+            (Some(reporter), Ok(reply)) => {
+                let may_continue = request.params.on_length == Some(OnLength::Continue);
+                reporter.end(reply, may_continue && reply.end() == AnswerEnd::Cut);
+            }
             (Some(reporter), Err(error)) => reporter.void(error.message.clone()),
             (None, _) => {}
         }

@@ -21,7 +21,9 @@ pub(super) struct StreamReporter<'c> {
     span: SpanId,
     /// The answer that is arriving.
     answer: Option<PartialAnswer>,
-    /// The parsed outputs of the last answer, if it was streamed to its end.
+    /// How much of it arrived with earlier requests.
+    before: usize,
+    /// The parsed outputs of the last answer, if one request streamed it to its end.
     read: Option<Result<ParsedOutput, ParseError>>,
     /// The number of the current request.
     attempt: u32,
@@ -40,18 +42,23 @@ impl<'c> StreamReporter<'c> {
         span: SpanId,
     ) -> Self {
         let (answer, read, reported, void) = (None, None, HashMap::new(), None);
-        Self { ctx, plan, predictor, span, answer, read, attempt: 0, reported, void }
+        Self { ctx, plan, predictor, span, answer, before: 0, read, attempt: 0, reported, void }
     }
 
     /// A request was sent; `attempt` numbers the requests of the call.
     pub(super) fn begin(&mut self, attempt: u32) {
         self.attempt = attempt;
+        if let Some(answer) = self.answer.as_ref().filter(|_| self.void.is_none()) {
+            self.before = answer.text().len();
+            return;
+        }
         let again = (!self.reported.is_empty()).then(|| "the LM has called tools".to_owned());
         if let Some(reason) = self.void.take().or(again) {
             self.retract(&reason);
         }
         self.read = None;
         self.answer = Some(self.plan.stream());
+        self.before = 0;
     }
 
     /// Receives the next piece of the answer.
@@ -60,18 +67,23 @@ impl<'c> StreamReporter<'c> {
         self.emit_all(events.unwrap_or_default());
     }
 
-    /// Receives the end of the answer.
-    pub(super) fn end(&mut self, reply: &LmReply) {
+    /// Receives the end of the answer. `continues`: the next request may ask for the rest of it.
+    pub(super) fn end(&mut self, reply: &LmReply, continues: bool) {
         // The stream may contain only a part of the provider's reply.
-        let whole = self.answer.take().filter(|answer| answer.text() == &*reply.text);
-        if let Some(answer) = whole {
-            let (events, read) = answer.end();
-            self.emit_all(events);
-            self.read = Some(read);
+        let is_whole =
+            |answer: &PartialAnswer| answer.text().get(self.before..) == Some(&*reply.text);
+        let Some(answer) = self.answer.take().filter(is_whole) else { return };
+        if continues {
+            self.answer = Some(answer);
+            return;
         }
+        let (events, read) = answer.end();
+        self.emit_all(events);
+        // The parts of an answer are joined without what they repeat, which was streamed.
+        self.read = (self.before == 0).then_some(read);
     }
 
-    /// The parsed outputs of the last answer, if it was streamed to its end.
+    /// The parsed outputs of the last answer, if one request streamed it to its end.
     pub(super) fn take(&mut self) -> Option<Result<ParsedOutput, ParseError>> {
         self.read.take()
     }

@@ -8,6 +8,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod answer_ends;
 mod asking;
 mod calls;
 mod connections;

@@ -544,6 +544,53 @@ async fn gemini_is_streamed_like_the_others() {
     assert_eq!((&*reply.unwrap().text, pieces.concat().as_str()), ("Because.", "Because."));
 }
 
+/// The library drops these reasons; they are read from the bodies and frames.
+#[tokio::test]
+async fn the_reasons_of_a_blocked_or_incomplete_answer_are_read() {
+    let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+        "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9}, "modelVersion": "claude-tiny"});
+    for answer in [ok(&blocked), events(&[("message", blocked.clone())])] {
+        let server = Server::saying(answer).await;
+        let lm = server.model(Protocol::Gemini);
+        let whole = lm.complete(&question(), DeltaSink::closed()).await;
+        let streamed = || async { stream(&lm, &question()).await.0 };
+        let error = match whole {
+            Err(error) if error.kind == LmErrorKind::Filtered => error,
+            _ => streamed().await.unwrap_err(),
+        };
+        assert_eq!(error.kind, LmErrorKind::Filtered, "{error}");
+        assert!(
+            error.message.ends_with("the prompt was blocked (`PROHIBITED_CONTENT`)"),
+            "{error}"
+        );
+    }
+
+    let response = |reason: &str, part: Value| {
+        json!({"id": "resp_1", "object": "response", "status": "incomplete", "model": "gpt-tiny-7",
+            "incomplete_details": {"reason": reason}, "output": [{"type": "message", "id": "msg_1",
+                "role": "assistant", "status": "incomplete", "content": [part]}],
+            "usage": {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}})
+    };
+    let text = json!({"type": "output_text", "text": "Bec", "annotations": []});
+    let refusal = json!({"type": "refusal", "refusal": "I will not."});
+    for (body, reason, said) in [
+        (response("max_output_tokens", text.clone()), "max_output_tokens", None),
+        (response("content_filter", text), "content_filter", None),
+        (response("content_filter", refusal), "content_filter", Some("I will not.")),
+    ] {
+        let event = json!({"type": "response.incomplete", "response": body.clone()});
+        let server = Server::saying(ok(&body)).await;
+        let lm = server.model(Protocol::Responses);
+        let whole = lm.complete(&question(), DeltaSink::closed()).await.unwrap();
+        let server = Server::saying(events(&[("response.incomplete", event)])).await;
+        let (streamed, _) = stream(&server.model(Protocol::Responses), &question()).await;
+        for reply in [whole, streamed.unwrap()] {
+            let found = (reply.finish_reason.as_deref(), reply.refusal.as_deref());
+            assert_eq!(found, (Some(reason), said));
+        }
+    }
+}
+
 #[tokio::test]
 async fn streamed_responses_of_openai_are_deltas_and_end_with_their_usage() {
     let delta = |text: &str| {

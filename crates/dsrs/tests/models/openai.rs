@@ -294,6 +294,45 @@ async fn a_stream_of_every_spelling_is_read() {
     }
 }
 
+/// What a server sends after the finish reason, or leaves out, costs no complete answer.
+#[tokio::test]
+async fn a_stream_ends_with_the_finish_reason_even_if_its_connection_stays_open() {
+    let without_done = streamed(&PIECES[..3], "");
+    let without_usage = streamed(&PIECES[..2], "");
+    for text in [without_done, without_usage] {
+        let (url, _) = server(Reaction::Say(text)).await;
+        let (reply, deltas) = stream(&client(&url)).await;
+        assert_eq!((&*reply.unwrap().text, deltas.concat()), ("hello", "hello".into()));
+    }
+}
+
+#[tokio::test]
+async fn a_broken_event_is_quoted_without_the_key() {
+    let text = format!("data: {}\n\ndata: {{\"choices\": [oops {KEY}\n\n", PIECES[0]);
+    let (url, _) = server(events(&text)).await;
+    let error = stream(&client(&url)).await.0.unwrap_err();
+    assert_eq!(error.kind, LmErrorKind::Malformed);
+    assert!(error.message.contains("an event of the answer cannot be read"), "{error}");
+    assert!(error.message.contains(r#"`{"choices": [oops ***`"#), "{error}");
+}
+
+#[tokio::test]
+async fn an_error_in_an_answer_of_status_200_is_a_failure_of_its_kind() {
+    let beside = r#"{"error":{"code":502,"message":"bad gateway"},"choices":[{"message":{"content":"Par"}}]}"#;
+    let within = r#"{"choices":[{"error":{"code":429,"message":"slow down"},"message":{"content":"Par"},"finish_reason":"error"}]}"#;
+    for (body, kind, said) in [
+        (beside, LmErrorKind::Provider, "bad gateway"),
+        (within, LmErrorKind::RateLimited, "slow down"),
+    ] {
+        let error = ask(http("200 OK", "", body)).await.unwrap_err();
+        assert_eq!(error.kind, kind);
+        assert!(error.message.ends_with(said), "{error}");
+        let text = format!("data: {}\n\ndata: {body}\n\n", PIECES[0]);
+        let (url, _) = server(events(&text)).await;
+        assert_eq!(stream(&client(&url)).await.0.unwrap_err().kind, kind);
+    }
+}
+
 #[tokio::test]
 async fn the_limit_applies_to_the_text_of_a_stream() {
     let chunk = |field: &str| {

@@ -8,13 +8,13 @@ use genai::{Error as NativeError, webc};
 use hyper::header::HeaderMap;
 use serde_json::Value;
 
+use super::end_notes::EndNotes;
 use crate::lm::http::root_cause;
 use crate::lm::param_support::ParamTrial;
-use crate::lm::{LmError, LmErrorKind, LmParams, LmRequest, failure};
+use crate::lm::{LmError, LmErrorKind, LmParams, LmRequest, failure, failure_kind};
 
 /// A request that failed.
 pub(super) struct Fault {
-    kind: LmErrorKind,
     detail: FaultDetail,
     status: Option<u16>,
     retry_after: Option<Duration>,
@@ -23,7 +23,7 @@ pub(super) struct Fault {
 /// The description of a failure.
 enum FaultDetail {
     /// A message of this client.
-    Message(String),
+    Message(LmErrorKind, String),
     /// The body of the provider's answer.
     Body(Vec<u8>),
 }
@@ -31,7 +31,15 @@ enum FaultDetail {
 impl Fault {
     /// A failure with a message.
     pub(super) fn new(kind: LmErrorKind, what: String) -> Self {
-        Self { kind, detail: FaultDetail::Message(what), status: None, retry_after: None }
+        Self { detail: FaultDetail::Message(kind, what), status: None, retry_after: None }
+    }
+
+    /// The provider generated nothing, because the prompt was blocked.
+    pub(super) fn blocked(notes: &EndNotes) -> Option<Self> {
+        let reason = notes.blocked.as_ref()?;
+        let said = notes.explanation.as_ref().map_or_else(String::new, |said| format!(": {said}"));
+        let what = format!("the prompt was blocked (`{reason}`){said}");
+        Some(Self::new(LmErrorKind::Filtered, what))
     }
 
     /// An error of the library.
@@ -44,7 +52,13 @@ impl Fault {
             | NativeError::WebAdapterCall { webc_error, .. } => Self::called(webc_error),
             NativeError::WebStream { error, .. } => Self::streamed(&**error),
             NativeError::ChatResponse { body, .. } => Self::late(body),
-            NativeError::ChatResponseGeneration { cause, .. } => Self::malformed(cause),
+            NativeError::ChatResponseGeneration { cause, response_body, .. } => {
+                if failure_kind::error_in(response_body).is_some() {
+                    return Self::late(response_body);
+                }
+                Self::blocked(&EndNotes::of(response_body))
+                    .unwrap_or_else(|| Self::malformed(cause))
+            }
             NativeError::NoChatResponse { .. }
             | NativeError::InvalidJsonResponseElement { .. }
             | NativeError::StreamParse { .. }
@@ -80,7 +94,6 @@ impl Fault {
 
     fn answered(status: u16, headers: &HeaderMap, body: &str) -> Self {
         Self {
-            kind: failure::kind(status),
             detail: FaultDetail::Body(body.as_bytes().to_vec()),
             status: Some(status),
             retry_after: failure::retry_after(headers),
@@ -89,13 +102,8 @@ impl Fault {
 
     /// A failure after the first events of an answer.
     fn late(body: &Value) -> Self {
-        let word = body.pointer("/error/type").and_then(Value::as_str);
-        let kind = match word {
-            Some("rate_limit_error") => LmErrorKind::RateLimited,
-            _ => LmErrorKind::Provider,
-        };
         let detail = FaultDetail::Body(body.to_string().into_bytes());
-        Self { kind, detail, status: None, retry_after: None }
+        Self { detail, status: None, retry_after: None }
     }
 
     fn malformed(why: &str) -> Self {
@@ -131,9 +139,9 @@ impl Fault {
         let extra = request.params.extra_headers.iter().flat_map(|extra| extra.values());
         let secrets = extra.chain(key);
         let (kind, what) = match self.detail {
-            FaultDetail::Message(what) => (self.kind, what),
+            FaultDetail::Message(kind, what) => (kind, what),
             FaultDetail::Body(body) => {
-                (kind(self.kind, self.status, &body, request), message(self.status, &body, secrets))
+                (kind(self.status, &body, request), message(self.status, &body, secrets))
             }
         };
         let message = format!("model {model} at {host}: {what}");
@@ -141,14 +149,10 @@ impl Fault {
     }
 }
 
-fn kind(kind: LmErrorKind, status: Option<u16>, body: &[u8], request: &LmRequest) -> LmErrorKind {
-    let status = status.unwrap_or(0);
-    if kind != LmErrorKind::RateLimited && failure::overflows(status, body) {
-        LmErrorKind::ContextOverflow
-    } else if failure::refuses(status, body, request) {
-        LmErrorKind::ConstraintRefused
-    } else {
-        kind
+fn kind(status: Option<u16>, body: &[u8], request: &LmRequest) -> LmErrorKind {
+    match status {
+        Some(status) => failure_kind::of_answer(status, body, Some(request)),
+        None => failure_kind::of_error(body, Some(request)),
     }
 }
 

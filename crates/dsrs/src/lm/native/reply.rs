@@ -9,21 +9,42 @@ use genai::chat::{
 };
 use serde_json::Value;
 
+use super::end_notes::{EndNotes, NoteCollector};
 use super::fault::Fault;
-use crate::lm::{DeltaSink, LmErrorKind, LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
+use crate::lm::{
+    AnswerEnd, DeltaSink, LmErrorKind, LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage,
+};
 
 /// The reply of a whole answer.
-pub(super) fn whole(answer: ChatResponse) -> LmReply {
+pub(super) fn whole(answer: ChatResponse) -> Result<LmReply, Fault> {
+    let notes = answer.captured_raw_body.as_ref().map(EndNotes::of).unwrap_or_default();
+    if let Some(fault) = Fault::blocked(&notes) {
+        return Err(fault);
+    }
     let parts = ReplyParts::of(answer.content);
-    LmReply {
+    let reported = answer.stop_reason.as_ref().map(reason);
+    let finish_reason = notes.incomplete.clone().or(reported);
+    unless_failed(LmReply {
         reasoning: parts.reasoning(answer.reasoning_content),
         text: parts.text.into(),
         tool_calls: parts.tool_calls,
         omitted: OmittedParams::default(),
         model: (&*answer.provider_model_iden.model_name).into(),
         id: answer.response_id.map(Arc::from),
-        finish_reason: answer.stop_reason.as_ref().map(reason),
+        refusal: notes.refusal_of(finish_reason.as_deref()),
+        finish_reason,
         usage: usage(Some(&answer.usage)),
+    })
+}
+
+/// The reply, unless its finish reason says that the provider failed.
+fn unless_failed(reply: LmReply) -> Result<LmReply, Fault> {
+    match (reply.end(), &reply.finish_reason) {
+        (AnswerEnd::Failed, Some(reason)) => {
+            let what = format!("the answer ended with `{reason}`: the provider failed");
+            Err(Fault::new(LmErrorKind::Provider, what))
+        }
+        _ => Ok(reply),
     }
 }
 
@@ -82,11 +103,14 @@ pub(super) async fn streamed(
     mut answer: ChatStreamResponse,
     deltas: &mut DeltaSink<'_>,
     most_bytes: usize,
+    collector: &NoteCollector,
 ) -> Result<LmReply, Fault> {
     let model: Arc<str> = (&*answer.model_iden.model_name).into();
     let (mut text, mut bytes) = (String::new(), 0);
     while let Some(event) = answer.stream.next().await {
-        let event = event.map_err(|error| Fault::of(&error))?;
+        let event = event.map_err(|error| {
+            Fault::blocked(&collector.notes()).unwrap_or_else(|| Fault::of(&error))
+        })?;
         bytes += size(&event);
         if bytes > most_bytes {
             let why = "the answer is too large".to_owned();
@@ -97,7 +121,7 @@ pub(super) async fn streamed(
                 text.push_str(&piece.content);
                 deltas.send(&piece.content);
             }
-            ChatStreamEvent::End(end) => return finish(end, text, model),
+            ChatStreamEvent::End(end) => return finish(end, text, model, collector.notes()),
             _ => {}
         }
     }
@@ -118,17 +142,27 @@ fn size(event: &ChatStreamEvent) -> usize {
 
 /// Some protocols have no final event. The stop reason distinguishes a complete answer from a lost
 /// connection.
-fn finish(end: StreamEnd, text: String, model: Arc<str>) -> Result<LmReply, Fault> {
-    let finish_reason = Some(end.captured_stop_reason.as_ref().map(reason).ok_or_else(incomplete)?);
+fn finish(
+    end: StreamEnd,
+    text: String,
+    model: Arc<str>,
+    notes: EndNotes,
+) -> Result<LmReply, Fault> {
+    if let Some(fault) = Fault::blocked(&notes) {
+        return Err(fault);
+    }
+    let reported = end.captured_stop_reason.as_ref().map(reason).ok_or_else(incomplete)?;
+    let finish_reason = Some(notes.incomplete.clone().unwrap_or(reported));
     let usage = usage(end.captured_usage.as_ref());
     let parts = end.captured_content.map(ReplyParts::of).unwrap_or_default();
-    Ok(LmReply {
+    unless_failed(LmReply {
         reasoning: parts.reasoning(end.captured_reasoning_content),
         text: text.into(),
         tool_calls: parts.tool_calls,
         omitted: OmittedParams::default(),
         model,
         id: end.captured_response_id.map(Arc::from),
+        refusal: notes.refusal_of(finish_reason.as_deref()),
         finish_reason,
         usage,
     })

@@ -1,7 +1,6 @@
 //! The chunks of a streamed chat completion, combined into the reply that a whole answer would be.
 //! Knows no HTTP.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -10,8 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::reply::{
-    NoReply, TokenCounts, WireText, answer_id, arguments, is_error, no_choices, usage,
+    NoReply, WireText, answer_id, arguments, is_error, no_choices, reason, refusal, unless_failed,
 };
+use super::token_counts::{TokenCounts, usage};
 use crate::lm::sse::SseEvent;
 use crate::lm::{DeltaSink, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
@@ -20,6 +20,9 @@ const DONE: &str = "[DONE]";
 
 /// The name of an event that contains an error of the provider.
 const ERROR: &str = "error";
+
+/// The names of events that hold a chunk.
+const USUAL: [&str; 2] = ["", "message"];
 
 /// No model makes more tool calls at once.
 const MOST_CALLS: usize = 1024;
@@ -48,6 +51,11 @@ struct ChunkChoice {
     delta: Option<Delta>,
     #[serde(default)]
     finish_reason: Option<WireText>,
+    /// An error of the provider, as OpenRouter writes it.
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    content_filter_results: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +111,8 @@ pub(super) struct Chunks {
     id: Option<Arc<str>>,
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
+    /// The results of Azure's filter that came last.
+    filters: Option<Value>,
     tokens: Option<TokenCounts>,
     /// How many more bytes of text and calls are accepted.
     room: usize,
@@ -110,6 +120,7 @@ pub(super) struct Chunks {
     reasoning_room: usize,
     /// Whether any choice has arrived.
     has_choice: bool,
+    has_usage: bool,
     is_done: bool,
 }
 
@@ -124,10 +135,12 @@ impl Chunks {
             id: None,
             model: None,
             finish_reason: None,
+            filters: None,
             tokens: None,
             room: limit,
             reasoning_room: limit,
             has_choice: false,
+            has_usage: false,
             is_done: false,
         }
     }
@@ -135,6 +148,11 @@ impl Chunks {
     /// Whether nothing relevant follows.
     pub(super) const fn are_done(&self) -> bool {
         self.is_done
+    }
+
+    /// Whether the usage of the whole answer has arrived, behind which only the end of the stream follows.
+    pub(super) const fn have_usage(&self) -> bool {
+        self.has_usage
     }
 
     /// Whether the answer is complete. Its usage may follow.
@@ -148,30 +166,53 @@ impl Chunks {
         event: &SseEvent,
         deltas: &mut DeltaSink<'_>,
     ) -> Result<(), NoReply> {
-        let data = event.data.as_str();
-        if data.trim() == DONE {
-            self.is_done = true;
-            return Ok(());
-        }
         if event.name == ERROR {
             return Err(NoReply::Error);
         }
-        let malformed = |error: &dyn Display| NoReply::Malformed(error.to_string());
-        let chunk: Chunk = serde_json::from_str(data).map_err(|error| malformed(&error))?;
+        match self.push_data(&event.data, deltas) {
+            // Gateways that leave out the blank line between events send several in one.
+            Err(NoReply::BrokenEvent(_)) if event.data.contains('\n') => {
+                event.data.lines().try_for_each(|line| self.push_data(line, deltas))
+            }
+            // An event that a server adds, such as a sign of life.
+            Err(NoReply::BrokenEvent(_)) if !USUAL.contains(&event.name.as_str()) => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    fn push_data(&mut self, data: &str, deltas: &mut DeltaSink<'_>) -> Result<(), NoReply> {
+        let data = data.trim();
+        if data == DONE {
+            self.is_done = true;
+        }
+        if self.is_done || data.is_empty() {
+            return Ok(());
+        }
+        let broken = |error: serde_json::Error| NoReply::BrokenEvent(error.to_string());
+        self.push_chunk(serde_json::from_str(data).map_err(broken)?, deltas)
+    }
+
+    fn push_chunk(&mut self, chunk: Chunk, deltas: &mut DeltaSink<'_>) -> Result<(), NoReply> {
         if chunk.error.is_some() || chunk.object.is_some_and(is_error) {
             return Err(NoReply::Error);
         }
         self.id = self.id.take().or_else(|| chunk.id.as_ref().and_then(answer_id));
         self.model = self.model.take().or(chunk.model.map(|model| model.0));
+        let counts = chunk.usage.is_some();
         self.tokens = chunk.usage.or(self.tokens.take());
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             self.has_choice = true;
-            self.finish_reason =
-                choice.finish_reason.map(|reason| reason.0).or(self.finish_reason.take());
+            if choice.error.is_some() {
+                return Err(NoReply::Error);
+            }
+            self.finish_reason = reason(choice.finish_reason).or(self.finish_reason.take());
+            self.filters = choice.content_filter_results.or(self.filters.take());
             if let Some(delta) = choice.delta {
                 self.add(delta, deltas)?;
             }
         }
+        // Some servers count the tokens so far in every chunk.
+        self.has_usage = counts && self.finish_reason.is_some();
         Ok(())
     }
 
@@ -264,18 +305,18 @@ impl Chunks {
         if !self.has_choice {
             return Err(no_choices());
         }
-        let text = if self.text.is_empty() { self.refusal } else { self.text };
         let mut calls = self.calls;
         calls.sort_by_key(|calling| calling.index);
         let calls = calls.into_iter().enumerate();
-        Ok(LmReply {
-            text: text.into(),
+        unless_failed(LmReply {
+            text: self.text.into(),
             tool_calls: calls.filter_map(|(number, calling)| calling.finish(number)).collect(),
             reasoning: ReplyReasoning::of(self.reasoning),
             omitted: OmittedParams::default(),
             model: self.model.unwrap_or_else(|| asked.clone()),
             id: self.id,
             finish_reason: self.finish_reason,
+            refusal: refusal(Some(self.refusal.into()), self.filters.as_ref()),
             usage: usage(self.tokens),
         })
     }
@@ -300,8 +341,10 @@ mod tests {
         let mut receive = |delta: &str| deltas.push(delta.to_owned());
         let mut sink = DeltaSink::to(&mut receive);
         for data in events {
-            let (name, data) =
-                data.split_once("=").filter(|(name, _)| *name == "error").unwrap_or(("", data));
+            let (name, data) = data
+                .split_once("=")
+                .filter(|(name, _)| ["error", "ping"].contains(name))
+                .unwrap_or(("", data));
             let event = SseEvent { name: name.to_owned(), data: data.to_owned() };
             if let Err(error) = chunks.push(&event, &mut sink) {
                 return (Err(error), deltas);
@@ -398,13 +441,29 @@ mod tests {
         assert_eq!(read(&[]).0, Err(NoReply::Incomplete));
         let failed = r#"{"error":{"message":"overloaded"}}"#;
         assert_eq!(read(&[hello, failed]), (Err(NoReply::Error), vec!["hello".to_owned()]));
-        assert!(matches!(read(&["<html>"]).0, Err(NoReply::Malformed(_))));
+        assert!(matches!(read(&["<html>"]).0, Err(NoReply::BrokenEvent(_))));
         let call = |number: usize| format!(r#"{{"index":{number}}}"#);
         let many = (0..=MOST_CALLS).map(call).collect::<Vec<_>>().join(",");
         let many = format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{many}]}}}}]}}"#);
         assert!(matches!(read(&[&many]).0, Err(NoReply::Malformed(_))));
         let long = format!(r#"{{"choices":[{{"delta":{{"content":"{}"}}}}]}}"#, "x".repeat(501));
         assert_eq!(read(&[&long, &long]).0, Err(NoReply::TooLarge));
+    }
+
+    #[test]
+    fn events_of_odd_servers_are_read() {
+        let one = r#"{"choices":[{"delta":{"content":"hel"},"finish_reason":""}]}"#;
+        let two = r#"{"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}"#;
+        let glued = format!("{one}\n{two}\n[DONE]");
+        for events in [&[one, "", "  ", two, "[DONE]"][..], &[&glued], &[one, "ping=alive", two]] {
+            assert_eq!(&*read(events).0.unwrap().text, "hello", "{events:?}");
+        }
+        assert_eq!(read(&[one]).0, Err(NoReply::Incomplete));
+        assert_eq!(read(&[one, two, r#"{"error":{"code":502}}"#]).0, Err(NoReply::Error));
+        let choice = r#"{"choices":[{"delta":{},"finish_reason":"error","error":{"code":429}}]}"#;
+        assert_eq!(read(&[one, choice]).0, Err(NoReply::Error));
+        let named = r#"{"choices":[{"delta":{},"finish_reason":"abort"}]}"#;
+        assert_eq!(read(&[one, named]).0, Err(NoReply::Failed("abort".into())));
     }
 
     #[test]
@@ -425,10 +484,11 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_becomes_the_text_and_is_not_streamed() {
+    fn a_refusal_is_no_text_and_is_not_streamed() {
         let (reply, deltas) =
             read(&[r#"{"choices":[{"delta":{"refusal":"i will not"},"finish_reason":"stop"}]}"#]);
-        assert_eq!(&*reply.unwrap().text, "i will not");
+        let reply = reply.unwrap();
+        assert_eq!((&*reply.text, reply.refusal.as_deref()), ("", Some("i will not")));
         assert!(deltas.is_empty());
     }
 }

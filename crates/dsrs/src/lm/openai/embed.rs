@@ -11,7 +11,7 @@ use super::endpoint::Endpoint;
 use super::{OpenAiConfig, OpenAiConfigError};
 use crate::lm::http::{HttpAnswer, HttpLimits, HttpPost};
 use crate::lm::{
-    Embedder, Embeddings, LmError, LmErrorKind, RequestTrace, Usage, batches, failure,
+    Embedder, Embeddings, LmError, LmErrorKind, RequestTrace, Usage, batches, failure_kind,
 };
 
 /// How much larger than a chat completion an answer may be: 256 vectors of 4096 numbers as text.
@@ -89,10 +89,7 @@ impl OpenAiEmbedder {
 
     fn read(&self, answer: &HttpAnswer, count: usize) -> Result<Embeddings, LmError> {
         if !(200..300).contains(&answer.status) {
-            let kind = match failure::overflows(answer.status, &answer.body) {
-                true => LmErrorKind::ContextOverflow,
-                false => failure::kind(answer.status),
-            };
+            let kind = failure_kind::of_answer(answer.status, &answer.body, None);
             return Err(self.endpoint.failed(answer, kind, None));
         }
         let malformed = |why: String| {
@@ -103,7 +100,8 @@ impl OpenAiEmbedder {
         let found: EmbeddingList =
             serde_json::from_slice(&answer.body).map_err(|error| malformed(error.to_string()))?;
         if found.error.is_some() && found.data.is_empty() {
-            return Err(self.endpoint.failed(answer, LmErrorKind::Provider, None));
+            let kind = failure_kind::of_error(&answer.body, None);
+            return Err(self.endpoint.failed(answer, kind, None));
         }
         let input_tokens = found.usage.and_then(|tokens| tokens.prompt_tokens).unwrap_or_default();
         let vectors = vectors(found.data, count).map_err(malformed)?;

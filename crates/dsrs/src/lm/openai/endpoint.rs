@@ -43,14 +43,19 @@ impl Endpoint {
         extra: Option<&ExtraHeaders>,
     ) -> LmError {
         let status = failure::status_line(answer.status);
-        let secrets = extra.into_iter().flat_map(ExtraHeaders::values).chain(self.key.as_deref());
-        let words = failure::provider_message(&answer.body, secrets)
-            .map_or_else(String::new, |words| format!(": {words}"));
+        let words = self.masked(&answer.body, extra);
+        let words = words.map_or_else(String::new, |words| format!(": {words}"));
         LmError {
             status: Some(answer.status),
             retry_after: failure::retry_after(&answer.headers),
             ..self.error(kind, format!("answered {status}{words}"))
         }
+    }
+
+    /// What an answer says, without secrets.
+    pub(super) fn masked(&self, said: &[u8], extra: Option<&ExtraHeaders>) -> Option<String> {
+        let secrets = extra.into_iter().flat_map(ExtraHeaders::values).chain(self.key.as_deref());
+        failure::provider_message(said, secrets)
     }
 
     pub(super) fn transport_error(&self, error: HttpError) -> LmError {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lm::{LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
+use super::token_counts::{TokenCounts, usage};
+use crate::lm::{AnswerEnd, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
 #[derive(Deserialize)]
 struct Completion {
@@ -29,12 +30,18 @@ struct Completion {
 
 #[derive(Deserialize)]
 struct CompletionChoice {
+    #[serde(default)]
     message: CompletionMessage,
     #[serde(default)]
     finish_reason: Option<WireText>,
+    /// An error of the provider, as OpenRouter writes it.
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    content_filter_results: Option<Value>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct CompletionMessage {
     #[serde(default)]
     content: Option<WireText>,
@@ -68,60 +75,6 @@ struct WireFunction {
 /// Arguments as text: the content of a string, or the JSON of anything else.
 pub(super) fn arguments(raw: &RawValue) -> Cow<'_, str> {
     serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), Cow::Owned)
-}
-
-#[derive(Deserialize)]
-pub(super) struct TokenCounts {
-    #[serde(default)]
-    prompt_tokens: TokenCount,
-    #[serde(default)]
-    completion_tokens: TokenCount,
-    #[serde(default)]
-    prompt_tokens_details: Option<PromptTokenDetails>,
-    #[serde(default)]
-    completion_tokens_details: Option<CompletionTokenDetails>,
-    /// The cached tokens, as DeepSeek names them.
-    #[serde(default)]
-    prompt_cache_hit_tokens: TokenCount,
-    /// What the request cost, as OpenRouter reports it.
-    #[serde(default)]
-    cost: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct PromptTokenDetails {
-    #[serde(default)]
-    cached_tokens: TokenCount,
-    /// As OpenRouter and LiteLLM name it.
-    #[serde(default, alias = "cache_creation_tokens")]
-    cache_write_tokens: TokenCount,
-}
-
-#[derive(Deserialize)]
-struct CompletionTokenDetails {
-    #[serde(default)]
-    reasoning_tokens: TokenCount,
-}
-
-/// A number of tokens. Some servers write it as a float or as a text; an odd one does not spoil an answer that
-/// was paid for.
-#[derive(Clone, Copy, Default)]
-struct TokenCount(Option<u64>);
-
-/// More tokens than any request has.
-const MOST_TOKENS: u64 = 1 << 40;
-
-impl<'de> Deserialize<'de> for TokenCount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = match Value::deserialize(deserializer)? {
-            Value::Number(number) => number.as_f64(),
-            Value::String(digits) => digits.trim().parse().ok(),
-            _ => None,
-        };
-        let number = number.filter(|number| *number >= 0.0);
-        // A cast saturates.
-        Ok(Self(number.map(|number| (number as u64).min(MOST_TOKENS))))
-    }
 }
 
 /// A text, or a list of parts whose texts are joined. Deserialized by hand, because serde copies a
@@ -173,8 +126,12 @@ impl<'de> Visitor<'de> for TextVisitor {
 pub(super) enum NoReply {
     /// It contains an error of the provider.
     Error,
+    /// The provider failed during the answer and says so only in this finish reason.
+    Failed(Arc<str>),
     /// It is not a chat completion.
     Malformed(String),
+    /// One of its events is not a chunk.
+    BrokenEvent(String),
     /// It ended too early.
     Incomplete,
     /// It exceeds the limit of an answer.
@@ -191,29 +148,60 @@ pub(super) fn is_error(object: WireText) -> bool {
     &*object.0 == "error"
 }
 
-/// Reads an answer. An answer without text is a reply with an empty text; the adapter reports it. A
-/// refusal is a reply, too.
+/// A finish reason. Some servers write an empty one into every chunk.
+pub(super) fn reason(written: Option<WireText>) -> Option<Arc<str>> {
+    written.map(|reason| reason.0).filter(|reason| !reason.trim().is_empty())
+}
+
+/// What a refusal says: its text, else the categories of Azure's filter.
+pub(super) fn refusal(said: Option<Arc<str>>, filters: Option<&Value>) -> Option<Arc<str>> {
+    said.filter(|said| !said.is_empty()).or_else(|| {
+        let filters = filters?.as_object()?.iter();
+        let is_filtered = |filter: &Value| filter.get("filtered") == Some(&Value::Bool(true));
+        let names =
+            filters.filter(|(_, filter)| is_filtered(filter)).map(|(name, _)| name.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then(|| format!("filtered: {names}").into())
+    })
+}
+
+/// The reply, unless its finish reason says that the provider failed.
+pub(super) fn unless_failed(reply: LmReply) -> Result<LmReply, NoReply> {
+    match (reply.end(), &reply.finish_reason) {
+        (AnswerEnd::Failed, Some(reason)) => Err(NoReply::Failed(reason.clone())),
+        _ => Ok(reply),
+    }
+}
+
+/// Reads an answer. An answer without text is a reply with an empty text; the adapter reports it. An error of the
+/// provider beside an answer, or in it, means that the answer is not whole.
 pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     let malformed = |error: &dyn fmt::Display| NoReply::Malformed(error.to_string());
     // Checked once here instead of for each text in it.
     let body = str::from_utf8(body).map_err(|error| malformed(&error))?;
     let completion: Completion = serde_json::from_str(body).map_err(|error| malformed(&error))?;
-    let Some(choice) = completion.choices.into_iter().flatten().next() else {
-        let is_error = completion.error.is_some() || completion.object.is_some_and(is_error);
-        return Err(if is_error { NoReply::Error } else { no_choices() });
-    };
+    if completion.error.is_some() || completion.object.is_some_and(is_error) {
+        return Err(NoReply::Error);
+    }
+    let choice = completion.choices.into_iter().flatten().next().ok_or_else(no_choices)?;
+    if choice.error.is_some() {
+        return Err(NoReply::Error);
+    }
     let message = choice.message;
-    let text = message.content.filter(|text| !text.0.is_empty()).or(message.refusal);
     let reasoning = message.reasoning_content.or(message.reasoning);
     let calls = message.tool_calls.into_iter().flatten().enumerate();
-    Ok(LmReply {
+    unless_failed(LmReply {
         tool_calls: calls.map(|(number, called)| call(number, called)).collect(),
-        text: text.map_or_else(|| "".into(), |text| text.0),
+        text: message.content.map_or_else(|| "".into(), |text| text.0),
         reasoning: reasoning.and_then(|text| ReplyReasoning::of(text.0)),
         omitted: OmittedParams::default(),
         model: completion.model.map_or_else(|| asked.clone(), |model| model.0),
         id: completion.id.as_ref().and_then(answer_id),
-        finish_reason: choice.finish_reason.map(|reason| reason.0),
+        finish_reason: reason(choice.finish_reason),
+        refusal: refusal(
+            message.refusal.map(|said| said.0),
+            choice.content_filter_results.as_ref(),
+        ),
         usage: usage(completion.usage),
     })
 }
@@ -228,27 +216,6 @@ fn call(number: usize, called: WireToolCall) -> ToolCall {
     let given = called.function.arguments.as_deref().map(arguments);
     let arguments = given.map_or_else(|| "{}".into(), Arc::from);
     ToolCall { id, arguments, name: called.function.name.0 }
-}
-
-pub(super) fn usage(tokens: Option<TokenCounts>) -> Usage {
-    let mut usage = Usage { lm_calls: 1, ..Usage::default() };
-    let Some(tokens) = tokens else { return usage };
-    usage.input_tokens = tokens.prompt_tokens.0.unwrap_or(0);
-    usage.output_tokens = tokens.completion_tokens.0.unwrap_or(0);
-    let cost = tokens.cost.as_ref().and_then(Value::as_f64);
-    usage.cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
-    let details = tokens.completion_tokens_details;
-    let reasoning = details.and_then(|details| details.reasoning_tokens.0).unwrap_or(0);
-    let (mut cached, mut written) = (tokens.prompt_cache_hit_tokens.0.unwrap_or(0), 0);
-    if let Some(details) = tokens.prompt_tokens_details {
-        cached = details.cached_tokens.0.unwrap_or(cached);
-        written = details.cache_write_tokens.0.unwrap_or(0);
-    }
-    // These are parts of the others.
-    usage.reasoning_tokens = reasoning.min(usage.output_tokens);
-    usage.cached_tokens = cached.min(usage.input_tokens);
-    usage.cache_write_tokens = written.min(usage.input_tokens - usage.cached_tokens);
-    usage
 }
 
 #[cfg(test)]
@@ -292,18 +259,44 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_text_is_empty_and_a_refusal_is_a_text() {
+    fn a_missing_text_is_empty_and_a_list_of_parts_is_joined() {
         let text = |message: &str| {
             let got = read(&format!(r#"{{"choices":[{{"message":{message}}}]}}"#)).unwrap();
             (got.text.to_string(), got.model.to_string(), got.usage.lm_calls)
         };
         assert_eq!(text(r#"{"content":null}"#), (String::new(), "asked".into(), 1));
         assert_eq!(text("{}").0, "");
-        assert_eq!(text(r#"{"content":null,"refusal":"i will not"}"#).0, "i will not");
         assert_eq!(
             text(r#"{"content":[{"type":"thinking"},{"type":"text","text":"a"},{"text":"b"}]}"#).0,
             "ab"
         );
+    }
+
+    #[test]
+    fn a_refusal_is_no_text() {
+        let read = |choice: &str| read(&format!(r#"{{"choices":[{choice}]}}"#)).unwrap();
+        let refused = read(r#"{"message":{"content":null,"refusal":"i will not"}}"#);
+        assert_eq!((&*refused.text, refused.refusal.as_deref()), ("", Some("i will not")));
+        assert_eq!(refused.end(), AnswerEnd::Filtered);
+        let azure = read(
+            r#"{"finish_reason":"content_filter","message":{"content":"half"},"content_filter_results":
+            {"hate":{"filtered":false},"violence":{"filtered":true,"severity":"medium"}}}"#,
+        );
+        assert_eq!(azure.refusal.as_deref(), Some("filtered: violence"));
+        let whole = read(r#"{"message":{"content":"4","refusal":""},"finish_reason":"stop"}"#);
+        assert_eq!(whole.end(), AnswerEnd::Finished);
+    }
+
+    #[test]
+    fn an_answer_during_which_the_provider_failed_is_no_reply() {
+        let beside = r#"{"error":{"code":502},"choices":[{"message":{"content":"Par"}}]}"#;
+        let within = r#"{"choices":[{"error":{"code":429},"message":{"content":"Par"}}]}"#;
+        let bare = r#"{"choices":[{"error":{"code":429},"finish_reason":"error"}]}"#;
+        for body in [beside, within, bare] {
+            assert_eq!(read(body), Err(NoReply::Error), "{body}");
+        }
+        let named = r#"{"choices":[{"message":{"content":"Par"},"finish_reason":"abort"}]}"#;
+        assert_eq!(read(named), Err(NoReply::Failed("abort".into())));
     }
 
     #[test]
@@ -337,27 +330,5 @@ mod tests {
         assert!(reason(r#"{"choices":[{"message":{"content":7}}]}"#).contains("a text"));
         assert_eq!(read(r#"{"error":{"message":"overloaded"}}"#), Err(NoReply::Error));
         assert_eq!(read(r#"{"object":"error","message":"overloaded"}"#), Err(NoReply::Error));
-    }
-
-    #[test]
-    fn odd_numbers_of_tokens_do_not_spoil_an_answer() {
-        for (written, tokens) in [
-            (r#""12""#, 12),
-            ("12.0", 12),
-            ("-5", 0),
-            ("18446744073709551615", MOST_TOKENS),
-            ("[1]", 0),
-            ("null", 0),
-        ] {
-            let body = format!(
-                r#"{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{"prompt_tokens":{written},
-                "completion_tokens":3,"prompt_tokens_details":{{"cached_tokens":99}},
-                "completion_tokens_details":{{"reasoning_tokens":99}},"cost":"free"}}}}"#
-            );
-            let usage = read(&body).unwrap().usage;
-            assert_eq!(usage.input_tokens, tokens, "{written}");
-            assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (tokens.min(99), 3));
-            assert_eq!(usage.cost, None);
-        }
     }
 }

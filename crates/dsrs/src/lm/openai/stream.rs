@@ -22,6 +22,9 @@ use crate::lm::{DeltaSink, LmError, LmErrorKind, LmReply, LmRequest};
 /// reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
+/// How long to wait for the usage after the finish reason. Some servers neither send it nor end the stream.
+const USAGE_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The modes, best first.
 const MODES: [ResponseMode; 3] =
     [ResponseMode::StreamWithUsage, ResponseMode::Stream, ResponseMode::Whole];
@@ -94,15 +97,17 @@ impl OpenAi {
     ) -> Result<LmReply, LmError> {
         let mut chunks = Chunks::new(self.answer_bytes);
         loop {
-            let event = match events.next().await {
+            let event = match next_event(&mut events, &chunks).await {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(_) if chunks.are_finished() => break,
                 Err(error) => return Err(self.event_error(error)),
             };
-            chunks
-                .push(&event, deltas)
-                .map_err(|why| self.no_reply(why, 200, &event.data, request))?;
+            match chunks.push(&event, deltas) {
+                Ok(()) => {}
+                Err(NoReply::BrokenEvent(_)) if chunks.are_finished() => break,
+                Err(why) => return Err(self.no_reply(why, 200, &event.data, request)),
+            }
             if chunks.are_done() {
                 // If the server ends the body too late, only the connection is lost.
                 let _ = timeout(DRAIN_TIMEOUT, events.drain()).await;
@@ -132,6 +137,18 @@ impl OpenAi {
             }
         }
     }
+}
+
+/// The next event. Behind the finish reason, the end of the stream is not waited for.
+async fn next_event(
+    events: &mut Events<'_>,
+    chunks: &Chunks,
+) -> Result<Option<SseEvent>, EventError> {
+    if !chunks.are_finished() {
+        return events.next().await;
+    }
+    let wait = if chunks.have_usage() { DRAIN_TIMEOUT } else { USAGE_TIMEOUT };
+    timeout(wait, events.next()).await.unwrap_or(Ok(None))
 }
 
 /// The answer to a request for a stream.
