@@ -152,6 +152,9 @@ pub(crate) use usage::{UsageItem, UsageScore};
 pub(crate) use webhook::{ScoreThreshold, WebhookChange, WebhookEvent, WebhookSecret};
 pub use workspace::{workspace_create, workspace_get, workspace_list};
 
+/// How long work waits for the tools of MCP servers that are starting.
+const TOOLS_TIME: Duration = Duration::from_secs(20);
+
 /// The service: what all operations share.
 pub struct App {
     pub(crate) db: Db,
@@ -278,9 +281,9 @@ impl App {
     }
 
     /// Waits until the server has tried to connect to every configured MCP server, so that
-    /// definitions can name its tools.
+    /// definitions can name its tools; not for one that takes long to start.
     pub async fn tools_tried(&self) {
-        self.tools.attempted().await;
+        self.tools.attempted(TOOLS_TIME).await;
     }
 
     /// Runs Python that models write; `None` if it is disabled.

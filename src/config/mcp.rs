@@ -16,6 +16,8 @@ pub struct McpConfig {
     pub transport: McpTransport,
     /// Time limit of one call.
     pub timeout: Duration,
+    /// What stands before the names of its tools, so that they differ from those of other servers.
+    pub prefix: String,
 }
 
 /// How to reach an MCP server.
@@ -88,7 +90,18 @@ fn read_server(read: &mut SettingReader<'_>, name: &str, secrets: &Secrets) -> O
             return None;
         }
     };
-    Some(McpConfig { transport, timeout: settings.timeout? })
+    let prefix = settings.prefix.unwrap_or_default();
+    check_prefix(read, name, &prefix);
+    Some(McpConfig { transport, timeout: settings.timeout?, prefix })
+}
+
+/// A prefix is a part of names that every provider of models accepts.
+fn check_prefix(read: &mut SettingReader<'_>, name: &str, prefix: &str) {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if prefix.len() > 32 || !prefix.chars().all(fits) {
+        read.problems
+            .push(format!("mcp.{name}.prefix: expected up to 32 letters, digits, \"_\" and \"-\""));
+    }
 }
 
 /// The variables of this process that programs need to find themselves and others.

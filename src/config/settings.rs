@@ -203,6 +203,8 @@ settings! {
         headers as "headers.*": Vec<String> = members(SECRET);
         /// time limit of one call
         timeout as "timeout_ms": Option<Duration> = optional(MILLIS).default("30000");
+        /// what stands before the names of its tools for models
+        prefix: Option<String> = optional(TEXT);
     }
 
     /// How executions are recorded and cancelled.

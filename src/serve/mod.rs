@@ -193,7 +193,7 @@ async fn work_on(
     print(&banner::worker_block(config, &database.place, monitored));
     let (app, background) = start(config, database, shutdown)?;
     let _monitor = monitor.map(|monitor| monitor.serve(&app, config)).transpose()?;
-    tokio::join!(app.tools_tried(), app.walls_found());
+    app.walls_found().await;
     shutdown.drained(config.shutdown_timeout).await;
     background.stop().await;
     Ok(())
@@ -245,7 +245,7 @@ async fn serve_on(
     print(&banner::start_up_block(config, addresses, &database.place, has_keys));
     let (app, background) = start(config, database, shutdown)?;
     let _monitor = listeners.monitor.map(|monitor| monitor.serve(&app, config)).transpose()?;
-    tokio::join!(app.tools_tried(), app.walls_found());
+    app.walls_found().await;
     let router = router(app, config);
     let threads = Threads::start()?;
     let limits = ConnectionLimits {

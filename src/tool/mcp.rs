@@ -3,6 +3,8 @@
 //! them. Calls wait for a connection; a waiting call speeds up the next attempt.
 
 mod connect;
+mod listing;
+mod schema;
 mod tool;
 
 use std::pin::pin;
@@ -25,8 +27,11 @@ use crate::config::{McpConfig, McpTransport};
 use connect::{McpConnection, connect};
 use tool::McpTool;
 
-/// How long a server may take to start and to list its tools. An old protocol is detected after 10 s.
-const CONNECT: Duration = Duration::from_secs(20);
+/// How long a server may take to start and to list its tools: some install themselves first.
+const START: Duration = Duration::from_secs(300);
+
+/// How long a server that has started may take to list its tools again.
+const LIST: Duration = Duration::from_secs(60);
 
 /// How often tools are listed again.
 const REFRESH: Duration = Duration::from_secs(60);
@@ -63,14 +68,17 @@ impl McpServers {
         join_all(self.servers.values().map(|server| server.maintain())).await;
     }
 
-    /// Waits until every server was tried once.
-    pub(super) async fn attempted(&self) {
-        for server in self.servers.values() {
-            let mut state = server.state.subscribe();
-            let attempted = state.wait_for(|state| !matches!(state, ServerState::Pending));
-            // If no task maintains the connections, as while the service ends, there is nothing to wait for.
-            let _ = timeout(CONNECT, attempted).await;
-        }
+    /// Waits until every server was tried once, at most for this time.
+    pub(super) async fn attempted(&self, most: Duration) {
+        let all = async {
+            for server in self.servers.values() {
+                let mut state = server.state.subscribe();
+                let attempted = state.wait_for(|state| !matches!(state, ServerState::Pending));
+                // It fails if the service ends: then there is nothing to wait for.
+                let _ = attempted.await;
+            }
+        };
+        let _ = timeout(most, all).await;
     }
 
     /// A count that grows when any tool appears, changes or disappears.
@@ -92,7 +100,7 @@ impl McpServers {
             ServerState::Up { tools, .. } | ServerState::Lost { tools } => {
                 Ok(tools.iter().map(|tool| tool.clone() as Arc<dyn Tool>).collect())
             }
-            ServerState::Pending => Err(server.unreachable("it has not answered yet")),
+            ServerState::Pending => Err(server.pending()),
             ServerState::Down { reason } => Err(server.unreachable(reason)),
         }
     }
@@ -200,6 +208,18 @@ impl McpServer {
         }
     }
 
+    /// What stands before the names of its tools.
+    pub(super) fn prefix(&self) -> &str {
+        &self.config.prefix
+    }
+
+    fn pending(&self) -> String {
+        format!(
+            "the tools of the MCP server `{}` are pending: it is still starting; try again when it is connected",
+            self.name
+        )
+    }
+
     fn unreachable(&self, reason: &str) -> String {
         format!("the MCP server `{}` cannot be reached: {reason}", self.name)
     }
@@ -264,8 +284,8 @@ impl McpServer {
             let tools = self.list(&running).await?;
             Ok((running, tools))
         };
-        let connected = timeout(CONNECT, connecting).await;
-        connected.unwrap_or_else(|_| Err(format!("no answer within {} s", CONNECT.as_secs())))
+        let connected = timeout(START, connecting).await;
+        connected.unwrap_or_else(|_| Err(format!("no answer within {} s", START.as_secs())))
     }
 
     /// Waits until the connection ends.
@@ -279,7 +299,7 @@ impl McpServer {
                 () = sleep(REFRESH) => {}
                 () = self.stale.notified() => {}
             }
-            match timeout(CONNECT, self.list(&peer)).await {
+            match timeout(LIST, self.list(&peer)).await {
                 Ok(Ok(listed)) => tools = listed,
                 _ => break,
             }
@@ -288,7 +308,7 @@ impl McpServer {
     }
 
     async fn list(self: &Arc<Self>, peer: &Peer<RoleClient>) -> Result<Tools, String> {
-        let tools = peer.list_all_tools().await;
+        let tools = listing::all_tools(peer, &self.name).await;
         let tools = tools.map_err(|error| self.without_url(format!("its tools: {error}")))?;
         Ok(tools.iter().filter_map(|tool| McpTool::new(tool, self.clone())).map(Arc::new).collect())
     }

@@ -1,6 +1,7 @@
 //! The MCP servers of a build without the feature `mcp`: none is connected, and a definition that names one is refused.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsrs::predict::Tool;
 use indexmap::IndexMap;
@@ -25,7 +26,7 @@ impl NoMcpServers {
         }
     }
 
-    pub(super) async fn attempted(&self) {}
+    pub(super) async fn attempted(&self, _: Duration) {}
 
     pub(super) fn changes(&self) -> u64 {
         0

@@ -13,6 +13,7 @@ mod mcp_absent;
 mod webhook;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dsrs::predict::Tool;
 use dsrs::strategy::HttpTool;
@@ -66,9 +67,9 @@ impl ToolSource {
         self.mcp.maintain().await;
     }
 
-    /// Waits until every MCP server was tried once.
-    pub async fn attempted(&self) {
-        self.mcp.attempted().await;
+    /// Waits until every MCP server was tried once, at most for this time.
+    pub async fn attempted(&self, most: Duration) {
+        self.mcp.attempted(most).await;
     }
 
     /// A count that grows when any tool appears, changes or disappears: a program built with tools is

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue};
 use indexmap::IndexMap;
@@ -17,6 +18,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use tokio::process::Command;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use url::Url;
 
 use crate::config::{McpTransport, SecretText};
@@ -40,6 +42,9 @@ impl ClientHandler for McpListener {
     }
 }
 
+/// How long a child process has for the newest protocol. An old server ignores what it does not know.
+const PROBE: Duration = Duration::from_secs(10);
+
 /// Connects; `stale` is notified when the server reports that its tools changed.
 ///
 /// # Errors
@@ -48,18 +53,39 @@ pub(super) async fn connect(
     transport: &McpTransport,
     stale: &Arc<Notify>,
 ) -> Result<McpConnection, String> {
-    let newest = ClientLifecycleMode::Auto {
+    let connected = match transport {
+        McpTransport::Child { .. } => connect_child(transport, stale).await?,
+        McpTransport::Http { .. } => begin(transport, stale, newest_or_older()).await?,
+    };
+    connected.map_err(|error| error.to_string())
+}
+
+/// Each handshake has a process of its own: one that is slow to start would read both from its input.
+async fn connect_child(
+    transport: &McpTransport,
+    stale: &Arc<Notify>,
+) -> Result<Result<McpConnection, ClientInitializeError>, String> {
+    let probed = timeout(PROBE, begin(transport, stale, newest())).await;
+    if let Ok(Ok(Ok(connection))) = probed {
+        return Ok(Ok(connection));
+    }
+    let was_silent = probed.is_err();
+    match begin(transport, stale, ClientLifecycleMode::Initialize).await? {
+        // Slow to start, and without the older handshake.
+        Err(_) if was_silent => begin(transport, stale, newest()).await,
+        begun => Ok(begun),
+    }
+}
+
+fn newest() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+}
+
+fn newest_or_older() -> ClientLifecycleMode {
+    ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::LATEST],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-    };
-    let begun = match begin(transport, stale, newest).await? {
-        // An old server may end when it receives a message that it does not know.
-        Err(ClientInitializeError::ConnectionClosed(_)) => {
-            begin(transport, stale, ClientLifecycleMode::Initialize).await?
-        }
-        begun => begun,
-    };
-    begun.map_err(|error| error.to_string())
+    }
 }
 
 async fn begin(

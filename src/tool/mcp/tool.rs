@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, Tool as Listed};
 
 use super::McpServer;
+use super::schema::complete;
 use crate::tool::http::shortened;
 
 /// Maximum length of a result, in characters.
@@ -27,9 +28,10 @@ impl McpTool {
     /// A tool from the server's list, if its schema can be described.
     pub(super) fn new(listed: &Listed, server: Arc<McpServer>) -> Option<Self> {
         let description = listed.description.as_deref().or(listed.title.as_deref());
-        let parameters = serde_json::value::to_raw_value(&*listed.input_schema).ok()?;
+        let schema = complete(serde_json::Value::Object((*listed.input_schema).clone()));
+        let parameters = serde_json::value::to_raw_value(&schema).ok()?;
         let spec = ToolSpec {
-            name: plain_name(&listed.name).into(),
+            name: plain_name(&format!("{}{}", server.prefix(), listed.name)).into(),
             description: description.unwrap_or_default().into(),
             parameters: parameters.into(),
         };
@@ -44,7 +46,7 @@ impl McpTool {
     async fn ask(&self, ctx: &Ctx, args: Fields) -> Result<Payload, String> {
         let result = self.server.call(&self.name, members(args), ctx.trace_headers()).await?;
         if result.is_error == Some(true) {
-            return Err(shortened(&text(&result), LONGEST));
+            return Err(shortened(&failure(&result), LONGEST));
         }
         data(&result)
     }
@@ -80,6 +82,15 @@ fn data(result: &CallToolResult) -> Result<Payload, String> {
         Some(json) => Payload::from_json(&json)
             .map_err(|error| format!("the result is not valid data: {error}")),
         None => Ok(Payload::str(shortened(&text(result), LONGEST))),
+    }
+}
+
+/// What a failed call says: its texts, or else its structured content.
+fn failure(result: &CallToolResult) -> String {
+    let said = text(result);
+    match &result.structured_content {
+        Some(content) if said.trim().is_empty() => content.to_string(),
+        _ => said,
     }
 }
 

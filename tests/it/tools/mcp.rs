@@ -8,10 +8,11 @@ use std::sync::{Arc, LazyLock};
 use dsrs::predict::Tool;
 use dsrs_server::config::{Config, Environment, Flags};
 use dsrs_server::tool::ToolSource;
+use indexmap::IndexMap;
 use serde_json::json;
 
 use super::call;
-use crate::support::{found, holds, scratch};
+use crate::support::{PATIENCE, found, holds, scratch};
 
 /// The built example `mcp_server`. A run of all tests has built it already; it is built here for a
 /// run of this binary alone.
@@ -43,7 +44,7 @@ async fn connected(file: &str) -> Arc<ToolSource> {
     let toolbox = Arc::new(ToolSource::new(&config.tools));
     let maintained = toolbox.clone();
     tokio::spawn(async move { maintained.maintain().await });
-    toolbox.attempted().await;
+    toolbox.attempted(PATIENCE).await;
     toolbox
 }
 
@@ -157,4 +158,50 @@ async fn a_missing_server_is_named() {
     );
     let unknown = toolbox.mcp("gon").err().unwrap();
     assert_eq!(unknown, "there is no MCP server `gon`; configured are gone");
+}
+
+const ODD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools/odd_server.py");
+
+/// A server of the older protocol, with the methods of the messages that each of its processes has read.
+async fn odd(seconds: &str) -> (Arc<ToolSource>, impl Fn() -> Vec<Vec<String>>) {
+    let log = scratch();
+    let path = log.path().join("read");
+    let command = format!("['python3', '{ODD}', '{seconds}', '{}']", path.display());
+    let settings = format!("[mcp.odd]\ncommand = {command}\nprefix = 'odd_'\ntimeout_ms = 60000");
+    let toolbox = connected_to("odd", &settings).await;
+    let read = move || {
+        let _kept = &log;
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let mut processes: IndexMap<String, Vec<String>> = IndexMap::new();
+        for (process, method) in text.lines().filter_map(|line| line.split_once(' ')) {
+            processes.entry(process.to_owned()).or_default().push(method.to_owned());
+        }
+        processes.into_values().collect()
+    };
+    (toolbox, read)
+}
+
+/// A server that a handshake finds asleep reads only one when it wakes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_slow_to_start_reads_one_handshake() {
+    let (_toolbox, read) = odd("13").await;
+    let processes = read();
+    let connected = processes.last().unwrap();
+    assert_eq!(connected[0], "initialize", "{processes:?}");
+    assert!(!connected.contains(&"server/discover".to_owned()), "{processes:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_servers_leave_out_or_repeat_does_not_hold_them_up() {
+    let (toolbox, _) = odd("0").await;
+    let tools = toolbox.mcp("odd").unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
+    assert_eq!(names, ["odd_bare", "odd_tagged"]);
+    let schema = |tool: &Arc<dyn Tool>| {
+        serde_json::from_str::<serde_json::Value>(tool.spec().parameters.get()).unwrap()
+    };
+    assert_eq!(schema(&tools[0]), json!({"type": "object", "properties": {}}));
+    assert_eq!(schema(&tools[1])["properties"]["tags"], json!({"type": "array", "items": {}}));
+    let failed = call(&tools[0], &json!({})).await;
+    assert_eq!(failed, Err(r#"{"reason":"no such parcel"}"#.to_owned()));
 }

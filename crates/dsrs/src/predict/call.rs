@@ -37,6 +37,8 @@ pub(super) struct ToolOffer<'a> {
     pub(super) tools: &'a Arc<ToolSet>,
     /// Reads the outputs from a reply with tool calls, or says what is wrong with the calls.
     pub(super) read: &'a (dyn Fn(&LmReply) -> Result<Fields, String> + Sync),
+    /// The outputs of a reply in words that do not fit the layout, if it means something.
+    pub(super) words: &'a (dyn Fn(&LmReply) -> Option<Fields> + Sync),
 }
 
 /// Predicts once, in its own span.
@@ -265,9 +267,17 @@ impl<'c> PredictorConversation<'c> {
             Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
             None => match cut_answer::in_reasoning(plan, reply) {
                 Some(parsed) => Ok(parsed),
-                None => streamed.unwrap_or_else(|| plan.parse(&reply.text)),
+                None => streamed
+                    .unwrap_or_else(|| plan.parse(&reply.text))
+                    .or_else(|error| self.words(reply).ok_or(error)),
             },
         }
+    }
+
+    /// The outputs of a reply without the calls that it was offered.
+    fn words(&self, reply: &LmReply) -> Option<ParsedOutput> {
+        let offer = self.offer.filter(|_| reply.tool_calls.is_empty())?;
+        (offer.words)(reply).map(ParsedOutput::of)
     }
 
     /// The decoding constraint, if the model's server supports one and has not refused this one. A server

@@ -61,7 +61,8 @@ impl SchemaPredictor {
 
     /// Predicts with tools offered through native tool calls, if the model supports them; the
     /// messages are the same. `read` converts a reply with tool calls to outputs, or says what is
-    /// wrong with the calls; the LM is asked again with that error.
+    /// wrong with the calls; the LM is asked again with that error. `words` converts a reply in words that is in no
+    /// layout, if it means something; the LM is asked again otherwise.
     ///
     /// # Errors
     /// As [`DynPredictor::forward`].
@@ -71,8 +72,9 @@ impl SchemaPredictor {
         input: Fields,
         tools: &Arc<ToolSet>,
         read: impl Fn(&LmReply) -> Result<Fields, String> + Sync,
+        words: impl Fn(&LmReply) -> Option<Fields> + Sync,
     ) -> Result<Fields, PredictError> {
-        let offer = ToolOffer { tools, read: &read };
+        let offer = ToolOffer { tools, read: &read, words: &words };
         Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), Some(&offer)).await?.0)
     }
 

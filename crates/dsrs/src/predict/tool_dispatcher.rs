@@ -56,6 +56,12 @@ impl ToolDispatcher {
         self.tools.is_empty()
     }
 
+    /// Whether a tool or something else has this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+            || self.reserved.is_some_and(|reserved| reserved.eq_ignore_ascii_case(name))
+    }
+
     /// Adds a tool, or returns why it cannot be added.
     pub(crate) fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), String> {
         let spec = tool.spec();

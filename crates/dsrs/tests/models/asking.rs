@@ -232,7 +232,8 @@ mod fallbacks {
         let predictor = predictor(&signature("{}", SCORE), "{}");
         let question = fields(r#"{"question": "how many?"}"#);
         let read = |_: &LmReply| Err("no call is expected".to_owned());
-        let outputs = predictor.forward_with_tools(&ctx, question, &offered, read).await.unwrap();
+        let outputs =
+            predictor.forward_with_tools(&ctx, question, &offered, read, |_| None).await.unwrap();
         assert_eq!(outputs, fields(r#"{"score": 7}"#));
         assert!(bad.requests()[0].tools.is_some() && good.requests()[0].tools.is_none());
     }
@@ -387,7 +388,7 @@ mod cached {
                 found => Err(format!("{found} calls")),
             };
             let ctx = run_over(&models);
-            predictor.forward_with_tools(&ctx, question, &offered, read).await.unwrap();
+            predictor.forward_with_tools(&ctx, question, &offered, read, |_| None).await.unwrap();
         }
         assert_eq!(lm.requests().len(), 1);
     }

@@ -277,7 +277,8 @@ async fn a_model_with_native_tools_may_answer_with_tool_calls() {
     let schema = signature("{}", r#""question -> score: int""#);
     let predictor = predictor(&schema, "{}");
     let question = fields(r#"{"question": "how many?"}"#);
-    let outputs = predictor.forward_with_tools(&ctx, question, &offered(), as_score).await.unwrap();
+    let outputs =
+        predictor.forward_with_tools(&ctx, question, &offered(), as_score, |_| None).await.unwrap();
     assert_eq!(outputs, fields(r#"{"score": 7}"#));
 
     let asked = lm.requests();
@@ -297,7 +298,8 @@ async fn a_model_without_native_tools_gets_the_same_messages() {
     let schema = signature("{}", r#""question -> score: int""#);
     let predictor = predictor(&schema, "{}");
     let question = fields(r#"{"question": "how many?"}"#);
-    let outputs = predictor.forward_with_tools(&ctx, question.clone(), &offered(), as_score).await;
+    let outputs =
+        predictor.forward_with_tools(&ctx, question.clone(), &offered(), as_score, |_| None).await;
     assert_eq!(outputs.unwrap(), fields(r#"{"score": 7}"#));
     let sent: Vec<_> = lm.requests()[0].chat.messages().cloned().collect();
     assert_eq!(sent, predictor.render(&question));

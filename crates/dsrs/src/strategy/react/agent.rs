@@ -59,7 +59,7 @@ impl Agent {
     ) -> Result<AgentSteps, PredictError> {
         let mut steps = AgentSteps::default();
         for _ in 0..self.limits.max_iters {
-            let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read);
+            let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read, words);
             let answer = match with_steps(&mut steps, input, ask).await {
                 Err(error) if is_invalid_answer(&error) && !steps.is_empty() => break,
                 answer => answer?,
@@ -142,6 +142,21 @@ fn read(reply: &LmReply) -> Result<Fields, String> {
         (TOOL_ARGS.into(), args),
         (MORE.into(), more),
     ]))
+}
+
+/// The outputs of `action` from an answer in words: models that call tools natively end so when they have nothing
+/// more to call. The outputs are derived from it. What has headers is an attempt at the layout instead.
+fn words(reply: &LmReply) -> Option<Fields> {
+    let text = reply.text.trim();
+    let is_words = !text.is_empty() && ChatAdapter::parse_sections(text).is_empty();
+    is_words.then(|| {
+        Fields::from_iter([
+            (THOUGHT.into(), Payload::from(text)),
+            (TOOL_NAME.into(), Payload::from(FINISH)),
+            (TOOL_ARGS.into(), Payload::map(Fields::new())),
+            (MORE.into(), Payload::Null),
+        ])
+    })
 }
 
 /// The thought in the text beside native calls, with or without the layout.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::{BuildEnv, GraphUnavailable, StoredGraphRef};
 use super::http::tool_name;
 use super::missing::missing;
+use super::renamed::named_by_server;
 use super::{HttpTool, builtin, graph};
 use crate::predict::{Tool, ToolDispatcher};
 use crate::problem::{At, Code, Problems};
@@ -64,7 +65,8 @@ pub(in crate::strategy) const TOOLS_SCHEMA: &str = r#"{
 const KINDS: [&str; 4] = ["builtin", "http", "graph", "mcp"];
 
 /// Reads the list into a toolbox with the tools that are available. A stored definition always loads,
-/// whatever servers offer by now: a tool that clashes with another is left out.
+/// whatever servers offer by now: a tool that clashes with another is left out. A tool of an MCP server that has the
+/// name of an earlier tool gets the name of its server before its own.
 pub(in crate::strategy) fn read_tools(
     mut toolbox: ToolDispatcher,
     env: &dyn BuildEnv,
@@ -73,7 +75,12 @@ pub(in crate::strategy) fn read_tools(
     problems: &mut Problems,
 ) -> ToolDispatcher {
     read::list(payload, at, problems, |entry, at, problems| {
+        let server = entry.as_map().and_then(|members| members.get("mcp")?.as_str());
         for tool in read_entry(env, entry, at, problems) {
+            let tool = match server {
+                Some(server) if toolbox.has(&tool.spec().name) => named_by_server(server, tool),
+                _ => tool,
+            };
             if let Err(reason) = toolbox.add(tool)
                 && !env.is_stored()
             {

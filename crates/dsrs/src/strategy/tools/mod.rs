@@ -8,6 +8,7 @@ mod graph;
 mod http;
 mod missing;
 mod python;
+mod renamed;
 mod url;
 
 pub use builtin::{BuiltinTool, BuiltinToolResult, builtin_tools};

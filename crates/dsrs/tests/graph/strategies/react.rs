@@ -307,6 +307,24 @@ async fn native_tool_calls_produce_the_same_steps_and_trace() {
     assert_eq!(offered(2), None);
 }
 
+/// Models that call tools natively end with words when they have nothing more to call.
+#[tokio::test]
+async fn an_answer_in_words_ends_the_steps_and_the_outputs_are_derived_from_it() {
+    let answers = [
+        native("I meet one.", &[("meet", r#"{"name": "a"}"#)]),
+        native("I have met a, so the answer is ok.", &[]),
+        ScriptedAnswer::from(extract("ok")),
+    ];
+    let lm = Arc::new(ScriptedLm::answering(answers));
+    let model = Model { tools: true, ..Model::of("default", lm.clone()) };
+    let outcome = run_with(vec![meets()], Models::new([model], None), None).await;
+    assert_eq!(outcome.outputs.unwrap()["answer"].as_str(), Some("ok"));
+    let requests = lm.requests();
+    assert_eq!(requests.len(), 3, "it is not asked to repeat itself in the layout");
+    let last = asked(requests.last().unwrap());
+    assert!(last.contains("I have met a, so the answer is ok."), "{last}");
+}
+
 #[tokio::test]
 async fn the_oldest_steps_are_left_out_if_the_context_overflows() {
     let lm = Arc::new(ScriptedLm::by(|request| {
@@ -383,6 +401,16 @@ async fn an_http_tool_and_mcp_tools_work_side_by_side() {
         ),
         "{problems}"
     );
+}
+
+#[tokio::test]
+async fn a_tool_with_the_name_of_an_earlier_one_gets_the_name_of_its_server() {
+    let config = r#"{"tools": ["calculator", {"mcp": "own"}, {"mcp": "own"}]}"#;
+    let agent = create_in(&Own(vec![meets()]), "react", QA, config).unwrap();
+    let instruction = agent.predictors()[0].1.instruction().to_owned();
+    for name in ["`calculator`", "`meet`", "`own_meet`"] {
+        assert!(instruction.contains(&format!("- {name}")), "{instruction}");
+    }
 }
 
 #[tokio::test]
