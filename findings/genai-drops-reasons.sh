@@ -77,5 +77,5 @@ async fn main() {
 RUST
 CARGO_TARGET_DIR=target cargo run --quiet -- "$(cat port)" >seen
 cat seen
-grep -q 'Gemini: error' seen && ! grep -q 'PROHIBITED_CONTENT' seen || { echo "the behaviour of Gemini has changed" >&2; exit 1; }
+grep -q "Gemini: error" seen && ! grep -q PROHIBITED_CONTENT seen || { echo "the behaviour of Gemini has changed" >&2; exit 1; }
 grep -q 'OpenAIResp: stop reason Some(MaxTokens("incomplete"))' seen || { echo "the behaviour of responses has changed" >&2; exit 1; }

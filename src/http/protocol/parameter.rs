@@ -105,7 +105,7 @@ fn form(place: &str, name: &str) -> Option<ParameterForm> {
 fn path_form(name: &str) -> Option<(Value, Value)> {
     Some(match name {
         "id" | "delivery" | "feedback" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
-        "graph" => (text(), json!("support-reply")),
+        "graph" | "model" => (text(), json!("support-reply")),
         "dataset" => (text(), json!("tickets")),
         "path" => (text(), json!("triage")),
         "workspace" => (text(), json!("default")),

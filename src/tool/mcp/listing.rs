@@ -16,7 +16,8 @@ pub(super) async fn all_tools(
     let (mut tools, mut names) = (Vec::new(), HashSet::new());
     let (mut cursor, mut seen) = (None, HashSet::new());
     loop {
-        let page = peer.list_tools(Some(PaginatedRequestParams { meta: None, cursor })).await?;
+        let place = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = peer.list_tools(Some(place)).await?;
         tools.extend(page.tools.into_iter().filter(|tool| names.insert(tool.name.clone())));
         let Some(next) = page.next_cursor else { return Ok(tools) };
         if !seen.insert(next.clone()) {

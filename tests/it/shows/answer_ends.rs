@@ -81,7 +81,7 @@ async fn an_unknown_choice_is_refused_with_the_known_ones() {
     let refused = api.post("/v1/graphs", one_node("q", "question -> answer", node)).await;
     let problem = refused.expect(422).json();
     let detail = text(&problem["errors"][0], "detail");
-    assert!(detail.contains("`fail`") && detail.contains("`continue`"), "{detail}");
+    assert_eq!(detail, "expected fail, accept, continue; found `stop`");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,7 +118,9 @@ async fn an_error_in_an_answer_is_retried_and_never_cached() {
         "message": {"role": "assistant", "content": CUT}}]});
     let good = ending("[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]", "stop");
     let lm = FakeLm::doing([completion(&error), good]).await;
-    let setup = on(&test_database().await, &lm).env("DSRS_MODELS__DEFAULT__CACHE_BYTES", "1000000");
+    let setup = on(&test_database().await, &lm)
+        .env("DSRS_MODELS__DEFAULT__MODEL", "m-1")
+        .env("DSRS_MODELS__DEFAULT__CACHE_BYTES", "1000000");
     let server = setup.start();
     let api = Remote::new(&server.url);
     api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);

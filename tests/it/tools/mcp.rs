@@ -170,7 +170,7 @@ async fn odd(seconds: &str) -> (Arc<ToolSource>, impl Fn() -> Vec<Vec<String>>) 
     let settings = format!("[mcp.odd]\ncommand = {command}\nprefix = 'odd_'\ntimeout_ms = 60000");
     let toolbox = connected_to("odd", &settings).await;
     let read = move || {
-        let _kept = &log;
+        let _directory = &log;
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let mut processes: IndexMap<String, Vec<String>> = IndexMap::new();
         for (process, method) in text.lines().filter_map(|line| line.split_once(' ')) {
@@ -193,7 +193,7 @@ async fn a_server_that_is_slow_to_start_reads_one_handshake() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_servers_leave_out_or_repeat_does_not_hold_them_up() {
-    let (toolbox, _) = odd("0").await;
+    let (toolbox, _read) = odd("0").await;
     let tools = toolbox.mcp("odd").unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
     assert_eq!(names, ["odd_bare", "odd_tagged"]);

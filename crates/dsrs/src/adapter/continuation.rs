@@ -19,12 +19,12 @@ pub(super) fn request() -> Message {
 
 /// Both parts as one answer. Models repeat the end of the first part, or write an output once more from its start.
 pub(super) fn join(outputs: &Outputs, text: &str, rest: &str) -> String {
-    let kept = match repeated_section(outputs, text, rest) {
+    let before = match repeated_section(outputs, text, rest) {
         Some(start) => text.get(..start).unwrap_or(text),
         None => text,
     };
-    let repeated = if kept.len() == text.len() { overlap(text, rest) } else { 0 };
-    format!("{kept}{}", rest.get(repeated..).unwrap_or(rest))
+    let repeated = if before.len() == text.len() { overlap(text, rest) } else { 0 };
+    format!("{before}{}", rest.get(repeated..).unwrap_or(rest))
 }
 
 /// Where the output begins with which the rest begins, too.

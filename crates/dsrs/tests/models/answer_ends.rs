@@ -33,10 +33,10 @@ struct Prediction {
 }
 
 async fn predict(settings: &str, answers: Vec<ScriptedAnswer>) -> Prediction {
-    predict_heard(settings, answers, None).await
+    predict_with_listener(settings, answers, None).await
 }
 
-async fn predict_heard(
+async fn predict_with_listener(
     settings: &str,
     answers: Vec<ScriptedAnswer>,
     listener: Option<Arc<dyn RunListener>>,
@@ -231,22 +231,22 @@ async fn an_empty_answer_is_never_sent_back_as_a_turn() {
 
 /// The texts of `answer` that a listener receives; a retraction is `<`.
 #[derive(Default)]
-struct Heard(Mutex<String>);
+struct DeltaLog(Mutex<String>);
 
-impl RunListener for Heard {
+impl RunListener for DeltaLog {
     fn receive(&self, event: RunEvent<'_>) {
-        let mut heard = self.0.lock().unwrap();
+        let mut log = self.0.lock().unwrap();
         match event {
-            RunEvent::NodeDelta { field, text, .. } if &**field == "answer" => heard.push_str(text),
-            RunEvent::NodeRetry { .. } => heard.push('<'),
+            RunEvent::NodeDelta { field, text, .. } if &**field == "answer" => log.push_str(text),
+            RunEvent::NodeRetry { .. } => log.push('<'),
             _ => {}
         }
     }
 }
 
-async fn heard(settings: &str, answers: Vec<ScriptedAnswer>) -> (Prediction, String) {
-    let listener = Arc::new(Heard::default());
-    let prediction = predict_heard(settings, answers, Some(listener.clone())).await;
+async fn streamed(settings: &str, answers: Vec<ScriptedAnswer>) -> (Prediction, String) {
+    let listener = Arc::new(DeltaLog::default());
+    let prediction = predict_with_listener(settings, answers, Some(listener.clone())).await;
     let text = listener.0.lock().unwrap().clone();
     (prediction, text)
 }
@@ -255,16 +255,16 @@ async fn heard(settings: &str, answers: Vec<ScriptedAnswer>) -> (Prediction, Str
 async fn the_rest_of_a_streamed_answer_continues_its_stream() {
     let rest = "ital\n\n[[ ## tags ## ]]\n[]\n\n[[ ## completed ## ]]";
     let answers = || vec![ending(CUT_TEXT, "length"), ending(rest, "stop")];
-    let (prediction, text) = heard(r#"{"on_length": "continue"}"#, answers()).await;
+    let (prediction, text) = streamed(r#"{"on_length": "continue"}"#, answers()).await;
     assert_eq!((prediction.text("tags").as_str(), text.as_str()), ("[]", "Paris is the capital"));
 
     let again = format!("Paris is the cap{rest}");
     let answers = vec![ending(CUT_TEXT, "length"), ending(&again, "stop")];
-    let (prediction, text) = heard(r#"{"on_length": "continue"}"#, answers).await;
+    let (prediction, text) = streamed(r#"{"on_length": "continue"}"#, answers).await;
     assert_eq!(prediction.text("answer"), r#""Paris is the capital""#);
     assert!(text.ends_with("<Paris is the capital"), "{text}");
 
-    let (prediction, _) = heard("{}", vec![ending(CUT_LIST, "length")]).await;
+    let (prediction, _) = streamed("{}", vec![ending(CUT_LIST, "length")]).await;
     assert_eq!(prediction.error().kind.code(), "answer_incomplete");
 }
 

@@ -428,7 +428,7 @@ async fn a_failed_stream_reports_the_reason_after_its_deltas() {
         ),
         (whole(&PIECES[..1]), Connection, "the answer is incomplete", 1),
         (whole(&[PIECES[0], failing]), Provider, "overloaded by ***", 1),
-        (whole(&["so sorry"]), Malformed, "not a chat completion", 0),
+        (whole(&["so sorry"]), Malformed, "`so sorry`", 0),
         (whole(&["[DONE]"]), Malformed, "it has no choices", 0),
         (events("event: error\ndata: {\"message\":\"too busy\"}\n\n"), Provider, "too busy", 0),
         (whole(&[r#"{"object":"error","message":"too busy"}"#]), Provider, "too busy", 0),

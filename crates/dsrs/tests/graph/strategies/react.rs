@@ -308,10 +308,11 @@ async fn native_tool_calls_produce_the_same_steps_and_trace() {
 }
 
 /// Models that call tools natively end with words when they have nothing more to call.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_in_words_ends_the_steps_and_the_outputs_are_derived_from_it() {
+    let calls = [r#"{"name": "a"}"#, r#"{"name": "b"}"#, r#"{"name": "c"}"#];
     let answers = [
-        native("I meet one.", &[("meet", r#"{"name": "a"}"#)]),
+        native("I meet all three.", &calls.map(|args| ("meet", args))),
         native("I have met a, so the answer is ok.", &[]),
         ScriptedAnswer::from(extract("ok")),
     ];
