@@ -1,7 +1,7 @@
 //! Checks the condition of a constraint when the derive expands, by the parser that compiles it when
 //! the program runs. It knows nothing of values: operand types fail when the condition is evaluated.
 
-use minijinja::{Environment, Error};
+use dsrs_jinja::{Analysis, AnalysisError};
 use syn::{LitStr, Result};
 
 /// The longest condition, as in documents.
@@ -17,24 +17,17 @@ fn explain(text: &str) -> Option<String> {
     if text.len() > LENGTH_LIMIT {
         return Some(format!("the condition is longer than {LENGTH_LIMIT} bytes"));
     }
-    let engine = Environment::new();
-    match engine.compile_expression(text) {
-        Ok(expression) => {
-            let mut names: Vec<String> =
-                expression.undeclared_variables(false).into_iter().collect();
-            names.retain(|name| {
-                name != "this" && engine.globals().all(|(global, _)| global != name)
-            });
-            let unknown = names.into_iter().min()?;
+    match Analysis::of_expression(text) {
+        Ok(analysis) => {
+            let unknown = analysis.names().into_iter().filter(|name| *name != "this").min()?;
             Some(format!(
                 "`{unknown}` is not defined; the condition can only use `this`, the value"
             ))
         }
-        Err(error) => Some(format!("this is not a Jinja expression: {}", reason(&error))),
+        // The compiler shows the text and the place.
+        Err(error @ AnalysisError::Syntax(_)) => {
+            Some(format!("this is not a Jinja expression: {}", error.reason()))
+        }
+        Err(refused) => Some(refused.reason()),
     }
-}
-
-/// What the parser says, without a place: the compiler shows the text.
-fn reason(error: &Error) -> String {
-    error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)
 }

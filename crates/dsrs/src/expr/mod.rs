@@ -4,41 +4,34 @@
 mod bounded;
 mod calculate;
 mod depth;
+mod engine;
+mod filters;
+mod language;
+mod methods;
 mod pattern;
 mod template;
+mod value_text;
 mod work;
 
-use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
+use dsrs_jinja::Analysis;
+pub use dsrs_jinja::NameUsage;
+use minijinja::Value;
 use minijinja::value::ValueKind;
-use minijinja::{Environment, Value};
 
 use crate::time_limit::TimeLimit;
 use crate::value::{Payload, SizeBudget};
 
-use bounded::bound;
 pub use calculate::calculate;
-use depth::check_expression;
-use pattern::add_matching_test;
+use engine::ENGINE;
+use language::check_expression;
 pub(crate) use pattern::explain_pattern;
 pub use template::Template;
 
-/// How many instructions one evaluation may execute.
-const FUEL: u64 = 50_000;
-
 /// The longest expression.
 const LENGTH_LIMIT: usize = 2_000;
-
-/// The engine that all expressions share. It is constant: it has no templates and no state.
-static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut engine = Environment::new();
-    engine.set_fuel(Some(FUEL));
-    add_matching_test(&mut engine);
-    bound(&mut engine);
-    engine
-});
 
 /// An expression cannot be compiled or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,21 +87,23 @@ impl Condition {
 pub struct Expression {
     source: Arc<str>,
     compiled: Arc<minijinja::Expression<'static, 'static>>,
+    analysis: Arc<Analysis>,
 }
 
 impl Expression {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// If it is not a Jinja expression, or too long or too deep to compile on a bounded stack.
+    /// If it is not a Jinja expression, uses a filter, test, method or function that does not exist, or is too
+    /// long or too deep to compile on a bounded stack.
     pub fn compile(source: &str) -> Result<Self, ExprError> {
         if source.len() > LENGTH_LIMIT {
             let reason = format!("the expression is longer than {LENGTH_LIMIT} bytes");
             return Err(ExprError { reason });
         }
-        check_expression(source)?;
+        let analysis = Arc::new(check_expression(source)?);
         let compiled = ENGINE.compile_expression_owned(source.to_owned()).map_err(explain)?;
-        Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled) })
+        Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled), analysis })
     }
 
     /// The number that it evaluates to; true is 1, false is 0.
@@ -133,20 +128,24 @@ impl Expression {
         })
     }
 
-    /// The paths of the values that it uses: `name` or `name.member`.
+    /// The uses of values, in order of appearance.
     #[must_use]
-    pub fn referenced_paths(&self) -> HashSet<String> {
-        self.compiled.undeclared_variables(true)
+    pub fn uses(&self) -> &[NameUsage] {
+        self.analysis.uses()
     }
 
     /// The names of the values that it uses, in alphabetical order.
     #[must_use]
     pub fn names(&self) -> Vec<Arc<str>> {
-        let mut names: Vec<Arc<str>> =
-            self.compiled.undeclared_variables(false).into_iter().map(Arc::from).collect();
-        names.retain(|name| ENGINE.globals().all(|(global, _)| global != &**name));
+        let mut names: Vec<Arc<str>> = self.analysis.names().into_iter().map(Arc::from).collect();
         names.sort();
         names
+    }
+
+    /// Whether the expression says what happens if a value, or the member of one, is absent.
+    #[must_use]
+    pub fn may_be_absent(&self, name: &str, member: Option<&str>) -> bool {
+        self.analysis.may_be_absent(name, member)
     }
 
     /// Whether it evaluates to a true value.

@@ -4,13 +4,15 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use minijinja::{AutoEscape, Environment};
+use dsrs_jinja::Analysis;
+use minijinja::Environment;
 
-use super::bounded::bound;
 use super::depth::BlockDepth;
-use super::{ExprError, FUEL, add_matching_test, check_time, explain, named_values};
+use super::engine::ENGINE;
+use super::language::check_template;
+use super::{ExprError, check_time, explain, named_values};
 use crate::value::Payload;
 
 /// The longest template, in bytes.
@@ -31,19 +33,6 @@ const TAGS: [&str; 6] = ["if", "elif", "else", "endif", "for", "endfor"];
 /// The name of the only template of an engine.
 const NAME: &str = "template";
 
-/// The engine that every template copies.
-static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut engine = Environment::new();
-    engine.set_fuel(Some(FUEL));
-    engine.set_auto_escape_callback(|_| AutoEscape::None);
-    add_matching_test(&mut engine);
-    bound(&mut engine);
-    for global in ["namespace", "debug", "dict"] {
-        engine.remove_global(global);
-    }
-    engine
-});
-
 /// A compiled template. A line break at the end of its source is not written.
 ///
 /// ```
@@ -57,33 +46,37 @@ static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 pub struct Template {
     engine: Environment<'static>,
     names: Vec<Arc<str>>,
+    analysis: Arc<Analysis>,
 }
 
 impl Template {
     /// Compiles a template.
     ///
     /// # Errors
-    /// If it is not a Jinja template, has tags other than `if` and `for`, or is too large.
+    /// If it is not a Jinja template, has tags other than `if` and `for`, uses a filter, test, method or function
+    /// that does not exist, or is too large.
     pub fn compile(source: &str) -> Result<Self, ExprError> {
         if source.len() > LENGTH_LIMIT {
             return refuse(format!("the template is longer than {LENGTH_LIMIT} bytes"));
         }
         check(source)?;
+        let analysis = check_template(source)?;
         let mut engine = ENGINE.clone();
         engine.add_template_owned(NAME, source.to_owned()).map_err(explain)?;
-        let template = engine.get_template(NAME).map_err(explain)?;
-        let known: Vec<String> = engine.globals().map(|(name, _)| name.to_owned()).collect();
-        let mut names: Vec<String> = template.undeclared_variables(false).into_iter().collect();
-        names.retain(|name| !known.contains(name));
-        names.sort_by_key(|name| (source.find(name.as_str()), name.clone()));
-        let names = names.into_iter().map(Arc::from).collect();
-        Ok(Self { engine, names })
+        let names = analysis.names().into_iter().map(Arc::from).collect();
+        Ok(Self { engine, names, analysis: Arc::new(analysis) })
     }
 
     /// The names of the values that it uses, in order of appearance.
     #[must_use]
     pub fn names(&self) -> &[Arc<str>] {
         &self.names
+    }
+
+    /// Whether the template says what it writes if a value is absent.
+    #[must_use]
+    pub fn may_be_absent(&self, name: &str) -> bool {
+        self.analysis.may_be_absent(name, None)
     }
 
     /// Renders the template with these values.
@@ -212,7 +205,7 @@ mod tests {
         let template = Template::compile("{{ b }} {% for a in list %}{{ a }}{% endfor %} {{ a }}");
         let template = template.unwrap();
         let names: Vec<&str> = template.names().iter().map(AsRef::as_ref).collect();
-        assert_eq!(names, ["b", "a", "list"]);
+        assert_eq!(names, ["b", "list", "a"]);
     }
 
     #[test]

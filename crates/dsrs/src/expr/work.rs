@@ -112,6 +112,11 @@ fn add_metered(engine: &mut Environment<'_>, name: &'static str, walk: WalkDepth
     });
 }
 
+/// Charges an evaluation for a walk over texts, and over elements of lists without their contents.
+pub(super) fn spend_elements(state: &mut State<'_, '_>, values: &[Value]) -> Result<(), Error> {
+    charge(state, values, WalkDepth::Elements)
+}
+
 fn charge(state: &mut State<'_, '_>, arguments: &[Value], walk: WalkDepth) -> Result<(), Error> {
     for value in arguments {
         let times = match walk {

@@ -57,7 +57,7 @@ pub(crate) fn explain_expression(text: &str) -> Option<String> {
                 "`{unknown}` is not defined; the expression can only use `this`, the value"
             ))
         }
-        Err(error) => Some(format!("`{}` is not a Jinja expression: {error}", shorten(text))),
+        Err(error) => Some(format!("the Jinja expression `{}`: {error}", shorten(text))),
     }
 }
 
@@ -122,9 +122,6 @@ mod tests {
             assert_eq!(read(json).1, expected);
         }
         let (_, problems) = read(r#"[{"check": "this >"}]"#);
-        assert!(
-            problems.starts_with("/0/check: `this >` is not a Jinja expression: "),
-            "{problems}"
-        );
+        assert!(problems.starts_with("/0/check: the Jinja expression `this >`: "), "{problems}");
     }
 }

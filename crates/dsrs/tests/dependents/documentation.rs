@@ -136,7 +136,7 @@ fn the_packages_have_what_a_registry_shows() {
     let found = cargo(&["metadata", "--no-deps", "--format-version", "1"]);
     assert!(found.status.success(), "{}", texts(&found));
     let found: Value = serde_json::from_slice(&found.stdout).unwrap();
-    for name in ["dsrs", "dsrs-macros"] {
+    for name in ["dsrs", "dsrs-jinja", "dsrs-macros"] {
         let packages = found["packages"].as_array().unwrap();
         let package = packages.iter().find(|package| package["name"] == name).unwrap();
         for field in ["description", "license", "repository", "documentation", "readme"] {

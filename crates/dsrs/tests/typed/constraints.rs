@@ -414,7 +414,7 @@ fn a_condition_of_a_class_that_does_not_compile_fails_when_the_schema_is_made() 
         broken: Vec<Broken>,
     }
     let error = SignatureSchema::try_of::<UsesIt>().unwrap_err().to_string();
-    assert!(error.contains("is not a Jinja expression"), "{error}");
+    assert!(error.contains("the Jinja expression `this >`: "), "{error}");
     assert!(error.contains("broken"), "{error}");
 }
 

@@ -1,5 +1,7 @@
 //! Scoring by an expression over the judged values.
 
+use std::collections::BTreeSet;
+
 use super::judging_error;
 use super::values::{JudgedFields, JudgedKind, JudgedValues, ValueGroup};
 use crate::expr::Expression;
@@ -13,7 +15,7 @@ pub(crate) struct ExpressionScorer {
     expression: Expression,
     /// The groups that it reads.
     groups: Vec<ValueGroup>,
-    /// The members of `expected` that it reads.
+    /// The members of `expected` that it needs.
     expected: Vec<String>,
 }
 
@@ -33,20 +35,18 @@ impl ExpressionScorer {
             code: Code::InvalidConfig,
             detail: format!("the expression cannot be read: {error}"),
         })?;
-        let mut asked: Vec<String> = expression.referenced_paths().into_iter().collect();
-        asked.sort_unstable();
+        let asked: BTreeSet<(&str, Option<&str>)> =
+            expression.uses().iter().map(|used| (&*used.name, used.member.as_deref())).collect();
         let mut groups = Vec::new();
         let mut expected = Vec::new();
-        for path in asked {
-            let mut steps = path.split('.');
-            let (root, field) = (steps.next().unwrap_or_default(), steps.next());
-            let Some(group) = group(root, view.sight, at, &mut problems) else { continue };
+        for (name, member) in asked {
+            let Some(group) = group(name, view.sight, at, &mut problems) else { continue };
             if !groups.contains(&group) {
                 groups.push(group);
             }
-            let Some(field) = field else { continue };
+            let Some(field) = member else { continue };
             check(group, field, view, at, &mut problems);
-            if group == ValueGroup::Expected {
+            if group == ValueGroup::Expected && !expression.may_be_absent(name, member) {
                 expected.push(field.to_owned());
             }
         }
@@ -80,7 +80,7 @@ impl ExpressionScorer {
     }
 }
 
-/// The group of a name; none for functions of the language and for names that are reported.
+/// The group of a name; an unknown one is reported.
 fn group(
     root: &str,
     sight: JudgedKind,
@@ -88,17 +88,15 @@ fn group(
     problems: &mut Problems,
 ) -> Option<ValueGroup> {
     let groups = sight.groups();
-    if let Some(group) = groups.iter().find(|group| group.name() == root) {
-        return Some(*group);
-    }
-    if !["range", "dict", "namespace", "debug"].contains(&root) {
+    let found = groups.iter().find(|group| group.name() == root).copied();
+    if found.is_none() {
         let known = || groups.iter().map(|group| group.name());
         let hint = nearest(root, known())
             .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
         let detail = format!("`{root}` is unknown here; {hint}there are {}", listed(known()));
         problems.add(at, Code::UnknownField, detail);
     }
-    None
+    found
 }
 
 /// Reports a field that a group does not have.

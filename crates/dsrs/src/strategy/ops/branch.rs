@@ -102,9 +102,19 @@ fn holds(condition: &Expression, inputs: &Fields) -> Result<bool, PredictError> 
     condition.is_true(values).map_err(|error| failed(format!("`if`: {}", error.reason)))
 }
 
+/// The inputs that the condition names; one may be absent if the condition says so.
+fn condition_inputs(condition: &Expression) -> impl Iterator<Item = OpInput> {
+    condition.names().into_iter().map(|name| {
+        let may_be_absent = condition.may_be_absent(&name, None);
+        let input = OpInput::open(name);
+        if may_be_absent { input.optional() } else { input }
+    })
+}
+
 /// The inputs that the condition reads.
-fn condition_flows(condition: &Expression) -> Vec<Flow> {
-    condition.names().iter().map(|name| Flow::input(name)).collect()
+fn condition_flows(condition: &Expression, inputs: &Fields) -> Vec<Flow> {
+    let names = condition.names().into_iter().filter(|name| inputs.contains_key(name));
+    names.map(|name| Flow::input(&name)).collect()
 }
 
 /// A type for values of either type: the wider one if there is one, a union otherwise.
@@ -122,8 +132,9 @@ struct ValueBranch(Expression);
 impl OpFunction for ValueBranch {
     fn inputs(&self) -> Vec<OpInput> {
         let mut inputs = vec![OpInput::open(THEN), OpInput::open(ELSE)];
-        let names = self.0.names().into_iter().filter(|name| ![THEN, ELSE].contains(&&**name));
-        inputs.extend(names.map(OpInput::open));
+        inputs.extend(
+            condition_inputs(&self.0).filter(|input| ![THEN, ELSE].contains(&&*input.name)),
+        );
         inputs
     }
 
@@ -145,7 +156,7 @@ impl OpFunction for ValueBranch {
     fn flows(&self, inputs: &Fields, within: &Selection) -> Vec<Flow> {
         let Ok(holds) = holds(&self.0, inputs) else { return all(inputs) };
         let chosen = input(if holds { THEN } else { ELSE }).then(within);
-        [Flow::copied(chosen)].into_iter().chain(condition_flows(&self.0)).collect()
+        [Flow::copied(chosen)].into_iter().chain(condition_flows(&self.0, inputs)).collect()
     }
 }
 
@@ -160,7 +171,7 @@ impl Op for StrategyBranch {
     fn inputs(&self) -> Vec<OpInput> {
         let arms = self.then.inputs().into_iter().chain(self.otherwise.inputs());
         let mut inputs: IndexMap<Arc<str>, OpInput> = IndexMap::new();
-        for input in arms.chain(self.condition.names().into_iter().map(OpInput::open)) {
+        for input in arms.chain(condition_inputs(&self.condition)) {
             match inputs.get_mut(&input.name) {
                 None => drop(inputs.insert(input.name.clone(), input)),
                 Some(known) => {
@@ -331,7 +342,7 @@ impl DynModule for BranchModule {
         };
         let inputs = inputs_of(&arm.module, call.inputs);
         let mut sources = arm.module.sources(&RecordedCall { inputs: &inputs, ..*call }, part);
-        sources.flows.extend(condition_flows(&self.condition));
+        sources.flows.extend(condition_flows(&self.condition, call.inputs));
         sources
     }
 

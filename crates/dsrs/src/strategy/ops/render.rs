@@ -1,5 +1,7 @@
 //! `render`: a text from a template, which is Jinja or has `{name}` slots.
 
+use std::sync::Arc;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::all;
 use super::slot_template::SlotTemplate;
@@ -60,13 +62,20 @@ enum RenderTemplate {
     Slots(SlotTemplate),
 }
 
+/// An input of a template; it may be absent if the template says what it writes then.
+fn template_input(template: &Template, name: &Arc<str>) -> OpInput {
+    let input = OpInput::open(name.clone());
+    if template.may_be_absent(name) { input.optional() } else { input }
+}
+
 impl OpFunction for RenderTemplate {
     fn inputs(&self) -> Vec<OpInput> {
-        let names = match self {
-            Self::Jinja(template) => template.names().to_vec(),
-            Self::Slots(slots) => slots.names(),
-        };
-        names.into_iter().map(OpInput::open).collect()
+        match self {
+            Self::Jinja(template) => {
+                template.names().iter().map(|name| template_input(template, name)).collect()
+            }
+            Self::Slots(slots) => slots.names().into_iter().map(OpInput::open).collect(),
+        }
     }
 
     fn infer(&self, inputs: &mut InputTypes<'_>, at: &At<'_>) -> Result<OpTypes, Problems> {

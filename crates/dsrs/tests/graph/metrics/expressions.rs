@@ -23,6 +23,10 @@ async fn an_expression_sees_inputs_expected_outputs_and_the_trace() {
         ("trace[0].inputs.question == inputs.question", "1"),
         ("trace[0].outputs.count / 6", "0.5 | `trace[0].outputs.count / 6` evaluates to 0.5"),
         ("1 if range(3)|length == 3 else 0", "1"),
+        ("outputs.answer[:5] == expected.answer[:5]", "1"),
+        ("outputs.answer.upper().startswith('PARIS')", "1"),
+        ("expected.page|default(3) == 3", "1"),
+        ("expected.page is not defined or expected.page == 1", "1"),
     ];
     for (expression, wanted) in rows {
         let metric = format!(r#"{{"expression": "{expression}"}}"#);
@@ -38,6 +42,13 @@ async fn a_failed_expression_reports_its_error() {
             EXPECTED,
             OUTPUTS,
             "reward_failed: the expression `expected.page == 3` asks for `expected.page`, which the \
+             example does not have",
+        ),
+        (
+            r#"{"expression": "expected.page[:1] == 'x'"}"#,
+            EXPECTED,
+            OUTPUTS,
+            "reward_failed: the expression `expected.page[:1] == 'x'` asks for `expected.page`, which the \
              example does not have",
         ),
         (r#"{"expression": "expected['page'] == 3"}"#, EXPECTED, OUTPUTS, "0 | `expected['page'] == 3` evaluates to 0"),

@@ -87,6 +87,29 @@ fn all_problems_are_reported_with_places_and_hints() {
 }
 
 #[test]
+fn names_and_filters_of_an_expression_exist() {
+    for (expression, wanted) in [
+        (
+            "outputs.anser[:1] == expected.answer[1:]",
+            "/expression: `outputs` has no `anser`; did you mean `answer`? known ones: answer, count, ratio, tags, \
+             person (unknown_field)",
+        ),
+        (
+            "output[:1]",
+            "/expression: `output` is unknown here; did you mean `outputs`? there are inputs, expected, \
+            outputs, trace (unknown_field)",
+        ),
+        (
+            "outputs.answer|uper is startswith('A')",
+            "/expression: the expression cannot be read: there is no filter `uper`; did you mean `upper`?; there is \
+             no test `startswith`: use `startingwith` (invalid_config)",
+        ),
+    ] {
+        assert_eq!(refused(&format!(r#"{{"expression": "{expression}"}}"#)), wanted);
+    }
+}
+
+#[test]
 fn metrics_of_too_many_parts_or_too_deep_are_refused() {
     let many = format!(r#"{{"mean": [{}]}}"#, vec![r#""exact""#; 150].join(", "));
     assert_eq!(refused(&many), "/mean/99: a metric has at most 100 parts, 8 deep (too_large)");

@@ -237,6 +237,17 @@ fn an_invalid_config_is_refused_at_its_place() {
             "/nodes/op/config/template: ",
         ),
         (
+            r#""strategy": "render", "config": {"template": "{{ a|uper }}\n{{ a.b.shout() }}"}"#,
+            "/nodes/op/config/template: line 1: there is no filter `uper`; did you mean `upper`?; line 2: there is no \
+             method `shout`; known ones: ",
+        ),
+        (
+            r#""strategy": "branch", "config": {"if": "a is xyzzy(3) or len(a) > 3 or a[::-1] == a"}"#,
+            "/nodes/op/config/if: there is no test `xyzzy`; known ones: boolean, defined, divisibleby, \
+             endingwith, eq, equalto, escaped, even, false, filter and 33 more; there is no function `len`: use the filter `length`; the step of a \
+             slice is a positive number",
+        ),
+        (
             r#""strategy": "render", "config": {"fstring": "{a"}"#,
             "/nodes/op/config/fstring: a `{` without its `}`",
         ),

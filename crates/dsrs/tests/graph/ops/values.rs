@@ -64,6 +64,62 @@ async fn texts_are_rendered_from_templates_and_slots() {
 }
 
 #[tokio::test]
+async fn a_template_has_slices_and_optional_names() {
+    check(&[
+        (
+            r#""strategy": "render", "config": {"template": "{{ t[1:] }}{% for c in u[:1] %}({{ c }}){% endfor %}"}"#,
+            &[("t", "list[str]"), ("u", "str")],
+            r#"{"t": ["a", "b", "c"], "u": "xyz"}"#,
+            "str",
+            r#""[\"b\",\"c\"](x)""#,
+        ),
+        (
+            r#""strategy": "render", "config": {"template": "{{ a }}{{ note|default('!') }}{% if b is defined %}{{ b }}{% endif %}"}"#,
+            &[("a", "str")],
+            r#"{"a": "hi"}"#,
+            "str",
+            r#""hi!""#,
+        ),
+        (
+            r#""strategy": "branch", "config": {"if": "question[:3] == 'Why'"}"#,
+            &[("then", "int"), ("else", "int"), ("question", "str")],
+            r#"{"then": 1, "else": 2, "question": "Why so?"}"#,
+            "int",
+            "1",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn a_template_writes_values_as_slots_do() {
+    for (ty, value) in [
+        ("bool", "true"),
+        ("str?", "null"),
+        ("str", r#""a \"text\"\n""#),
+        ("int", "-3"),
+        ("float", "1.0"),
+        ("float", "1e16"),
+        ("float", "0.00001"),
+        ("list[str | null]", r#"["a\n", null]"#),
+        ("dict[str, any]", r#"{"b": {"y": 1.5, "x": [true]}, "a": []}"#),
+        ("{name: str, age: int?}", r#"{"name": "Ada", "age": null}"#),
+        ("bytes", r#""aGkhPw==""#),
+    ] {
+        let text = |config: &str| {
+            let node = format!(r#""strategy": "render", "config": {config}"#);
+            let program = build(&graph_of(&node, &[("x", ty)]))
+                .unwrap_or_else(|problems| panic!("{problems}"));
+            async move { run(&program, &format!(r#"{{"x": {value}}}"#)).await.outputs.unwrap() }
+        };
+        let slot = text(r#"{"fstring": "{x}"}"#).await;
+        assert_eq!(text(r#"{"template": "{{ x }}"}"#).await, slot, "{value}");
+        assert_eq!(text(r#"{"template": "{{ x|string }}"}"#).await, slot, "{value}");
+        assert_eq!(text(r#"{"template": "{{ [x]|join }}"}"#).await, slot, "{value}");
+    }
+}
+
+#[tokio::test]
 async fn texts_are_stripped_and_change_case() {
     check(&[
         (r#""strategy": "strip""#, &[("text", "str")], r#"{"text": " a b\n"}"#, "str", r#""a b""#),

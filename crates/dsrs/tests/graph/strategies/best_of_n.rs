@@ -270,8 +270,10 @@ fn all_problems_of_a_search_are_reported_at_their_places() {
         of(r#"{"expression": "inputs.questoin + outputs.answer|length + score"}"#),
         ["/config/reward/expression unknown_field", "/config/reward/expression unknown_field"]
     );
-    let method = of(r#"{"expression": "outputs.items()|length"}"#);
-    assert_eq!(method, ["/config/reward/expression unknown_field"], "there are no methods");
+    let method = of(r#"{"expression": "outputs.answer.shout()|length"}"#);
+    assert_eq!(method, ["/config/reward/expression invalid_config"], "there is no such method");
+    let slice = of(r#"{"expression": "outputs.anser[:1] == 'a'"}"#);
+    assert_eq!(slice, ["/config/reward/expression unknown_field"]);
     assert_eq!(of("{}"), ["/config/reward invalid_config"]);
     assert_eq!(of(r#"{"expression": "1", "graph": "g"}"#), ["/config/reward invalid_config"]);
     assert_eq!(of(r#"{"graph": "g"}"#), ["/config/reward/graph invalid_config"]);
