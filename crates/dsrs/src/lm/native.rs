@@ -6,6 +6,7 @@ mod end_notes;
 mod fault;
 mod reply;
 mod request;
+mod wire_name;
 
 use std::fmt;
 use std::sync::Arc;
@@ -141,7 +142,10 @@ impl Native {
             target: ServiceTarget {
                 endpoint: Endpoint::from_owned(format!("{base_url}/")),
                 auth: AuthData::from_single(key.unwrap_or_default()),
-                model: ModelIden::new(config.protocol.adapter(), &*config.model),
+                model: ModelIden::new(
+                    config.protocol.adapter(),
+                    wire_name::given_name(config.protocol, &config.model),
+                ),
             },
             protocol: config.protocol,
             marks_prefix: config.marks_prefix && config.protocol.marks_prefix(),
@@ -163,7 +167,7 @@ impl Native {
         loop {
             let (params, omitted) = trial.supported(&request.params);
             match self.send_params(request, &params, &mut deltas).await {
-                Ok(reply) => return Ok(LmReply { omitted, ..reply }),
+                Ok(reply) => return Ok(LmReply { omitted, ..self.named(reply) }),
                 Err(fault) if fault.teaches(&mut trial, &params) => {}
                 Err(fault) => return Err(self.error(fault, request)),
             }
@@ -180,6 +184,7 @@ impl Native {
         let reasons = params.reasoning_effort.is_some_and(|effort| effort != ReasoningEffort::None);
         options.capture_reasoning_content =
             Some(reasons || self.protocol.always_captures_reasoning());
+        wire_name::name_model(self.protocol, &self.model, &mut options);
         let (client, target) = (&self.client, self.target.clone());
         if !deltas.is_open() {
             options.capture_raw_body = Some(true);
@@ -191,6 +196,13 @@ impl Native {
         let answer = client.exec_chat_stream(target, chat, Some(&options)).await;
         let answer = answer.map_err(|error| Fault::of(&error))?;
         reply::streamed(answer, deltas, self.answer_bytes, &collector).await
+    }
+
+    /// The reply with the name of the model, where the provider does not say one.
+    fn named(&self, reply: LmReply) -> LmReply {
+        let is_given = *reply.model == *self.target.model.model_name;
+        let model = if is_given { self.model.clone() } else { reply.model };
+        LmReply { model, ..reply }
     }
 
     fn error(&self, fault: Fault, request: &LmRequest) -> LmError {

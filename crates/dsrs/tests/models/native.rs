@@ -121,10 +121,14 @@ fn events(events: &[(&str, Value)]) -> String {
 }
 
 fn model(protocol: Protocol, url: &str) -> Native {
+    named_model(protocol, url, "claude-tiny")
+}
+
+fn named_model(protocol: Protocol, url: &str, name: &str) -> Native {
     Native::new(NativeConfig {
         protocol,
         base_url: url.to_owned(),
-        model: "claude-tiny".into(),
+        model: name.into(),
         api_key: Some(KEY.into()),
         marks_prefix: true,
         http: HttpLimits::default(),
@@ -653,6 +657,87 @@ async fn ollama_bedrock_vertex_and_cohere_have_their_own_protocols() {
         let (head, _) = server.request();
         assert!(head.starts_with(path), "{protocol:?}: {head}");
     }
+}
+
+/// What was sent to a model of a name.
+async fn request_to(protocol: Protocol, name: &str, is_streamed: bool) -> (String, Value) {
+    let server = Server::saying(http("500 Internal Server Error", "", "{}")).await;
+    let lm = named_model(protocol, &server.url, name);
+    match is_streamed {
+        true => stream(&lm, &question()).await.0.unwrap_err(),
+        false => lm.complete(&question(), DeltaSink::closed()).await.unwrap_err(),
+    };
+    server.request()
+}
+
+/// The library would take them apart: `-high` for an effort, `lab::` for a namespace.
+const ODD_NAMES: [&str; 8] = [
+    "claude-sonnet-4-5-high",
+    "claude-sonnet-5-none",
+    "gemini-2.5-flash-zero",
+    "qwen-xhigh",
+    "ft:gpt-4.1-mini:acme:tone-minimal",
+    "lab::tiny",
+    "lab::tiny::claude-max",
+    "tiny-medium",
+];
+
+#[tokio::test]
+async fn the_name_of_a_model_goes_through_as_it_is() {
+    for name in ODD_NAMES {
+        for is_streamed in [false, true] {
+            for protocol in
+                [Protocol::Anthropic, Protocol::Responses, Protocol::Ollama, Protocol::Cohere]
+            {
+                let (_, body) = request_to(protocol, name, is_streamed).await;
+                assert_eq!(body["model"], name, "{protocol:?}");
+                for asked in ["thinking", "output_config", "reasoning", "think"] {
+                    assert_eq!(body[asked], Value::Null, "{protocol:?} {name}: {body}");
+                }
+            }
+            let (head, body) = request_to(Protocol::Gemini, name, is_streamed).await;
+            assert!(head.starts_with(&format!("post /v1/models/{name}:")), "{head}");
+            let thinking = &body["generationConfig"]["thinkingConfig"];
+            assert_eq!(thinking, &json!({"includeThoughts": true}), "{name}: {body}");
+        }
+    }
+    for (name, publisher) in [("gemini-2.5-pro-high", "google"), ("claude-opus-4-low", "anthropic")]
+    {
+        let (head, body) = request_to(Protocol::Vertex, name, false).await;
+        let path = format!("post /v1/publishers/{publisher}/models/{name}:");
+        assert!(head.starts_with(&path), "{head}");
+        assert!(!body.to_string().contains("thinkingBudget"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn an_effort_is_sent_beside_a_name_that_ends_like_one() {
+    let server = Server::saying(http("500 Internal Server Error", "", "{}")).await;
+    let lm = named_model(Protocol::Responses, &server.url, "ft:gpt-5:acme:tone-high");
+    let mut request = question();
+    request.params.reasoning_effort = Some(ReasoningEffort::Low);
+    lm.complete(&request, DeltaSink::closed()).await.unwrap_err();
+    let (_, body) = server.request();
+    assert_eq!(
+        (&body["model"], &body["reasoning"]["effort"]),
+        (&json!("ft:gpt-5:acme:tone-high"), &json!("low"))
+    );
+}
+
+#[tokio::test]
+async fn an_answer_without_a_model_has_the_name_of_the_settings() {
+    let mut said = answer(json!([{"type": "text", "text": "a"}]), "end_turn");
+    said.as_object_mut().unwrap().remove("model");
+    let server = Server::saying(ok(&said)).await;
+    let lm = named_model(Protocol::Anthropic, &server.url, "lab::claude-max");
+    let reply = lm.complete(&question(), DeltaSink::closed()).await.unwrap();
+    assert_eq!(&*reply.model, "lab::claude-max");
+
+    let server =
+        Server::saying(events(&[answer_events(&["a"]), end("end_turn").to_vec()].concat())).await;
+    let lm = named_model(Protocol::Anthropic, &server.url, "lab::claude-max");
+    let (reply, _) = stream(&lm, &question()).await;
+    assert_eq!(&*reply.unwrap().model, "lab::claude-max");
 }
 
 #[test]
