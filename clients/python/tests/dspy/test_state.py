@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from pathlib import Path
 
 import dspy
@@ -10,10 +12,12 @@ import pytest
 import tutorials
 from conftest import Run
 from modules import Booking, Desk, Mood, Person
+from pydantic import BaseModel, Field
 from test_chain import Tour, optimized
 
 from dsrs_client import Client, Problem
 from dsrs_client.dspy import CannotPull, CannotPush, pull, push, push_saved
+from dsrs_client.dspy.state import demos_of
 
 
 def test_instructions_and_demos_become_the_active_state(client: Client, name: str) -> None:
@@ -66,8 +70,6 @@ def test_a_saved_program_gives_the_same_answers(
 
 
 def test_the_server_reads_the_same_file_to_the_same_state(client: Client, name: str, tmp_path: Path) -> None:
-    import json
-
     optimized().save(tmp_path / "tour.json")
     push_saved(Tour(), tmp_path / "tour.json", name, client=client)
     pushed = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
@@ -78,6 +80,95 @@ def test_the_server_reads_the_same_file_to_the_same_state(client: Client, name: 
         key = repr
         assert state["effective_instruction"] == read[path]["effective_instruction"]
         assert sorted(state["demos"], key=key) == sorted(read[path]["demos"], key=key)
+
+
+class Account(BaseModel):
+    user_name: str = Field(alias="userName")
+    number: int = Field(alias="id")
+    mood: Mood
+    born: date
+    raw: bytes
+    tags: set[str]
+    pair: tuple[int, str]
+    friends: list[Account] = []
+
+
+class Greet(dspy.Signature):
+    """Greet the owner."""
+
+    account: Account = dspy.InputField()
+    others: dict[str, Account] = dspy.InputField()
+    greeting: str = dspy.OutputField()
+    next: Account | None = dspy.OutputField()
+
+
+def account(name: str, *friends: Account) -> Account:
+    values = {"mood": "calm", "born": "2026-01-02", "raw": "é", "tags": ["a"], "pair": [1, "x"], "friends": friends}
+    return Account.model_validate({"userName": name, "id": 3, **values})
+
+
+@pytest.mark.parametrize("file", ["greet.json", "greet.pkl"])
+def test_values_of_a_saved_file_have_the_names_of_the_schema(file: str, tmp_path: Path) -> None:
+    program = dspy.Predict(Greet)
+    ann = account("Ann", account("Bo"))
+    demo = {"account": ann, "others": {"a": ann}, "greeting": "Hi", "next": ann}
+    program.demos = [dspy.Example(**demo).with_inputs("account", "others")]
+    program.save(tmp_path / file)
+    loaded = dspy.Predict(Greet)
+    loaded.load(str(tmp_path / file), **({"allow_pickle": True} if file.endswith("pkl") else {}))
+    written = ann.model_dump(mode="json", by_alias=True)
+    assert written["friends"][0]["userName"] == "Bo"
+    assert demos_of(loaded, frozenset()) == demos_of(program, frozenset())
+    assert demos_of(loaded, frozenset())[0]["input"] == {"account": written, "others": {"a": written}}
+    assert demos_of(loaded, frozenset())[0]["output"] == {"greeting": "Hi", "next": written}
+
+
+class Encoded(dspy.Signature):
+    """Describe the data."""
+
+    data: bytes = dspy.InputField()
+    mood: Mood = dspy.InputField()
+    words: set[str] = dspy.OutputField()
+    day: date = dspy.OutputField()
+
+
+def test_a_pickled_file_has_values_that_json_has_not(tmp_path: Path) -> None:
+    program = dspy.Predict(Encoded)
+    demo = dspy.Example(data=b"\xff", mood=Mood.CALM, words={"a"}, day=date(2026, 1, 2))
+    program.demos = [demo.with_inputs("data", "mood")]
+    program.save(tmp_path / "encoded.pkl")
+    loaded = dspy.Predict(Encoded)
+    loaded.load(str(tmp_path / "encoded.pkl"), allow_pickle=True)
+    assert demos_of(loaded, frozenset()) == [
+        {"input": {"data": "/w==", "mood": Mood.CALM.value}, "output": {"words": ["a"], "day": "2026-01-02"}}
+    ]
+
+
+class Guest(BaseModel):
+    user_name: str = Field(alias="userName")
+    id_: int = Field(alias="id")
+
+
+class Meet(dspy.Signature):
+    """Greet them."""
+
+    person: Guest = dspy.InputField()
+    greeting: str = dspy.OutputField()
+
+
+def test_the_server_knows_members_by_their_names_in_python(client: Client, name: str, tmp_path: Path) -> None:
+    program = dspy.Predict(Meet)
+    ann = Guest.model_validate({"userName": "Ann", "id": 3})
+    program.demos = [dspy.Example(person=ann, greeting="Hi").with_inputs("person")]
+    program.save(tmp_path / "meet.json")
+    push_saved(dspy.Predict(Meet), tmp_path / "meet.json", name, client=client)
+    wanted = [{"input": {"person": {"userName": "Ann", "id": 3}}, "output": {"greeting": "Hi"}}]
+    assert client.request("GET", f"/v1/graphs/{name}/state")["predictors"]["predict"]["demos"] == wanted
+    client.request("PUT", f"/v1/graphs/{name}/state", {"predictors": {}})
+    file = json.loads((tmp_path / "meet.json").read_text())
+    assert "user_name" in file["demos"][0]["person"]
+    client.request("PUT", f"/v1/graphs/{name}/state", {"format": "dspy", "state": file})
+    assert client.request("GET", f"/v1/graphs/{name}/state")["predictors"]["predict"]["demos"] == wanted
 
 
 def test_pull_brings_the_state_of_the_server_into_the_program(client: Client, name: str, lm: dspy.LM) -> None:

@@ -301,3 +301,93 @@ fn a_graph_that_dspy_has_no_file_for_is_refused() {
     };
     assert_eq!(codes(&GRAPH.replace("triage", "metadata")), ["/metadata reserved_name"]);
 }
+
+/// A graph that was pushed with pydantic's schema of this class, which has the aliases:
+///
+/// ```python
+/// class Person(BaseModel):
+///     user_name: str = Field(alias="userName")
+///     id_: int = Field(alias="id")
+///     mood: Mood
+///     raw: bytes
+///     born: date
+///     tags: set[str]
+///     pair: tuple[int, str]
+///     friends: list["Person"] = []
+/// ```
+const PYDANTIC: &str = r##"{"name": "g", "nodes": {"ask": {"strategy": "predict", "signature": {
+    "instructions": "Answer.",
+    "inputs": [{"name": "who", "type": {"$ref": "#/$defs/Person", "$defs": {
+        "Mood": {"enum": ["calm", "angry"], "title": "Mood", "type": "string"},
+        "Person": {"type": "object", "title": "Person", "required": ["userName", "id", "mood", "born", "tags", "pair"],
+            "properties": {
+                "userName": {"type": "string"}, "id": {"type": "integer"}, "mood": {"$ref": "#/$defs/Mood"},
+                "raw": {"type": "string", "contentEncoding": "base64", "default": "YQ=="},
+                "born": {"type": "string", "format": "date"},
+                "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": true},
+                "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                    "minItems": 2, "maxItems": 2},
+                "friends": {"type": "array", "items": {"$ref": "#/$defs/Person"}, "default": []}}}}}}],
+    "outputs": [{"name": "next", "type": "Person?"}, {"name": "data", "type": "bytes"}]}}}}"##;
+
+/// The demo of such a class as DSPy 3.4.1 saves it.
+const PERSON: &str = r#"{"user_name": "Ann", "id_": 3, "mood": "calm", "raw": "abcd", "born": "2026-01-02",
+    "tags": ["b", "a"], "pair": [1, "x"], "friends": []}"#;
+
+fn file_of_a_demo(demo: &str) -> String {
+    format!(
+        r#"{{"ask": {{"traces": [], "train": [], "demos": [{demo}], "lm": null,
+            "signature": {{"instructions": "Answer.", "fields": []}}}}, "metadata": {{}}}}"#
+    )
+}
+
+#[test]
+fn members_have_their_names_in_python_and_bytes_are_texts() {
+    let program = graph(PYDANTIC);
+    let friendly = PERSON.replace(r#""friends": []"#, &format!(r#""friends": [{PERSON}]"#));
+    let demo = format!(r#"{{"who": {friendly}, "next": {PERSON}, "data": "é"}}"#);
+    let file = file_of_a_demo(&demo).replace(
+        r#""fields": []"#,
+        r#""fields": [
+        {"prefix": "Who:", "description": "${who}"}, {"prefix": "Next:", "description": "${next}"},
+        {"prefix": "Data:", "description": "${data}"}]"#,
+    );
+    let found = read(&file, &program);
+    let shown = found.state.0["ask"].demos[0].clone();
+    let ann = r#"{"userName":"Ann","id":3,"mood":"calm","raw":"YWJjZA==","born":"2026-01-02","tags":["b","a"],"pair":[1,"x"],"friends":[]}"#;
+    assert_eq!(shown.output["next"].to_json(), ann);
+    let friendly = ann.replace(r#""friends":[]"#, &format!(r#""friends":[{ann}]"#));
+    assert_eq!(shown.input["who"].to_json(), friendly);
+    assert_eq!(shown.output["data"], Payload::Bytes("é".as_bytes().into()));
+
+    let written = to_dspy(&tuned(&program, &found.state)).unwrap();
+    let data =
+        written.as_map().unwrap()["ask"].as_map().unwrap()["demos"].as_list().unwrap()[0].clone();
+    assert_eq!(data.as_map().unwrap()["data"], Payload::from("é"));
+    assert_eq!(from_dspy(&written, &program, &At::Root).unwrap().state, found.state);
+}
+
+#[test]
+fn a_name_that_may_mean_two_members_is_unknown() {
+    let program = graph(
+        r#"{"name": "g", "nodes": {"ask": {"strategy": "predict", "signature": {
+        "instructions": "Answer.", "inputs": [{"name": "who", "type": "{userName: str?, username: str?}"}],
+        "outputs": [{"name": "data", "type": "bytes"}]}}}}"#,
+    );
+    let file = file_of_a_demo(r#"{"who": {"user_name": "a"}, "data": "b"}"#);
+    assert!(
+        refused(&file, &program).contains(&"/ask/demos/0/who/user_name unknown_field".to_owned())
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_exported_as_base64_and_listed() {
+    let program = graph(PYDANTIC);
+    let state = state(
+        r#"{"ask": {"demos": [{"input": {"who": {"userName": "A", "id": 1, "mood": "calm", "born": "", "tags": [],
+            "pair": [1, ""]}}, "output": {"data": "/w=="}}]}}"#,
+    );
+    let written = to_dspy(&tuned(&program, &state)).unwrap().to_json();
+    assert!(written.contains(r#""left_out":["/ask/demos/0"]"#), "{written}");
+    assert!(written.contains(r#""data":"/w==""#), "{written}");
+}

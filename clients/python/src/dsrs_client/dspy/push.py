@@ -69,10 +69,21 @@ def push(
     return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes + notes_of(draft.bound))
 
 
-def push_saved(program: Any, path: str | Path, name: str, *, client: Requests, **options: Any) -> Pushed:
-    """As :func:`push`, with the state of a file that ``program.save`` wrote. ``program`` itself does not change."""
+def push_saved(
+    program: Any,
+    path: str | Path,
+    name: str,
+    *,
+    client: Requests,
+    allow_pickle: bool = False,
+    **options: Any,
+) -> Pushed:
+    """As :func:`push`, with the state of a file that ``program.save`` wrote. ``program`` itself does not change.
+
+    A file ``.pkl`` can run code while it is loaded: ``allow_pickle=True`` says that its author is trusted.
+    """
     loaded = program.deepcopy()
-    loaded.load(str(path))
+    loaded.load(str(path), **({"allow_pickle": True} if allow_pickle else {}))
     return push(loaded, name, client=client, **options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from .annotation import is_optional
 from .draft import Bound
 from .json_value import to_json
+from .python_names import by_alias
 
 
 def state_of(bound: Iterable[Bound]) -> dict[str, Any]:
@@ -58,7 +60,15 @@ def _lacks_input(demo: dict[str, Any], signature: Any, defaults: frozenset[str])
 
 
 def _part(demo: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: to_json(demo[name]) for name in fields if name in demo and demo[name] is not None}
+    given = [name for name in fields if name in demo and demo[name] is not None]
+    return {name: _json(demo[name], fields[name].annotation) for name in given}
+
+
+def _json(value: Any, annotation: Any) -> Any:
+    """A value as its field has it, also one of a saved file."""
+    if annotation is bytes and isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return to_json(by_alias(value, annotation))
 
 
 def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = None) -> None:

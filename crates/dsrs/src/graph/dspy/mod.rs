@@ -10,6 +10,7 @@
 
 mod module;
 mod names;
+mod python_values;
 mod read;
 mod write;
 

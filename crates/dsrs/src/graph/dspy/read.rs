@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::names::{described, description, fields, prefix};
+use super::python_values::from_python;
 use super::{DEMOS, LM, METADATA, Predictors, SIGNATURE};
 use crate::graph::{GraphState, Program};
 use crate::predict::{Demo, DynPredictor, LmOverrides, PredictState, read_lm};
@@ -248,7 +249,8 @@ impl DspyReader {
             for field in fields {
                 let Some(value) = given(schema, demo, field) else { continue };
                 let at = at.key(&field.name);
-                let value = admit(value, &schema.type_of(field), &at, &mut self.problems);
+                let ty = schema.type_of(field);
+                let value = admit(&from_python(value, &ty), &ty, &at, &mut self.problems);
                 admitted.extend(value.map(|value| (field.name.clone(), value)));
             }
             admitted

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::names::{description, fields, prefix};
+use super::python_values::{has_bytes, to_python};
 use super::{DEMOS, LM, METADATA, Predictors, SIGNATURE};
 use crate::graph::Program;
 use crate::predict::{Demo, DynPredictor, lm_to_payload};
@@ -128,16 +129,18 @@ fn predictor(found: &dyn DynPredictor) -> Payload {
 
 fn demo(demo: &Demo) -> Payload {
     let both = demo.input.iter().chain(&demo.output);
-    Payload::map(both.map(|(name, value)| (name.clone(), value.clone())).collect())
+    Payload::map(both.map(|(name, value)| (name.clone(), to_python(value))).collect())
 }
 
-/// The LM settings and how demos are chosen, by their places in a state.
+/// The LM settings, how demos are chosen, and demos with bytes that DSPy reads as others, by their places in a state.
 fn lost(found: &dyn DynPredictor, at: &At<'_>) -> Vec<Payload> {
     let settings = lm_to_payload(&found.state().lm);
     let names = settings.iter().filter_map(Payload::as_map).flat_map(Map::keys);
     let settings = names.map(|name| at.key(LM).key(name).pointer());
     let nearest = found.state().nearest.iter().map(|_| at.key(NEAREST).pointer());
-    settings.chain(nearest).map(|place| Payload::from(place.as_str())).collect()
+    let demos = found.state().demos.iter().enumerate().filter(|(_, one)| has_bytes(&demo(one)));
+    let demos = demos.map(|(position, _)| at.key(DEMOS).index(position).pointer());
+    settings.chain(nearest).chain(demos).map(|place| Payload::from(place.as_str())).collect()
 }
 
 fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload {
