@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
-use monty::{MontyRun, RunProgress};
+use monty::{FunctionCall, MontyRun, NameLookup, RunProgress};
 use monty_types::{
     CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,
     PrintWriter, PrintWriterCallback, ResourceLimits, ResourceTracker,
@@ -17,8 +17,12 @@ use crate::{exception, report};
 /// The name of the program in its traceback, which is not shown.
 const NAME: &str = "program.py";
 
-/// The most requests of a program to its host, all of which are refused.
+/// The most requests of a program to its host. All but [`SUBMIT`] are refused.
 const HOST_CALLS: usize = 1_000;
+
+/// The function that ends a program with its argument as the result. Instructions and demos of DSPy's
+/// `ProgramOfThought` call it.
+const SUBMIT: &str = "SUBMIT";
 
 /// Runs a program to its end.
 pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, SandboxError> {
@@ -61,17 +65,52 @@ fn run(
                 let denied = denied(call.function_call.name());
                 call.resume(ExtFunctionResult::Error(denied), print)?
             }
+            RunProgress::FunctionCall(call) if is_submit(&call) => match submitted(&call) {
+                Some(value) => return Ok(value),
+                None => call.resume(ExtFunctionResult::Error(wrong_arguments()), print)?,
+            },
             RunProgress::FunctionCall(call) => {
                 let unknown = ExtFunctionResult::NotFound(call.function_name.clone());
                 call.resume(unknown, print)?
             }
-            RunProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print)?,
+            RunProgress::NameLookup(lookup) => {
+                let found = named(&lookup);
+                lookup.resume(found, print)?
+            }
             RunProgress::ResolveFutures(futures) => {
                 futures.abort(MontyException::runtime_error("nothing to wait for"), print)?
             }
         };
     }
     Err(refusal("made too many requests that are refused".to_owned()))
+}
+
+fn named(lookup: &NameLookup) -> NameLookupResult {
+    if lookup.name != SUBMIT || lookup.object_id().is_some() {
+        return NameLookupResult::Undefined;
+    }
+    NameLookupResult::Value(MontyObject::Function { name: SUBMIT.to_owned(), docstring: None })
+}
+
+fn is_submit(call: &FunctionCall) -> bool {
+    call.function_name == SUBMIT && call.object_id.is_none()
+}
+
+/// The submitted value: the only argument, or the named ones as a dict.
+fn submitted(call: &FunctionCall) -> Option<MontyObject> {
+    match (call.args.as_slice(), call.kwargs.as_slice()) {
+        ([value], []) => Some(value.clone()),
+        ([], [(name, value)]) if matches!(name, MontyObject::String(name) if name == "output") => {
+            Some(value.clone())
+        }
+        ([], [_, ..]) => Some(MontyObject::dict(call.kwargs.clone())),
+        _ => None,
+    }
+}
+
+fn wrong_arguments() -> MontyException {
+    let message = "SUBMIT() takes the result: one argument, or named arguments".to_owned();
+    MontyException::new(ExcType::TypeError, Some(message))
 }
 
 fn denied(what: &str) -> MontyException {

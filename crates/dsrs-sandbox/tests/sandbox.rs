@@ -131,6 +131,25 @@ async fn missing_features_of_the_dialect_are_missing() {
     }
 }
 
+/// DSPy's `ProgramOfThought` asks for it, and so do its demos.
+#[tokio::test]
+async fn a_program_ends_with_what_it_submits() {
+    for (code, json) in [
+        ("SUBMIT({'total': 2 + 3})\n1 / 0", r#"{"total":5}"#),
+        (
+            "def main():\n    SUBMIT(output=[1, 2])\ntry:\n    main()\nexcept BaseException:\n    pass\n7",
+            "[1,2]",
+        ),
+        ("SUBMIT(total=5, unit='km')", r#"{"total":5,"unit":"km"}"#),
+        ("def SUBMIT(value):\n    return value * 2\nSUBMIT(4)", "8"),
+    ] {
+        assert_eq!(value(code).await, json, "{code}");
+    }
+    assert_eq!(&*run("print('a')\nSUBMIT(1)").await.unwrap().printed, "a\n");
+    let error = refusal(&sandbox(), "SUBMIT()").await;
+    assert!(error.message.contains("SUBMIT() takes the result"), "{error:?}");
+}
+
 #[tokio::test]
 async fn values_that_json_lacks_are_returned_as_text() {
     for (code, json) in [

@@ -113,6 +113,10 @@ pub struct NodeView {
     pub retries: Option<u32>,
     /// How often to repeat an LM call after an answer that cannot be parsed.
     pub parse_retries: Option<u32>,
+    /// The paths that predictors of the node have in the files of a DSPy program, by their paths
+    /// within the node: `{"": "steps[0]"}`. Default: the same paths as here.
+    #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
+    pub dspy_paths: Option<Json>,
 }
 
 /// A model and its settings.

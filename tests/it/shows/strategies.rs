@@ -44,6 +44,7 @@ fn ops() -> Map<String, Value> {
         "lower": [{}, text],
         "upper": [{}, text],
         "select": [{"path": "a", "default": 1}, one],
+        "element": [{"index": -1}, {"value": ["list[int]", [1, 2]]}],
         "merge": [{}, {"a": ["{x: int}", {"x": 1}], "b": ["{y: int}", {"y": 2}]}],
         "collect": [{"as": "tuple"}, {"a": ["str", "x"], "b": ["int", 2]}],
         "coerce": [{"type": "str"}, one],

@@ -56,13 +56,17 @@ pub(super) fn node_to_payload(node: &Node) -> Payload {
     let millis = i64::try_from(settings.timeout.as_millis()).unwrap_or(i64::MAX);
     let signature = (!node.is_op()).then(|| ("signature", signature_to_payload(&node.base)));
     let members = [("strategy", Payload::Str(node.strategy.clone()))].into_iter().chain(signature);
-    object(members.chain([
+    let paths = &settings.dspy_paths;
+    let paths = paths.iter().map(|(own, path)| (own.clone(), Payload::Str(path.clone())));
+    let paths = (paths.len() > 0).then(|| ("dspy_paths", Payload::map(paths.collect())));
+    let settings = [
         ("config", node.config.clone()),
         ("lm", lm_to_payload(&settings.lm).unwrap_or_else(|| Payload::map(Map::new()))),
         ("timeout_ms", Payload::Int(millis)),
         ("retries", Payload::Int(settings.retries.into())),
         ("parse_retries", Payload::Int(settings.parse_retries.into())),
-    ]))
+    ];
+    object(members.chain(settings).chain(paths))
 }
 
 fn object<'m>(members: impl IntoIterator<Item = (&'m str, Payload)>) -> Payload {

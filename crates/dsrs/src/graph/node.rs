@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use indexmap::IndexMap;
+
 use crate::predict::{DynPredictor, LmOverrides, SignatureChecks};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
@@ -28,6 +30,9 @@ pub struct NodeSettings {
     pub retries: u32,
     /// Retries after an answer that does not fit.
     pub parse_retries: u32,
+    /// The paths that predictors of the node have in the files of a DSPy program, by their paths
+    /// within the node, where they differ: `steps[0]` for the node `steps_0`.
+    pub dspy_paths: IndexMap<Arc<str>, Arc<str>>,
 }
 
 impl Default for NodeSettings {
@@ -37,6 +42,7 @@ impl Default for NodeSettings {
             timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
             retries: DEFAULT_RETRIES,
             parse_retries: DEFAULT_PARSE_RETRIES,
+            dspy_paths: IndexMap::new(),
         }
     }
 }
@@ -183,6 +189,21 @@ impl Node {
     /// The asserts on its inputs and outputs.
     pub(super) const fn checks(&self) -> &SignatureChecks {
         &self.checks
+    }
+
+    /// Refuses paths in DSPy's files for predictors that the node does not have; `at` is its place.
+    pub(super) fn check_dspy_paths(&self, at: &At<'_>, problems: &mut Problems) {
+        let known: Vec<&str> = self.module.predictors().into_iter().map(|(path, _)| path).collect();
+        for unknown in self.settings.dspy_paths.keys().filter(|path| !known.contains(&&***path)) {
+            let names = known.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+            let detail = format!("the node has no predictor `{unknown}`; it has {names}");
+            problems.add(&at.key("dspy_paths").key(unknown), Code::UnknownField, detail);
+        }
+    }
+
+    /// The path of a predictor of the node in DSPy's files, if it differs from its path in the graph.
+    pub(super) fn dspy_path(&self, within: &str) -> Option<&Arc<str>> {
+        self.settings.dspy_paths.get(within)
     }
 
     /// Its predictors, by path within the graph.

@@ -391,3 +391,56 @@ fn bytes_that_are_no_text_are_exported_as_base64_and_listed() {
     assert!(written.contains(r#""left_out":["/ask/demos/0"]"#), "{written}");
     assert!(written.contains(r#""data":"/w==""#), "{written}");
 }
+
+/// DSPy's paths for a predictor in a list, one in a dict, and one that `forward` calls twice.
+const LISTED: &str = r#"{"name": "g", "nodes": {
+    "steps_0": {"strategy": "predict", "signature": "question -> topic", "dspy_paths": {"": "steps[0]"}},
+    "named_x": {"strategy": "chain_of_thought", "signature": "question -> answer",
+        "dspy_paths": {"predict": "named['x'].predict"}},
+    "steps_0_2": {"strategy": "predict", "signature": "question -> topic", "dspy_paths": {"": "steps[0]"}}}}"#;
+
+#[test]
+fn predictors_in_lists_and_dicts_have_the_paths_that_dspy_writes() {
+    let program = graph(LISTED);
+    let file = r#"{"steps[0]": {"demos": [], "signature": {"instructions": "Name it."}, "lm": null},
+        "named['x'].predict": {"demos": [], "signature": {"instructions": "Reply."}, "lm": null}}"#;
+    let found = read(file, &program);
+    let wanted = state(
+        r#"{"steps_0": {"instruction": "Name it."}, "steps_0_2": {"instruction": "Name it."},
+            "named_x.predict": {"instruction": "Reply."}}"#,
+    );
+    assert_eq!(found.state, wanted);
+    let written = to_dspy(&tuned(&program, &wanted)).unwrap();
+    let members: Vec<&str> = written.as_map().unwrap().keys().map(AsRef::as_ref).collect();
+    assert_eq!(members, ["steps[0]", "named['x'].predict", "metadata"]);
+    assert_eq!(read(&written.to_json(), &program).state, wanted);
+}
+
+#[test]
+fn one_predictor_of_dspy_with_two_states_is_not_written() {
+    let program = graph(LISTED);
+    let program = tuned(&program, &state(r#"{"steps_0_2": {"instruction": "Name it twice."}}"#));
+    let problems = to_dspy(&program).unwrap_err();
+    let found: Vec<String> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
+    assert_eq!(found, ["/steps[0] duplicate_name"]);
+}
+
+#[test]
+fn a_path_of_dspy_for_no_predictor_is_refused() {
+    let document = LISTED.replacen(r#"{"": "steps[0]"}"#, r#"{"predict": "steps[0]"}"#, 1);
+    let problems = build(&document).err().unwrap();
+    let found: Vec<String> = problems.iter().map(|p| format!("{} {}", p.pointer, p.code)).collect();
+    assert_eq!(found, ["/nodes/steps_0/dspy_paths/predict unknown_field"]);
+}
+
+#[test]
+fn the_limit_of_a_reasoning_model_is_a_limit() {
+    let file = r#"{"demos": [], "signature": {"instructions": "Ask."},
+        "lm": {"model": "openai/o4-mini", "temperature": null, "max_completion_tokens": 16000}}"#;
+    let found = read(file, &graph(PREDICT));
+    assert_eq!(
+        found.state,
+        state(r#"{"ask": {"instruction": "Ask.", "lm": {"max_tokens": 16000}}}"#)
+    );
+    assert_eq!(found.ignored, ["/lm/model"]);
+}

@@ -176,6 +176,11 @@ fn read_node(
         object.optional("retries", |p, at, problems| bounded(p, 0, MAX_RETRIES, at, problems));
     let parse_retries = object
         .optional("parse_retries", |p, at, problems| bounded(p, 0, MAX_RETRIES, at, problems));
+    let dspy_paths = object.optional("dspy_paths", |payload, at, problems| {
+        read::members(payload, at, problems, |_, path, at, problems| {
+            read::shared_text(path, at, problems)
+        })
+    });
     object.close();
     let mut lm = lm.unwrap_or_default();
     lm.model.get_or_insert_with(|| Arc::from(Models::DEFAULT));
@@ -184,6 +189,7 @@ fn read_node(
         timeout: Duration::from_millis(timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
         retries: retries.map_or(DEFAULT_RETRIES, small),
         parse_retries: parse_retries.map_or(DEFAULT_PARSE_RETRIES, small),
+        dspy_paths: dspy_paths.into_iter().flatten().collect(),
     };
     Some(NodeDraft { named, strategy, signature, signed, config, settings, op: None })
 }

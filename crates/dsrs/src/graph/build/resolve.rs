@@ -38,6 +38,9 @@ impl ProgramGraph {
             return Err(problems);
         };
         let graph = resolver.resolve(&mut problems);
+        for (name, node) in graph.nodes() {
+            node.check_dspy_paths(&at.key("nodes").key(name), &mut problems);
+        }
         problems.or(graph)
     }
 }

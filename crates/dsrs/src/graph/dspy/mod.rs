@@ -4,15 +4,18 @@
 //!
 //! A file contains `{path: {demos, signature: {instructions, fields}, lm, traces, train}}` beside
 //! `metadata`; that of a lone `dspy.Predict` is such a member itself, without a path. Paths are the
-//! same on both sides: the attribute of a module is the name of the node. If only one node of a
-//! graph calls an LM, its path may also be that of a lone module: `predict` for `reply.predict`,
-//! and no path at all for a `predict` node.
+//! same on both sides: the attribute of a module is the name of the node, unless the node says
+//! otherwise (`dspy_paths`): a module in a list or a dict, or one that is called several times. If only
+//! one node of a graph calls an LM, its path may also be that of a lone module: `predict` for
+//! `reply.predict`, and no path at all for a `predict` node.
 
 mod module;
 mod names;
 mod python_values;
 mod read;
 mod write;
+
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -36,6 +39,8 @@ const LM: &str = "lm";
 /// The predictors of a program, found by both spellings of their paths.
 struct Predictors<'p> {
     by_path: IndexMap<String, &'p dyn DynPredictor>,
+    /// The paths in the file, by the paths here, where they differ.
+    renamed: IndexMap<String, Arc<str>>,
     /// The only node that calls an LM; none if its path as a lone module would be the path of
     /// another.
     alone: Option<String>,
@@ -52,13 +57,19 @@ impl<'p> Predictors<'p> {
                 .all(|(other, within)| other == node && !by_path.contains_key(within))
         };
         let alone = node.filter(is_alone);
-        Self { by_path, alone }
+        let renamed = by_path.keys().filter_map(|path| {
+            let (node, within) = split(path);
+            let own = program.graph().node(node)?.dspy_path(within)?;
+            Some((path.clone(), own.clone()))
+        });
+        Self { renamed: renamed.collect(), by_path, alone }
     }
 
     /// The predictors of a typed module, which DSPy knows by the same paths. One without a path is a
     /// lone `dspy.Predict`.
     fn of_module(found: Vec<(String, &'p dyn DynPredictor)>) -> Self {
-        Self { by_path: found.into_iter().collect(), alone: None }
+        let by_path = found.into_iter().collect();
+        Self { by_path, renamed: IndexMap::new(), alone: None }
     }
 
     /// The path of a predictor as that of the lone module in its node.
@@ -69,17 +80,36 @@ impl<'p> Predictors<'p> {
         self.alone.as_ref().map(|_| split(path).1)
     }
 
-    fn find(&self, path: &str) -> Option<(&str, &'p dyn DynPredictor)> {
-        let known = self.by_path.get_key_value(path).or_else(|| {
+    /// The path of a predictor in the file.
+    fn in_file<'s>(&'s self, path: &'s str) -> &'s str {
+        self.renamed.get(path).map_or(path, AsRef::as_ref)
+    }
+
+    /// The predictors of a path in the file; several if DSPy calls one several times.
+    fn find(&self, path: &str) -> Vec<(&str, &'p dyn DynPredictor)> {
+        let named = self.renamed.iter().filter(|(_, own)| own.as_ref() == path);
+        let own = self.by_path.get_key_value(path).or_else(|| {
             let path = predictor_path(self.alone.as_deref()?, path);
             self.by_path.get_key_value(&path)
         });
-        known.map(|(path, predictor)| (path.as_str(), *predictor))
+        let named = named.filter_map(|(own, _)| self.by_path.get_key_value(own));
+        let mut found: Vec<_> = own
+            .into_iter()
+            .chain(named)
+            .map(|(path, predictor)| (path.as_str(), *predictor))
+            .collect();
+        found.dedup_by_key(|(path, _)| *path);
+        found
     }
 
-    /// All paths, for a person.
+    /// All paths in the file, for a person.
     fn listed(&self) -> String {
-        listed(self.by_path.keys().map(String::as_str))
+        listed(self.paths())
+    }
+
+    /// All paths in the file.
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        self.by_path.keys().map(|path| self.in_file(path))
     }
 }
 

@@ -18,6 +18,9 @@ use crate::value::{Fields, Map, Payload};
 const SETTINGS: [&str; 6] =
     ["temperature", "max_tokens", "top_p", "seed", "stop", "reasoning_effort"];
 
+/// What DSPy calls `max_tokens` for OpenAI's reasoning models.
+const REASONING_LIMIT: &str = "max_completion_tokens";
+
 /// The content of a DSPy file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DspyImport {
@@ -53,9 +56,14 @@ pub(super) fn read(
     }
     for (path, value) in members {
         let at = at.key(path);
-        if let Some((path, predictor)) = all.find(path) {
-            reader.predictor(path, predictor, value, &at);
-        } else if path.as_ref() == METADATA {
+        let found = all.find(path);
+        for (path, predictor) in &found {
+            reader.predictor(path, *predictor, value, &at);
+        }
+        if !found.is_empty() {
+            continue;
+        }
+        if path.as_ref() == METADATA {
             reader.ignore(value, &at);
         } else if !flat {
             reader.unknown(path, all, &at);
@@ -85,7 +93,7 @@ impl DspyReader {
     }
 
     fn unknown(&mut self, path: &str, all: &Predictors<'_>, at: &At<'_>) {
-        let hint = nearest(path, all.by_path.keys().map(String::as_str))
+        let hint = nearest(path, all.paths())
             .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         let known = all.listed();
         let detail = format!("there is no predictor `{path}`; {hint}known ones: {known}");
@@ -95,7 +103,7 @@ impl DspyReader {
     /// The file of a lone `Predict`: a predictor without a path, possibly with others that have
     /// one.
     fn lone_predict(&mut self, members: &Map, all: &Predictors<'_>, at: &At<'_>) {
-        let Some((path, predictor)) = all.find("") else {
+        let Some((path, predictor)) = all.find("").into_iter().next() else {
             let known = all.listed();
             let detail = format!(
                 "the file is of one `dspy.Predict` without a path, and fits a graph with one \
@@ -104,7 +112,7 @@ impl DspyReader {
             self.problems.add(at, Code::InvalidValue, detail);
             return;
         };
-        let of_it = |name: &&Arc<str>| all.find(name).is_none() && name.as_ref() != METADATA;
+        let of_it = |name: &&Arc<str>| all.find(name).is_empty() && name.as_ref() != METADATA;
         let own = members.iter().filter(|(name, _)| of_it(name));
         let own: Map = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         self.predictor(path, predictor, &Payload::map(own), at);
@@ -269,6 +277,8 @@ impl DspyReader {
         for (name, value) in members {
             if SETTINGS.contains(&name.as_ref()) {
                 settings.insert(name.clone(), value.clone());
+            } else if name.as_ref() == REASONING_LIMIT {
+                settings.entry("max_tokens".into()).or_insert_with(|| value.clone());
             } else {
                 self.ignore(value, &at.key(name));
             }

@@ -62,7 +62,9 @@ const PREDICT_ATTRIBUTES: [&str; 36] = [
 /// The only node that calls an LM is written twice, by its path and as a lone module, so that both
 /// `dspy.ChainOfThought(…)` and a program with one as an attribute can load the file.
 ///
-/// # Errors A predictor whose path has another meaning in such a file.
+/// # Errors
+/// A predictor whose path has another meaning in such a file, and several predictors of one path
+/// with different states.
 pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
     write(&Predictors::of(program))
 }
@@ -70,26 +72,25 @@ pub fn to_dspy(program: &Program) -> Result<Payload, Problems> {
 pub(super) fn write(all: &Predictors<'_>) -> Result<Payload, Problems> {
     let (mut file, mut left_out) = (Map::new(), Vec::new());
     let mut problems = Problems::new();
-    for (path, found) in &all.by_path {
+    for (own, found) in &all.by_path {
         let root = At::Root;
+        let path = all.in_file(own);
         let at = root.key(path);
         check(path, &at, &mut problems);
         let member = predictor(*found);
+        check_same(file.get(path), &member, path, &at, &mut problems);
         left_out.extend(lost(*found, &at));
-        match all.lone(path) {
+        match all.lone(own) {
             Some("") => {
                 file.extend(member.as_map().cloned().unwrap_or_default());
-                if path.is_empty()
-                    || path.starts_with('_')
-                    || PREDICT_ATTRIBUTES.contains(&path.as_str())
-                {
+                if path.is_empty() || path.starts_with('_') || PREDICT_ATTRIBUTES.contains(&path) {
                     continue;
                 }
             }
             Some(within) => drop(file.insert(within.into(), member.clone())),
             None => {}
         }
-        file.insert(path.as_str().into(), member);
+        file.insert(path.into(), member);
     }
     let mut metadata = vec![("dependency_versions", Payload::map(Map::new()))];
     if !left_out.is_empty() {
@@ -103,6 +104,23 @@ fn check(path: &str, at: &At<'_>, problems: &mut Problems) {
     if path == METADATA {
         let detail = format!("DSPy reserves `{METADATA}`; rename the node");
         problems.add(at, Code::ReservedName, detail);
+    }
+}
+
+/// A predictor that DSPy calls several times is several here; the file has one entry for them.
+fn check_same(
+    known: Option<&Payload>,
+    member: &Payload,
+    path: &str,
+    at: &At<'_>,
+    problems: &mut Problems,
+) {
+    if known.is_some_and(|known| known != member) {
+        let detail = format!(
+            "DSPy has one predictor `{path}`, which is several here, with different states; give \
+             them the same instruction and demos"
+        );
+        problems.add(at, Code::DuplicateName, detail);
     }
 }
 

@@ -16,9 +16,9 @@ const TEMPLATE: &str = "template";
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "format",
-    description: "Fills a text with slots as Python's `format` does: `{price:,.2f}`, `{name:>10}`, and \
-                  `{items:yaml}` (or `json`, `text`) for whole values. Its inputs are the names in \
-                  the slots. Calls no LM.",
+    description: "Fills a text with slots as Python's `format` does: `{price:,.2f}`, `{name:>10}`, \
+                  `{items:yaml}` (or `json`, `text`) for whole values, and `{items!s}` for Python's \
+                  notation of them. Its inputs are the names in the slots. Calls no LM.",
     config,
     read: |config, _, at| read(config, at),
 })) }

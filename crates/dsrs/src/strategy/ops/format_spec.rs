@@ -1,8 +1,7 @@
 //! The format of a slot: Python's format specification, as far as texts and numbers need it (`>10`,
 //! `+,.2f`, `05d`, `.1%`), and `json`, `yaml` and `text` for any value.
 
-use std::fmt::Write as _;
-
+use super::python_notation;
 use crate::adapter::formatted;
 use crate::signature::FieldFormat;
 use crate::types::{Type, TypeIR};
@@ -110,7 +109,7 @@ impl FormatSpec {
             Some('%') => format!("{:.*}%", digits.unwrap_or(6), size * 100.0),
             Some('e') => exponent(size, digits.unwrap_or(6)),
             Some('f') => format!("{size:.*}", digits.unwrap_or(6)),
-            _ => digits.map_or_else(|| Payload::Float(size).to_json(), |n| format!("{size:.n$}")),
+            _ => digits.map_or_else(|| python_notation::float(size), |n| format!("{size:.n$}")),
         };
         (self.signed(number.is_sign_negative()), self.group(body))
     }
@@ -153,11 +152,13 @@ impl FormatSpec {
 fn exponent(size: f64, digits: usize) -> String {
     let text = format!("{size:.digits$e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
-    let (sign, exponent) =
-        exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
-    let mut written = mantissa.to_owned();
-    let _ = write!(written, "e{sign}{exponent:0>2}");
-    written
+    format!("{mantissa}e{}", exponent_digits(exponent))
+}
+
+/// The exponent of a number as Python writes it: `-05`, `+16`.
+pub(super) fn exponent_digits(exponent: &str) -> String {
+    let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
+    format!("{sign}{digits:0>2}")
 }
 
 fn digits(rest: &mut Vec<char>) -> Result<Option<usize>, String> {
@@ -211,6 +212,7 @@ mod tests {
             (".3", "\"abcdef\"", "abc"),
             (".1%", "0.256", "25.6%"),
             (".2e", "12345.678", "1.23e+04"),
+            (">8", "0.00001", "   1e-05"),
             ("", "[1, \"a\"]", "[1,\"a\"]"),
             ("", "null", "null"),
             ("yaml", "{\"a\": [1]}", "a:\n  - 1"),

@@ -1,11 +1,13 @@
-//! Templates with slots: `{name}`, a path (`{person.name}`, `{items[0]}`), and a format
-//! (`{price:.2f}`). Double braces are braces. Slots are checked against types.
+//! Templates with slots: `{name}`, a path (`{person.name}`, `{items[0]}`), a conversion to Python's
+//! notation (`{name!s}`), and a format (`{price:.2f}`). Double braces are braces. Slots are checked
+//! against types.
 
 use std::sync::Arc;
 
 use super::format_spec::FormatSpec;
+use super::python_notation::{repr_of, str_of};
 use crate::problem::{At, Code, Problems};
-use crate::types::{Type, brief};
+use crate::types::{Type, TypeIR, brief};
 use crate::value::{Fields, Payload, SIZE_LIMIT, Selection, SelectionStep, SizeBudget, SizeExcess};
 
 use super::invalid;
@@ -21,8 +23,11 @@ pub(super) struct SlotTemplate(Vec<TemplatePart>);
 
 enum TemplatePart {
     Text(Box<str>),
-    Slot { name: Arc<str>, within: Selection, spec: FormatSpec },
+    Slot { name: Arc<str>, within: Selection, convert: Option<Convert>, spec: FormatSpec },
 }
+
+/// Writes a value in Python's notation before it is formatted.
+type Convert = fn(&Payload) -> String;
 
 impl SlotTemplate {
     /// Reads a template; `specs` allows formats in slots.
@@ -80,8 +85,12 @@ impl SlotTemplate {
     ) -> Result<(), Problems> {
         let mut problems = Problems::new();
         for part in &self.0 {
-            let TemplatePart::Slot { name, within, spec } = part else { continue };
-            match within.type_in(&given.type_of(name)) {
+            let TemplatePart::Slot { name, within, convert, spec } = part else { continue };
+            let written = |ty: Type| match convert {
+                Some(_) => Type::new(TypeIR::Str, ty.defs),
+                None => ty,
+            };
+            match within.type_in(&given.type_of(name)).map(written) {
                 Err(error) => {
                     let detail = format!("`{{{}}}`: {error}", shown(name, within));
                     problems.append(invalid(at, member, Code::UnknownField, detail));
@@ -117,10 +126,11 @@ impl SlotTemplate {
         for part in &self.0 {
             match part {
                 TemplatePart::Text(verbatim) => text.push_str(verbatim),
-                TemplatePart::Slot { name, within, spec } => {
+                TemplatePart::Slot { name, within, convert, spec } => {
                     let value = inputs.get(name).map(|whole| within.get(whole));
                     let value = value.unwrap_or(Payload::Null);
                     SizeBudget::default().take(&value)?;
+                    let value = convert.map_or(value.clone(), |notation| notation(&value).into());
                     spec.write(&mut text, &value);
                 }
             }
@@ -139,18 +149,27 @@ fn read_slot(slot: &str, specs: bool) -> Result<TemplatePart, String> {
         Some(at) => (slot.get(..at).unwrap_or_default(), slot.get(at + 1..).unwrap_or_default()),
         None => (slot, ""),
     };
-    if !spec.is_empty() && !specs {
+    let (path, convert) = converted(path.trim());
+    if (!spec.is_empty() || convert.is_some()) && !specs {
         return Err(format!("`{{{slot}}}`: only the op `format` accepts formats in slots"));
     }
-    let selection =
-        Selection::parse(path.trim()).map_err(|error| format!("`{{{slot}}}`: {error}"))?;
+    let selection = Selection::parse(path).map_err(|error| format!("`{{{slot}}}`: {error}"))?;
     let spec = FormatSpec::parse(spec).map_err(|reason| format!("`{{{slot}}}`: {reason}"))?;
     match selection.split_first() {
         Some((SelectionStep::Field(name), within)) => {
-            Ok(TemplatePart::Slot { name: name.clone(), within, spec })
+            Ok(TemplatePart::Slot { name: name.clone(), within, convert, spec })
         }
         _ => Err(format!("`{{{slot}}}` names no input")),
     }
+}
+
+/// The path, and the conversion that follows it.
+fn converted(path: &str) -> (&str, Option<Convert>) {
+    let notations: [(&str, Convert); 2] = [("!s", str_of), ("!r", repr_of)];
+    let found = notations
+        .into_iter()
+        .find_map(|(suffix, notation)| Some((path.strip_suffix(suffix)?, Some(notation))));
+    found.unwrap_or((path, None))
 }
 
 fn shown(name: &str, within: &Selection) -> String {

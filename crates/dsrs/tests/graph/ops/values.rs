@@ -59,6 +59,71 @@ async fn texts_are_rendered_from_templates_and_slots() {
             "str",
             r#""tea  | 1,234.50|- a\n- b""#,
         ),
+        (
+            r#""strategy": "format", "config": {"template": "{maybe!s} {share!s:>8} {words!r} {words[0]!r}"}"#,
+            &[("maybe", "str?"), ("share", "float"), ("words", "list[str]")],
+            r#"{"maybe": null, "share": 0.00001, "words": ["it's"]}"#,
+            "str",
+            r#""None    1e-05 [\"it's\"] \"it's\"""#,
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn an_element_that_is_missing_fails_the_node() {
+    let words: &[(&str, &str)] = &[("value", "list[str]")];
+    let scores: &[(&str, &str)] = &[("value", "dict[str, int?]")];
+    check(&[
+        (
+            r#""strategy": "element", "config": {"index": 0}"#,
+            words,
+            r#"{"value": ["a"]}"#,
+            "str",
+            r#""a""#,
+        ),
+        (
+            r#""strategy": "element", "config": {"index": -2}"#,
+            words,
+            r#"{"value": ["a", "b"]}"#,
+            "str",
+            r#""a""#,
+        ),
+        (
+            r#""strategy": "element", "config": {"index": 1}"#,
+            words,
+            r#"{"value": ["a"]}"#,
+            "str",
+            "!op_failed: there is no element `[1]`",
+        ),
+        (
+            r#""strategy": "element", "config": {"index": -1}"#,
+            words,
+            r#"{"value": []}"#,
+            "str",
+            "!op_failed: there is no element `[-1]`",
+        ),
+        (
+            r#""strategy": "element", "config": {"key": "it's"}"#,
+            scores,
+            r#"{"value": {"it's": null}}"#,
+            "int?",
+            "null",
+        ),
+        (
+            r#""strategy": "element", "config": {"key": "b"}"#,
+            scores,
+            r#"{"value": {"a": 1}}"#,
+            "int?",
+            "!op_failed: there is no element `['b']`",
+        ),
+        (
+            r#""strategy": "element", "config": {"index": -1}"#,
+            &[("value", "tuple[int, bool]")],
+            r#"{"value": [1, true]}"#,
+            "bool",
+            "true",
+        ),
     ])
     .await;
 }
