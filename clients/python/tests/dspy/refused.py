@@ -88,9 +88,9 @@ class ChecksAType(Ask):
         return self.again(question=note if isinstance(note, str) else question)  # here
 
 
-class WritesAListIntoAText(Ask):
+class WritesATupleIntoAText(Ask):
     def forward(self, question: str) -> Any:
-        return self.again(question=f"Words: {self.ask(question=question).words}")  # here
+        return self.again(question=f"Words: {(self.ask(question=question).answer, 1)}")  # here
 
 
 class FormatsWithPercent(Ask):

@@ -27,9 +27,7 @@ CASES: dict[Any, str] = {
     refused.CallsALibrary: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
     refused.CallsAFunctionOfItsOwn: f"calls `open`, which is Python code, with a value of the run. {OUTSIDE}",
     refused.ChecksAType: f"branches on the type of `ask.note`. {BRANCH}",
-    refused.WritesAListIntoAText: (
-        f"writes `ask.words`, a `list[str]`, into a text: the graph writes it in another notation. {RENDER}"
-    ),
+    refused.WritesATupleIntoAText: f"writes a `tuple` of values of the run into a text. {RENDER}",
     refused.FormatsWithPercent: "writes `ask.answer` as a text. Nearest: `format` (docs/strategies.md#format).",
     refused.CatchesAFailure: (
         "catches the failure of a predictor. Nearest: `unwrap_or` (docs/strategies.md#unwrap_or)."
@@ -45,7 +43,8 @@ CASES: dict[Any, str] = {
     ),
     refused.UsesAPart: f"`.headline` of `ask.answer`, a `str`, is not a part that an edge can select. {RENDER}",
     refused.UsesAnotherOutput: (
-        "fails over values without content: AttributeError: 'Prediction' object has no attribute 'missing'."
+        "`return self.again(question=self.again(question=question).missing)  # here` fails over values that only a "
+        "run has: AttributeError: 'Prediction' object has no attribute 'missing'."
     ),
     refused.UsesAKey: "uses `ask.answer` as a key. Nearest: `select` (docs/strategies.md#select).",
     refused.UsesAnImage: "field `image` has the type `Image` of DSPy, which a graph does not have.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import attempts as _attempts
 from . import react as _react
 from . import stored as _stored
+from . import unknown as _unknown
 from .prompts import PromptsDiffer
 from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
@@ -12,7 +13,7 @@ from .refusal import CannotPush, Reason
 from .remote import Remote
 from .waiting import RunFailed, answer
 
-_KINDS = (_attempts, _react, _stored)
+_KINDS = (_attempts, _react, _stored, _unknown)
 
 __all__ = [
     "CannotPull",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -37,11 +38,31 @@ def is_class(annotation: Any) -> bool:
     return inspect.isclass(inner) and issubclass(inner, BaseModel)
 
 
+def may_be_none(annotation: Any) -> bool:
+    """Whether the type says that a value may be `None`."""
+    return annotation not in (Any, Unknown) and is_optional(annotation)
+
+
+def is_enum(annotation: Any) -> bool:
+    """Whether values are members of an enum."""
+    return inspect.isclass(annotation) and issubclass(annotation, Enum)
+
+
+def is_json(annotation: Any) -> bool:
+    """Whether Python holds a value of the type as it reads JSON: no classes, members of enums, sets or tuples."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return not any(is_enum(type(member)) for member in arguments)
+    if origin in (Union, types.UnionType, list, dict):
+        return all(is_json(argument) for argument in arguments)
+    return annotation in (str, int, float, bool, list, dict, type(None), None, Any, Unknown)
+
+
 def is_text(annotation: Any) -> bool:
-    """Whether values are texts."""
+    """Whether values are texts in Python. Members of an enum are, if the enum is a subclass of `str`."""
     inner = without_null(annotation)
-    if _is_enum(inner):
-        return all(isinstance(member.value, str) for member in inner)
+    if is_enum(inner):
+        return issubclass(inner, str)
     if get_origin(inner) is Literal:
         return all(isinstance(member, str) for member in get_args(inner))
     return inner in (str, Unknown)
@@ -62,17 +83,24 @@ def field_of(annotation: Any, name: str) -> Any:
     model = without_null(annotation)
     if name not in model.model_fields:
         refuse(f"`{model.__name__}` has no field `{name}`")
-    member = model.model_fields[name].annotation
-    return member if not is_optional(annotation) or is_optional(member) else Union[member, None]
+    return model.model_fields[name].annotation
 
 
-def element_of(annotation: Any) -> Any:
+def element_of(annotation: Any, index: int | None = None) -> Any:
     """The type of the elements of a list or the values of a dict; `Any` where the type does not say."""
     inner = without_null(annotation)
     arguments = get_args(inner)
+    if get_origin(inner) is tuple:
+        return _element_of_tuple(arguments, index)
     if get_origin(inner) in (dict, Mapping) and len(arguments) == 2:
         return arguments[1]
     return arguments[0] if is_list(inner) and arguments else Any
+
+
+def _element_of_tuple(members: tuple[Any, ...], index: int | None) -> Any:
+    if members[1:] == (...,):
+        return members[0]
+    return members[index] if index is not None and -len(members) <= index < len(members) else Any
 
 
 def schema_of(annotation: Any) -> Any:
@@ -82,14 +110,10 @@ def schema_of(annotation: Any) -> Any:
     if annotation is bytes:
         return "bytes"
     try:
-        schema = _named(annotation) if _is_enum(annotation) else TypeAdapter(annotation).json_schema()
+        schema = _named(annotation) if is_enum(annotation) else TypeAdapter(annotation).json_schema()
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         refuse(f"the type {plain(annotation)} has no JSON Schema: {str(error).splitlines()[0]}")
     return schema if schema else "any"
-
-
-def _is_enum(annotation: Any) -> bool:
-    return inspect.isclass(annotation) and issubclass(annotation, Enum)
 
 
 def _named(annotation: Any) -> Any:
@@ -104,7 +128,7 @@ def plain(annotation: Any) -> str:
         return "str"
     if get_origin(annotation) is None and inspect.isclass(annotation):
         return annotation.__name__
-    return str(annotation).replace("typing.", "")
+    return re.sub(r"(?<![\w.'\"])(?:[A-Za-z_]\w*\.)+(\w+)", r"\1", str(annotation))
 
 
 def plural(annotation: Any) -> str:

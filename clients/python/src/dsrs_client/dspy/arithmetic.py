@@ -7,7 +7,7 @@ from typing import Any
 from .annotation import is_list, is_number, is_text
 from .link import Link, Operation
 from .refusal import op, refuse
-from .template import text_of_parts
+from .template import text_of_texts
 from .value import Value, link_of
 
 
@@ -16,7 +16,7 @@ def combined(name: str, left: Any, right: Any) -> Value:
     links = [link_of(side) for side in (left, right) if isinstance(side, Value)]
     kinds = [link.annotation for link in links] + [type(side) for side in (left, right) if not isinstance(side, Value)]
     if name == "add" and all(is_text(kind) for kind in kinds):
-        return text_of_parts([left, right])
+        return text_of_texts([left, right], "adds")
     if name == "add" and all(is_list(kind) for kind in kinds):
         return _joined_lists(left, right)
     if all(is_number(kind) for kind in kinds):
@@ -34,7 +34,8 @@ def _number(name: str, left: Any, right: Any, kinds: list[Any]) -> Value:
         else:
             config[side] = value
     result = float if name == "divide" or float in kinds else int
-    return Value(Operation(name, config, feeds, "value").link(result))
+    raises = "`/`" if name == "divide" else None
+    return Value(Operation(name, config, feeds, "value", raises).link(result))
 
 
 def _joined_lists(left: Any, right: Any) -> Value:

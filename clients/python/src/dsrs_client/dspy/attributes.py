@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import dspy
+
+from .container import is_own_object
+
+Saved = list[tuple[Any, Any]]
+
 
 @contextmanager
 def restored(modules: list[Any]) -> Iterator[None]:
-    """Restores the attributes of modules, and the lists and dicts in them."""
-    saved = [(module, dict(vars(module)), _contents(module)) for module in modules]
+    """Restores the attributes of modules, and the containers and objects of the program in them."""
+    saved: Saved = []
+    seen: set[int] = set()
+    for module in modules:
+        _save(module, saved, seen)
     try:
         yield
     finally:
-        for module, attributes, contents in saved:
-            vars(module).clear()
-            vars(module).update(attributes)
-            for container, content in contents:
-                container.clear()
-                container.update(content) if isinstance(container, dict) else container.extend(content)
+        for thing, content in saved:
+            _restore(thing, content)
 
 
-def _contents(module: Any) -> list[tuple[Any, Any]]:
-    return [(value, value.copy()) for value in vars(module).values() if type(value) in (list, dict)]
+def changed(modules: list[Any], names: dict[int, str], before: list[dict[str, Any]]) -> list[str]:
+    """The attributes that differ from a snapshot, as messages call them."""
+    found = []
+    for module, then in zip(modules, before, strict=True):
+        now = snapshot(module)
+        path = ".".join(part for part in ("self", names[id(module)].removeprefix("self").removeprefix(".")) if part)
+        found += [f"`{path}.{name}`" for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
+    return found
+
+
+def snapshot(module: Any) -> dict[str, Any]:
+    """What tells whether an attribute has changed: its identity and that of its parts."""
+    return {name: _identity(value, 3) for name, value in vars(module).items()}
+
+
+def _identity(value: Any, depth: int) -> Any:
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return value
+    parts = _content(value) if depth else None
+    if parts is None:
+        return id(value)
+    items = parts.items() if isinstance(parts, dict) else enumerate(parts)
+    return (id(value), [(key, _identity(part, depth - 1)) for key, part in items])
+
+
+def _content(thing: Any) -> Any:
+    """A copy of what a container or an object holds; none for anything else."""
+    if type(thing) in (list, dict, set, deque):
+        return thing.copy()
+    if isinstance(thing, dspy.Module) or is_own_object(thing):
+        return dict(vars(thing))
+    return None
+
+
+def _save(thing: Any, saved: Saved, seen: set[int]) -> None:
+    content = _content(thing)
+    if content is None or id(thing) in seen:
+        return
+    seen.add(id(thing))
+    saved.append((thing, content))
+    for part in content.values() if isinstance(content, dict) else content:
+        _save(part, saved, seen)
+
+
+def _restore(thing: Any, content: Any) -> None:
+    if type(thing) in (list, deque):
+        thing.clear()
+        thing.extend(content)
+    elif type(thing) in (dict, set):
+        thing.clear()
+        thing.update(content)
+    else:
+        vars(thing).clear()
+        vars(thing).update(content)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable
 from typing import Any
 
 from dspy.dsp.utils.utils import deduplicate
 
-from .annotation import element_of, is_list, is_number, is_text
-from .computed import computed, quoted
-from .container import collected, holds_splice
+from .annotation import element_of, is_list, is_text, plural
+from .computed import computed, refuse_none, rendered
+from .container import collected
 from .link import Link, Operation
 from .refusal import op, refuse
-from .template import text_of_parts
+from .text_functions import represented, written
 from .value import Value, link_of
 
 METHODS_OF_CONTAINERS = {
@@ -21,66 +20,54 @@ METHODS_OF_CONTAINERS = {
     "toDict", "with_inputs", "inputs", "labels", "without",
 }  # fmt: skip
 METHODS_OF_SPLICED = {"append", "extend", "copy", "clear"}
+#: functions that move values and never look into them
+STRUCTURAL: tuple[Any, ...] = (
+    enumerate, zip, reversed, iter, next, list, tuple, dict, len, isinstance, issubclass, hasattr, getattr, type,
+    callable, id, bool,
+)  # fmt: skip
 
 
-def text_method(function: Any) -> Callable[..., Value] | None:
-    """`"…".join` and `"…".format`, bound to a constant text."""
-    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
-    if not isinstance(owner, str) or isinstance(function, type):
-        return None
-    return {"join": lambda items: _join(owner, items), "format": _format_of(owner)}.get(name)
-
-
-def _join(separator: str, items: Any) -> Value:
-    if isinstance(items, Value):
-        link = link_of(items)
-        if not is_list(link.annotation):
-            refuse(f"joins {link.label}, which is no list", op("render"))
-        return Value(computed(f"value|join({quoted(separator)})", link, str))
-    if holds_splice(items):
-        return _join(separator, Value(collected(items)))
-    parts: list[Any] = []
-    for number, item in enumerate(items):
-        parts += [separator, item] if number else [item]
-    return text_of_parts(parts)
-
-
-def _format_of(template: str) -> Callable[..., Value]:
-    def formatted(*arguments: Any, **named: Any) -> Value:
-        parts: list[Any] = []
-        for number, (literal, name, spec, conversion) in enumerate(string.Formatter().parse(template)):
-            parts.append(literal)
-            if name is None:
-                continue
-            if spec or conversion or (name and not name.isidentifier() and not name.isdigit()):
-                refuse(f"`.format` with the slot `{{{name}}}` that is more than a name", op("format"))
-            key = int(name) if name.isdigit() else name or number
-            parts.append(arguments[key] if isinstance(key, int) else named[key])
-        return text_of_parts(parts)
-
-    return formatted
-
-
-def _converted(kind: type) -> Callable[[Any], Value]:
-    def convert(value: Any) -> Value:
-        link = link_of(value)
-        if kind is str and is_text(link.annotation):
-            return Value(link)
-        if kind is str and not is_number(link.annotation):
-            refuse(f"writes {link.label} as a text: the graph writes it in another notation", op("coerce"))
-        return Value(Operation("coerce", {"type": kind.__name__}, [("value", link)], "value").link(kind))
+def _number(kind: type) -> Callable[..., Value]:
+    def convert(value: Any, *more: Any) -> Value:
+        if more or not isinstance(value, Value):
+            refuse(f"reads a `{type(value).__name__}` as a number", op("coerce"))
+        link, raises = link_of(value), f"`{kind.__name__}()`"
+        refuse_none(link)
+        if link.annotation is kind:
+            return value
+        if kind is int and link.annotation is float:
+            return Value(_parsed(rendered("{{ value|int }}", link), raises, int))
+        if not is_text(link.annotation) and link.annotation is not int:
+            refuse(f"reads {link.label}, {plural(link.annotation)}, as a number", op("coerce"))
+        config = {"type": kind.__name__, "strict": True}
+        return Value(Operation("coerce", config, [("value", link)], "value", raises).link(kind))
 
     return convert
 
 
+def _parsed(text: Link, raises: str, kind: type) -> Link:
+    config = {"type": kind.__name__, "strict": True}
+    return Operation("parse_structured", config, [("text", text)], "value", raises).link(kind)
+
+
 def _of_numbers(name: str) -> Callable[..., Value]:
-    def compute(*values: Any) -> Value:
+    def compute(*values: Any, **named: Any) -> Value:
+        _refuse_named(name, named)
         links = [collected(value) for value in values]
+        for link in links:
+            refuse_none(link)
         names = [f"item_{number}" for number in range(1, len(links) + 1)]
         feeds = list(zip(names, links, strict=True))
-        return Value(Operation(name, {"inputs": names}, feeds, "value").link(_number_of(name, links)))
+        raises = None if name == "sum" else f"`{name}()`"
+        operation = Operation(name, {"inputs": names}, feeds, "value", raises)
+        return Value(operation.link(_number_of(name, links)))
 
     return compute
+
+
+def _refuse_named(name: str, named: dict[str, Any]) -> None:
+    if named:
+        refuse(f"calls `{name}` with `{next(iter(named))}=` over a value of the run", op("render"))
 
 
 def _number_of(name: str, links: list[Link]) -> type:
@@ -88,12 +75,15 @@ def _number_of(name: str, links: list[Link]) -> type:
     return int if kinds == {int} and name != "mean" else float
 
 
-def _of_list(expression: str) -> Callable[..., Value]:
-    def compute(values: Any) -> Value:
+def _of_list(name: str, expression: str) -> Callable[..., Value]:
+    def compute(values: Any, *, reverse: bool = False, **named: Any) -> Value:
+        _refuse_named(name, named)
         link = collected(values)
+        refuse_none(link)
         if not is_list(link.annotation):
             refuse(f"goes through {link.label}, which is no list", op("map"))
-        return Value(computed(expression, link, link.annotation) if expression else link)
+        filtered = expression.replace(")", ", reverse=true)") if reverse else expression
+        return Value(computed(filtered, link, link.annotation) if filtered else link)
 
     return compute
 
@@ -102,30 +92,42 @@ def _length(values: Any) -> Value:
     return Value(computed("value|length", collected(values), int))
 
 
+def _part(value: Any, name: Any, *default: Any) -> Any:
+    if default or not isinstance(name, str):
+        refuse(f"branches on the parts of {_label(value)}", op("branch"))
+    return getattr(value, name)
+
+
 def _refused(what: str, nearest: str) -> Callable[..., Any]:
     def refusal(value: Any, *_: Any, **__: Any) -> Any:
-        label = link_of(value).label if isinstance(value, Value) else "a value of the run"
-        refuse(what.format(label), op(nearest))
+        refuse(what.format(_label(value)), op(nearest))
 
     return refusal
 
 
+def _label(value: Any) -> str:
+    return link_of(value).label if isinstance(value, Value) else "a value of the run"
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
-    str: _converted(str),
-    int: _converted(int),
-    float: _converted(float),
+    str: written,
+    int: _number(int),
+    float: _number(float),
     sum: _of_numbers("sum"),
     min: _of_numbers("min"),
     max: _of_numbers("max"),
-    print: lambda *_, **__: None,
     len: _length,
+    getattr: _part,
     isinstance: _refused("branches on the type of {}", "branch"),
+    callable: _refused("branches on the type of {}", "branch"),
     hasattr: _refused("branches on the parts of {}", "branch"),
     type: _refused("branches on the type of {}", "branch"),
     bool: _refused("branches on {}", "branch"),
-    list: _of_list(""),
-    set: _of_list("value|unique(case_sensitive=true)"),
-    sorted: _of_list("value|sort(case_sensitive=true)"),
-    deduplicate: _of_list("value|unique(case_sensitive=true)"),
-    repr: _refused("writes Python's notation of {}", "render"),
+    id: _refused("branches on the identity of {}", "branch"),
+    list: _of_list("list", ""),
+    set: _of_list("set", "value|unique(case_sensitive=true)"),
+    sorted: _of_list("sorted", "value|sort(case_sensitive=true)"),
+    deduplicate: _of_list("deduplicate", "value|unique(case_sensitive=true)"),
+    repr: represented,
+    ascii: _refused("writes Python's notation of {}", "render"),
 }

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections import deque
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
+import dspy
+
 from .link import Link, Operation
+from .place import is_users
 from .refusal import op, refuse
 from .value import Value, link_of
 
 
-class Splice:
+class Symbolic:
+    """Something else than a value that a trace puts where a run has values."""
+
+
+class Splice(Symbolic):
     """The elements of a list of the run, at their place in a list of the program (`notes.extend(value)`)."""
 
     def __init__(self, link: Link) -> None:
@@ -18,17 +28,41 @@ class Splice:
     def _refuse(self, *_: object) -> NoReturn:
         refuse(f"takes one element of a list that {self.link.label} is a part of", op("render"))
 
-    __getitem__ = __bool__ = __eq__ = __str__ = __len__ = __iter__ = _refuse
+    __getitem__ = __bool__ = __eq__ = __str__ = __repr__ = __format__ = __len__ = __iter__ = _refuse
     __hash__ = _refuse
 
 
 def holds_value(value: Any) -> bool:
-    """Whether a symbolic value is in it, at any depth of lists, tuples and dicts."""
-    if isinstance(value, (Value, Splice)):
+    """Whether a symbolic value is in it, at any depth of containers and of objects of the program."""
+    return _holds(value, set())
+
+
+def _holds(value: Any, seen: set[int]) -> bool:
+    if isinstance(value, (Value, Symbolic)):
         return True
-    if isinstance(value, (list, tuple, set)):
-        return any(holds_value(item) for item in value)
-    return isinstance(value, dict) and any(holds_value(item) for item in value.values())
+    if isinstance(value, (str, bytes, int, float, type(None))) or id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any(_holds(part, seen) for part in _parts_of(value))
+
+
+def _parts_of(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, dspy.Example):
+        return [part for _, part in value.items(include_dspy=True)]
+    return list(vars(value).values()) if is_own_object(value) else []
+
+
+def is_own_object(value: Any) -> bool:
+    """Whether an object is of a class of the program, with attributes that may hold values."""
+    if isinstance(value, (type, dspy.Module)) or not hasattr(value, "__dict__"):
+        return False
+    name = type(value).__module__
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return isinstance(value, SimpleNamespace) or (is_users(file) if file is not None else name == "__main__")
 
 
 def holds_splice(value: Any) -> bool:

@@ -54,6 +54,11 @@ class Draft:
     taken: set[str] = field(default_factory=set)
     _written: dict[int, str] = field(default_factory=dict)
 
+    def note(self, text: str) -> None:
+        """Adds a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
     def free_name(self, wanted: str) -> str:
         """The name, with a number where it is taken."""
         name, number = wanted, 2

@@ -1,13 +1,14 @@
-"""The inputs of a program: the parameters of its `forward`."""
+"""The inputs of a program: the parameters of the function that runs it."""
 
 from __future__ import annotations
 
 import inspect
-from types import FunctionType
-from typing import Any
+from types import FunctionType, MethodType
+from typing import Any, NoReturn, get_type_hints
 
 from . import signature as signatures
 from .annotation import Unknown
+from .code import users_function
 from .leaf import leaf_of
 from .options import Options
 from .place import Place
@@ -16,12 +17,14 @@ from .refusal import refuse
 
 def inputs_of(program: Any, options: Options) -> dict[str, Any]:
     """The inputs: the fields of a lone module, or the parameters of `forward` without a default."""
-    if (leaf := leaf_of(program, options)) is not None:
+    if (leaf := lone_leaf(program, options)) is not None:
         return {name: _declared(info) for name, info in signatures.inputs(leaf.signature).items()}
-    forward = forward_of(program)
-    hints = _hints(forward)
+    function, is_bound = entry_of(program)
+    if users_function(function, lambda _: None) is None:
+        refuse_library(program, function)
+    hints = _hints(function)
     found = {}
-    for parameter in list(inspect.signature(forward).parameters.values())[1:]:
+    for parameter in list(inspect.signature(function).parameters.values())[1 if is_bound else 0 :]:
         if parameter.kind is parameter.VAR_KEYWORD or parameter.kind is parameter.VAR_POSITIONAL:
             way_out = "Name them: `inputs={'question': str}`."
             refuse(f"`*{parameter.name}` does not name the inputs", way_out, place_of(program))
@@ -30,18 +33,77 @@ def inputs_of(program: Any, options: Options) -> dict[str, Any]:
     return found
 
 
-def place_of(program: Any) -> Place:
+def lone_leaf(program: Any, options: Options) -> Any:
+    """The node of a program that is one module without code of its own."""
+    return leaf_of(program, options) if own_call(program) is None else None
+
+
+def place_of(program: Any) -> Place | None:
     """Where a program is defined."""
-    code = forward_of(program).__code__
-    return Place(code.co_filename, code.co_firstlineno)
+    function = users_function(entry_of(program)[0], lambda _: None)
+    if function is None:
+        return None
+    return Place(function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
 def declared_inputs(program: Any, options: Options) -> dict[str, Any]:
     """The inputs of a lone module that have a description or a default."""
-    if (leaf := leaf_of(program, options)) is None:
+    if (leaf := lone_leaf(program, options)) is None:
         return {}
     fields = [signatures.field(name, info) for name, info in signatures.inputs(leaf.signature).items()]
     return {field.pop("name"): field for field in fields if len(field) > 2}
+
+
+def entry_of(program: Any) -> tuple[Any, bool]:
+    """The function that runs a program, and whether its first parameter is the program."""
+    if (call := own_call(program)) is not None:
+        return call, True
+    function, owner = forward_of(program)
+    return function, owner is not None
+
+
+def own_call(module: Any) -> Any:
+    """The `__call__` of a program that replaces DSPy's."""
+    for owner in type(module).__mro__:
+        if "__call__" in vars(owner):
+            return None if owner.__module__.partition(".")[0] in ("dspy", "dsrs_client") else vars(owner)["__call__"]
+    return None
+
+
+def forward_of(module: Any) -> tuple[Any, Any]:
+    """The function that runs a module, and what it is bound to: an own `forward` replaces that of the class."""
+    replaced = vars(module).get("forward")
+    if isinstance(replaced, MethodType):
+        return replaced.__func__, replaced.__self__
+    if replaced is not None:
+        return replaced, None
+    forward = getattr(type(module), "forward", None)
+    if forward is None:
+        name = type(module).__name__
+        refuse(f"`{name}` has no `forward`", "A graph runs independent nodes at once without `async`.", _class(module))
+    return forward, module
+
+
+def refuse_library(module: Any, function: Any) -> NoReturn:
+    """Refuses a module that code of a library runs."""
+    name = type(module).__name__
+    if "forward" in vars(module):
+        by = getattr(function, "__qualname__", type(function).__name__)
+        refuse(
+            f"`forward` of `{name}` is replaced by `{by}`, code of a library",
+            "Push the module without it and optimize the graph, for example with `knn_few_shot` (docs/optimizers.md).",
+            _class(module),
+        )
+    package = type(module).__module__.partition(".")[0]
+    refuse(f"`{package}.{name}` has no strategy", "The strategies are in docs/strategies.md.")
+
+
+def _class(module: Any) -> Place | None:
+    """The line of a class."""
+    try:
+        return Place(inspect.getsourcefile(type(module)) or "", inspect.getsourcelines(type(module))[1])
+    except (OSError, TypeError):
+        return None
 
 
 def _declared(info: Any) -> Any:
@@ -49,20 +111,7 @@ def _declared(info: Any) -> Any:
 
 
 def _hints(function: FunctionType) -> dict[str, Any]:
-    from typing import get_type_hints
-
     try:
         return get_type_hints(function)
-    except NameError:
+    except (NameError, TypeError):
         return {}
-
-
-def forward_of(module: Any) -> FunctionType:
-    """The function that runs a module."""
-    forward = getattr(type(module), "forward", None)
-    if forward is None:
-        name = type(module).__name__
-        refuse(f"`{name}` has no `forward`", "A graph runs independent nodes at once without `async`.")
-    while not isinstance(forward, FunctionType):
-        forward = forward.__func__
-    return forward

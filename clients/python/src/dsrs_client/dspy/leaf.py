@@ -39,6 +39,7 @@ class Leaf:
 
 def predict(module: Any, options: Options) -> Leaf:
     """`dspy.Predict`."""
+    refuse_decisions(module)
     signature = module.signature
     outputs = {name: info.annotation for name, info in signature.output_fields.items()}
     return Leaf("predict", signature, outputs, [Inner("", "", module)])
@@ -46,6 +47,7 @@ def predict(module: Any, options: Options) -> Leaf:
 
 def chain_of_thought(module: Any, options: Options) -> Leaf:
     """`dspy.ChainOfThought`; one with a reasoning field of its own is a `predict` node with that field."""
+    refuse_decisions(module.predict)
     extended = module.predict.signature
     reasoning = extended.output_fields.get("reasoning")
     if not _is_standard_reasoning(reasoning):
@@ -76,6 +78,13 @@ def _is_standard_reasoning(info: Any) -> bool:
     return info is not None and info.annotation is str and signatures.description("reasoning", info) is None
 
 
+def refuse_decisions(predictor: Any) -> None:
+    """Criteria and thresholds of decision outputs change the prompt and the answer."""
+    if getattr(predictor, "fields", None):
+        names = ", ".join(f"`{name}`" for name in predictor.fields)
+        refuse(f"has criteria or thresholds for {names} (`Predict.fields`), which a graph does not have", op("branch"))
+
+
 def refuse_completions(config: dict[str, Any]) -> None:
     """Several completions of one call are several attempts."""
     if (config.get("n") or 1) > 1:
@@ -91,5 +100,7 @@ KINDS: dict[Any, Callable[[Any, Options], Leaf]] = {
 
 def leaf_of(module: Any, options: Options) -> Leaf | None:
     """The node of a module, unless the module is code of the program."""
+    if "forward" in vars(module):
+        return None
     builder = KINDS.get(getattr(type(module), "forward", None))
     return builder(module, options) if builder is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .catching import refuse_caught
 from .place import Place, here
 
 
@@ -16,7 +17,13 @@ class Operation:
     config: dict[str, Any]
     inputs: list[tuple[str, Link]]
     output: str
+    #: what of Python may raise an exception here, as messages call it
+    raises: str | None = None
     place: Place | None = field(default_factory=here)
+
+    def __post_init__(self) -> None:
+        if self.raises is not None:
+            refuse_caught(self.raises)
 
     def link(self, annotation: Any) -> Link:
         """The output of the op, as a value of this type."""
@@ -42,18 +49,26 @@ class Link:
         """A part of the value."""
         return replace(self, path=self.path + path, annotation=annotation)
 
+    def typed(self, annotation: Any) -> Link:
+        """The same value as one of another type."""
+        return replace(self, annotation=annotation)
+
     def item(self, index: int, annotation: Any) -> Link:
         """An element of a list. A list that is too short fails the node, as `IndexError` ends a program."""
-        return required(self.part(f"[{index}]", annotation))
+        return self._element({"index": index}, f"`[{index}]`", annotation)
 
     def key(self, key: str, annotation: Any) -> Link:
         """A value of a dict. A missing key fails the node, as `KeyError` ends a program."""
-        return required(self.part(f"['{key}']", annotation))
+        return self._element({"key": key}, f"`[{key!r}]`", annotation)
+
+    def _element(self, config: dict[str, Any], raises: str, annotation: Any) -> Link:
+        return Operation("element", config, [("value", self)], "value", raises).link(annotation)
 
 
-def required(link: Link) -> Link:
-    """The value without null: `coerce` fails where there is none."""
-    from .annotation import schema_of
+def required(link: Link, raises: str) -> Link:
+    """A value that is no text, without null: `coerce` fails where there is none, as Python does on `None`."""
+    from .annotation import schema_of, without_null
 
-    config = {"type": schema_of(link.annotation)}
-    return Operation("coerce", config, [("value", link)], "value").link(link.annotation)
+    kind = without_null(link.annotation)
+    config = {"type": schema_of(kind), "strict": True}
+    return Operation("coerce", config, [("value", link)], "value", raises).link(kind)

@@ -1,4 +1,4 @@
-"""LM settings of a predictor: its config and its own LM, as settings of the node."""
+"""LM settings of a predictor: its config, its own LM and that of `dspy.context`, as settings of the node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import dspy
 from .leaf import Leaf, refuse_completions
 from .refusal import refuse
 
-SETTINGS = ("temperature", "max_tokens", "top_p", "seed", "stop")
+SETTINGS = ("temperature", "max_tokens", "top_p", "seed", "stop", "reasoning_effort")
+#: what DSPy calls `max_tokens` for OpenAI's reasoning models
+REASONING_LIMIT = "max_completion_tokens"
+#: settings of an LM that say where it is and what DSPy does with its answers
+OF_THE_CALLER = {
+    "n", "num_generations", "rollout_id", "api_key", "api_base", "base_url", "api_version", "model_list", "cache",
+    "timeout", "num_retries",
+}  # fmt: skip
 
 
 class Models:
@@ -19,8 +26,13 @@ class Models:
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self.aliases = aliases
         self.notes: list[str] = []
+        #: what the caller of `push` has configured for all programs
+        self.configured, self.adapter = dspy.settings.lm, dspy.settings.adapter
         self._seen: list[Any] = []
         self._named = False
+        self._note_adapter(self.adapter)
+        if settings := known_settings(getattr(self.configured, "kwargs", {})):
+            self._note(f"settings of the configured model are not taken over: {_listed(settings)}")
 
     def settings(self, leaf: Leaf, arguments: dict[str, Any]) -> dict[str, Any]:
         """The settings for a call. Takes DSPy's `config` and `lm` out of the arguments."""
@@ -31,13 +43,19 @@ class Models:
         for name in ("demos", "signature"):
             if name in arguments and name not in leaf.signature.input_fields:
                 refuse(f"gives a predictor other `{name}` for one call; make it a predictor of its own")
-        refuse_completions(config)
-        lm = arguments.pop("lm", None) or predictor.lm
-        if left_out := sorted(set(config) - {*SETTINGS, "n", "rollout_id"}):
-            self.notes.append(f"settings are left out that a graph does not have: {', '.join(left_out)}")
-        settings = {**known_settings(getattr(lm, "kwargs", {})), **known_settings(config)}
+        lm = arguments.pop("lm", None) or predictor.lm or self._of_context()
+        own = getattr(lm, "kwargs", {})
+        refuse_completions({"n": own.get("n") or own.get("num_generations"), **config})
+        if left_out := sorted(name for name, value in {**own, **config}.items() if _is_unknown(name, value)):
+            self._note(f"settings are left out that a graph does not have: {', '.join(left_out)}")
+        self._note_adapter(dspy.settings.adapter)
+        settings = {**known_settings(own), **known_settings(config)}
         alias = self._alias(lm)
         return {"model": alias, **settings} if alias else settings
+
+    def _of_context(self) -> Any:
+        """The LM of `dspy.context` within the program; the configured one is a matter of the caller."""
+        return dspy.settings.lm if dspy.settings.lm is not self.configured else None
 
     def _alias(self, lm: Any) -> str | None:
         used = lm or dspy.settings.lm
@@ -51,10 +69,29 @@ class Models:
             refuse(f"uses several models ({names})", f"Say which alias each is: `models={{{model!r}: 'default'}}`.")
         if lm is not None and model is not None and not self._named:
             self._named = True
-            self.notes.append(f"the model `{model}` is not taken over; nodes use the alias `default`")
+            self._note(f"the model `{model}` is not taken over; nodes use the alias `default`")
         return None
+
+    def _note_adapter(self, adapter: Any) -> None:
+        if adapter is not None and type(adapter) is not dspy.ChatAdapter:
+            self._note(f"the adapter `{type(adapter).__name__}` is left out; the server has its own")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 def known_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that a graph has, too."""
-    return {name: settings[name] for name in SETTINGS if settings.get(name) is not None}
+    known = {name: settings[name] for name in SETTINGS if settings.get(name) is not None}
+    if "max_tokens" not in known and settings.get(REASONING_LIMIT) is not None:
+        known["max_tokens"] = settings[REASONING_LIMIT]
+    return known
+
+
+def _is_unknown(name: str, value: Any) -> bool:
+    return value is not None and name not in (*SETTINGS, REASONING_LIMIT) and name not in OF_THE_CALLER
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import dspy
 
 from .annotation import element_of, is_list
+from .container import Symbolic
 from .draft import Draft, Edge
 from .link import Link
 from .place import here
+from .record import dspy_paths
 from .refusal import op, refuse
 from .value import Value, link_of
 
@@ -22,14 +24,14 @@ ELEMENT = "element"
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(Symbolic):
     """`[(self.reply, {"ticket": ticket}) for ticket in tickets]`, for `dspy.Parallel`."""
 
     values: Value
     function: Callable[[Any], Any]
 
 
-class Predictions:
+class Predictions(Symbolic):
     """The predictions of a `map` node: one for each element, known by their fields only."""
 
     def __init__(self, node: str, outputs: dict[str, Any]) -> None:
@@ -44,7 +46,7 @@ class Predictions:
     def _refuse(self, *_: object) -> NoReturn:
         refuse("uses predictions of a `map` in another way than by a field of all of them", op("map"))
 
-    __iter__ = __getitem__ = __len__ = __bool__ = _refuse
+    __iter__ = __getitem__ = __len__ = __bool__ = __str__ = __repr__ = __format__ = _refuse
 
 
 def mapped(tracer: Tracer, values: Any, function: Callable[[Any], Any]) -> Any:
@@ -81,7 +83,10 @@ def _node(outer: Draft, inner: Draft, link: Link) -> str:
     for edge in inner.edges:
         source = outer.selection(link) if edge is fed[0] else edge.source
         outer.edges.append(Edge(source, edge.target, edge.place))
-    outer.bound += [item.within(f"{node}.module") for item in inner.bound]
+    bound = [item.within(f"{node}.module") for item in inner.bound]
+    if paths := dspy_paths(node, bound):
+        outer.nodes[node]["dspy_paths"] = paths
+    outer.bound += bound
     return node
 
 

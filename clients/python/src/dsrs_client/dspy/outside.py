@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from .catching import refuse_caught
 from .draft import Draft
 from .leaf import Leaf
 from .record import record
@@ -33,6 +34,7 @@ class Outside:
             outputs = returned if isinstance(returned, Mapping) else {RESULT: returned}
             given, kinds = _arguments(function, positional, named)
             leaf = Leaf("await", _signature(name, kinds, outputs), dict(outputs), [])
+            refuse_caught(f"`{name}`")
             answer = record(self.draft(), name, name, leaf, given, {})
             return answer if isinstance(returned, Mapping) else answer[RESULT]
 

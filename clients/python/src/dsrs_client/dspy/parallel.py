@@ -20,16 +20,17 @@ def parallel(tracer: Tracer, module: Any, pairs: Any, num_threads: int | None = 
         refuse(f"runs over {link_of(pairs).label}, whose length the run decides", op("map"))
     unpacked = module.access_examples
     if isinstance(pairs, Pairs):
-        results = mapped(tracer, pairs.values, lambda element: _of_pair(pairs.function(element), unpacked))
+        results = mapped(tracer, pairs.values, lambda element: _of_pair(tracer, pairs.function(element), unpacked))
     else:
-        results = [_of_pair(pair, unpacked) for pair in pairs]
+        results = [_of_pair(tracer, pair, unpacked) for pair in pairs]
     return (results, [], []) if module.return_failed_examples else results
 
 
-def _of_pair(pair: Any, unpacked: bool) -> Any:
-    called, example = pair
+def _of_pair(tracer: Tracer, pair: Any, unpacked: bool) -> Any:
+    function, example = pair
+    call = tracer.hooks.call
     if isinstance(example, dspy.Example):
-        return called(**example.inputs()) if unpacked else called(example)
+        return call(function, **example.inputs()) if unpacked else call(function, example)
     if isinstance(example, dict):
-        return called(**example)
-    return called(*example) if isinstance(example, tuple) else called(example)
+        return call(function, **example)
+    return call(function, *example) if isinstance(example, tuple) else call(function, example)

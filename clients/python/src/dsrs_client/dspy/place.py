@@ -1,17 +1,27 @@
-"""Where a program is: the innermost frame that is the user's own code."""
+"""Where a program is: the innermost frame that is the program's own code."""
 
 from __future__ import annotations
 
+import site
 import sys
 import sysconfig
+from collections.abc import Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 OWN = str(Path(__file__).parent)
 LIBRARIES = tuple(
-    path for path in (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")) if path is not None
+    path
+    for path in (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), site.getusersitepackages())
+    if path is not None
 )
+#: packages whose code is never a part of a program
+ENGINES = {"dspy", "dsrs_client", "builtins", "abc"}
+#: installed packages that the program of this trace comes from, by their directories or files
+INSTALLED: ContextVar[tuple[str, ...]] = ContextVar("INSTALLED", default=())
 
 
 @dataclass(frozen=True)
@@ -26,15 +36,31 @@ class Place:
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is neither this package nor a library."""
-    return not file.startswith((OWN, *LIBRARIES)) and not file.startswith("<frozen")
+    """Whether a file is code of the program: neither this package nor a library that others wrote."""
+    if file.startswith(OWN) or file.startswith("<frozen"):
+        return False
+    return file.startswith(INSTALLED.get()) or not file.startswith(LIBRARIES)
+
+
+def installed_packages(modules: Iterable[Any]) -> tuple[str, ...]:
+    """Where the packages are that define the classes of a program."""
+    roots = {owner.__module__.partition(".")[0] for module in modules for owner in type(module).__mro__}
+    found: list[str] = []
+    for root in sorted(roots - ENGINES):
+        package = sys.modules.get(root)
+        if (file := getattr(package, "__file__", None)) is not None:
+            found.append(f"{Path(file).parent}/" if hasattr(package, "__path__") else file)
+        else:
+            found += [f"{directory}/" for directory in getattr(package, "__path__", ())]
+    return tuple(found)
 
 
 def here() -> Place | None:
     """The line of the user's code that runs now."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if is_users(frame.f_code.co_filename):
+        is_own = str(frame.f_globals.get("__name__")).startswith("dsrs_client.")
+        if is_users(frame.f_code.co_filename) and not is_own:
             return Place(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return None

@@ -35,10 +35,13 @@ def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[
         body["config"] = leaf.config
     if lm:
         body["lm"] = lm
+    bound = _bound(node, attribute, leaf, frozenset(field["name"] for field in fields if "default" in field))
+    if attribute and (paths := dspy_paths(node, bound)):
+        body["dspy_paths"] = paths
+    draft.bound += bound
     draft.nodes[node], draft.places[node] = body, place
     for key, link in feeds:
         draft.connect(link, f"{node}.{key}", place)
-    _bind(draft, node, attribute, leaf, frozenset(field["name"] for field in fields if "default" in field))
     return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
 
 
@@ -84,8 +87,16 @@ def _left_out(name: str, info: Any) -> dict[str, Any]:
     refuse(f"calls a predictor without its input `{name}`")
 
 
-def _bind(draft: Draft, node: str, attribute: str, leaf: Leaf, defaults: frozenset[str]) -> None:
+def dspy_paths(node: str, bound: list[Bound]) -> dict[str, str]:
+    """The paths of predictors in DSPy's files, by their paths within the node, where they differ."""
+    differing = [item for item in bound if item.generated is None and item.name != item.path]
+    return {item.path.removeprefix(node).removeprefix("."): item.name for item in differing}
+
+
+def _bound(node: str, attribute: str, leaf: Leaf, defaults: frozenset[str]) -> list[Bound]:
+    bound = []
     for inner in leaf.inner:
         name = ".".join(part for part in (attribute, inner.attribute) if part)
         path = ".".join(part for part in (node, inner.path) if part)
-        draft.bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))
+        bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))
+    return bound

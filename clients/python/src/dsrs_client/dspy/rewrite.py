@@ -1,4 +1,4 @@
-"""A function with its f-strings, calls and `is` comparisons sent through hooks, so that none of them passes unseen."""
+"""A function with its f-strings, calls and comparisons sent through hooks, so that none of them passes unseen."""
 
 from __future__ import annotations
 import __future__
@@ -17,19 +17,19 @@ def rewritten(function: FunctionType, hooks: Any) -> FunctionType:
     """The same function, at the same lines, with the hooks in it."""
     code = function.__code__
     definition = definition_of(code)
-    if isinstance(definition, ast.Lambda):
-        return function
     _strip(definition)
     owner = function.__qualname__.rsplit(".", 2)[-2] if function.__qualname__.count(".") else None
     definition = Rewriter(None if owner == "<locals>" else owner).visit(definition)
     parameters = [ast.arg(name) for name in (*code.co_freevars, HOOKS)]
-    returned = ast.Return(ast.Name(definition.name, ast.Load()))
-    outer = ast.FunctionDef("outer", arguments_of(parameters), [definition, returned], [])
+    is_lambda = isinstance(definition, ast.Lambda)
+    returned = ast.Return(definition if is_lambda else ast.Name(definition.name, ast.Load()))
+    body = [returned] if is_lambda else [definition, returned]
+    outer = ast.FunctionDef("outer", arguments_of(parameters), body, [])
     if hasattr(outer, "type_params"):
         outer.type_params = []
     module = ast.fix_missing_locations(ast.Module([outer], []))
     compiled = compile(module, code.co_filename, "exec", code.co_flags & FUTURE, True)
-    return _assembled(function, _inner(_inner(compiled, "outer"), definition.name), hooks)
+    return _assembled(function, _inner(_inner(compiled, "outer"), code.co_name), hooks)
 
 
 def _assembled(function: FunctionType, code: CodeType, hooks: Any) -> FunctionType:
@@ -41,8 +41,9 @@ def _assembled(function: FunctionType, code: CodeType, hooks: Any) -> FunctionTy
     return made
 
 
-def _strip(node: ast.FunctionDef) -> None:
-    node.decorator_list, node.returns = [], None
+def _strip(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+    if not isinstance(node, ast.Lambda):
+        node.decorator_list, node.returns = [], None
     node.args.defaults = []
     node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]

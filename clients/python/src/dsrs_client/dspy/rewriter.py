@@ -1,11 +1,15 @@
-"""Sends what a trace has to see through hooks: texts, calls, tests, subscripts, loops, `is`, `try` and `match`."""
+"""Sends what a trace has to see through hooks: texts, calls, tests, attributes, loops, `try`, `with` and `match`."""
 
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 HOOKS = "__dsrs_hooks__"
 UNTOUCHED = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
+COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Is: "same", ast.IsNot: "same", ast.In: "contains", ast.NotIn: "contains",
+}  # fmt: skip
 
 
 class Rewriter(ast.NodeTransformer):
@@ -35,22 +39,36 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         node.left = self._known(node.left)
         node.comparators = [self._known(side) for side in node.comparators]
-        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            negated = ast.Constant(isinstance(node.ops[0], ast.IsNot))
-            return self._hook(node, "same", [node.left, node.comparators[0], negated])
-        return node
-
-    def visit_Try(self, node: ast.Try) -> ast.AST:
-        self.generic_visit(node)
-        if not node.handlers:
+        hook = COMPARED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+        if hook is None:
             return node
-        begin = ast.Expr(self._hook(node, "try_begins", []))
-        end = ast.Expr(self._hook(node, "try_ends", []))
-        return ast.copy_location(ast.Try([begin, node], [], [], [end]), node)
+        negated = ast.Constant(isinstance(node.ops[0], (ast.IsNot, ast.NotIn)))
+        return self._hook(node, hook, [node.left, node.comparators[0], negated])
+
+    def _handled(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        if node.handlers:
+            caught = ast.withitem(self._hook(node, "caught", []))
+            node.body = [ast.copy_location(ast.With([caught], node.body), node)]
+        return node  # type: ignore[no-any-return]
+
+    visit_Try = visit_TryStar = _handled
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = self._hook(item.context_expr, "entered", [item.context_expr])
+        return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
         self.generic_visit(node)
         node.subject = self._hook(node, "matched", [node.subject])
+        return node
+
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        """Patterns are no expressions."""
+        node.guard = self.visit(node.guard) if node.guard is not None else None
+        node.body = [self.visit(line) for line in node.body]
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
@@ -65,11 +83,18 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if self.owner and node.attr.startswith("__") and not node.attr.endswith("__"):
             node.attr = f"_{self.owner.lstrip('_')}{node.attr}"
-        return node
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return self._hook(node, "attribute", [node.value, ast.Constant(node.attr)])
 
     def _hook(self, at: ast.AST, name: str, arguments: list[ast.expr]) -> ast.Call:
         function = ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load())
-        return ast.copy_location(ast.Call(function, arguments, []), at)
+        call = ast.copy_location(ast.Call(function, arguments, []), at)
+        # Of a call over several lines, Python reports the line on which its function ends.
+        for part in (function, function.value):
+            ast.copy_location(part, call)
+            part.end_lineno, part.end_col_offset = call.lineno, call.col_offset + 1
+        return call
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)

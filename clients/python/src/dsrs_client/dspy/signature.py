@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
 
 import dspy
 from dspy.utils.constants import IS_TYPE_UNDEFINED
@@ -34,8 +35,8 @@ def description(name: str, info: Any) -> str | None:
 def field(name: str, info: Any, annotation: Any = None) -> Field:
     """One field: its name, type, description and default."""
     kind = info.annotation if annotation is None else annotation
-    if _is_prompt_type(kind):
-        refuse(f"field `{name}` has the type `{kind.__name__}` of DSPy, which a graph does not have")
+    if (found := next(_prompt_types((kind, *info.metadata)), None)) is not None:
+        refuse(f"field `{name}` has the type `{found.__name__.split('[')[0]}` of DSPy, which a graph does not have")
     built: Field = {"name": name, "type": _schema(info, kind)}
     if (text := description(name, info)) is not None:
         built["description"] = text
@@ -63,5 +64,9 @@ def _schema(info: Any, annotation: Any) -> Any:
     return schema_of(Annotated[(annotation, *info.metadata)])
 
 
-def _is_prompt_type(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, (dspy.Type, dspy.History))
+def _prompt_types(annotations: Iterable[Any]) -> Iterator[type]:
+    """The types in a field that DSPy writes into prompts in its own way."""
+    for annotation in annotations:
+        if isinstance(annotation, type) and issubclass(annotation, (dspy.Type, dspy.History)):
+            yield annotation
+        yield from _prompt_types(get_args(annotation))

@@ -1,11 +1,10 @@
-"""Runs a program once over symbolic values and returns the graph that it draws."""
+"""Runs a program over symbolic values and returns the graph that it draws."""
 # mypy: disallow-subclassing-any=False
 
 from __future__ import annotations
 
+import linecache
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from threading import RLock
 from types import MethodType
@@ -13,77 +12,95 @@ from typing import Any
 
 import dspy
 
-from .attributes import restored
+from .attributes import changed, restored, snapshot
+from .calls import Calls
+from .catching import refuse_caught
+from .code import users_function
 from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
-from .inputs import declared_inputs, forward_of, inputs_of, place_of
+from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
 from .leaf import Leaf, leaf_of
 from .link import Link
 from .lm import Models
 from .mapping import mapped
+from .notes import notes_of_types
 from .options import Options
 from .outputs import declare_outputs
 from .outside import Outside
-from .parallel import parallel
-from .place import Place, is_users
+from .patches import calls_go_to
+from .place import INSTALLED, Place, here, installed_packages, is_users
 from .record import node_name, record
-from .refusal import STOPS, CannotPush, Reason, Stop, op, refuse
+from .refusal import STOPS, CannotPush, Reason, Stop, refuse
+from .unrepeatable import moved
 from .value import Value
 
-_PATCHED = ((dspy.Module, "__call__"), (dspy.Module, "acall"), (dspy.Predict, "__call__"), (dspy.Parallel, "__call__"))
 _lock = RLock()
 
 
 class Tracer:
-    """One trace of one program."""
+    """The traces of one program."""
 
     def __init__(self, program: Any, options: Options) -> None:
         self.program, self.options = program, options
         self.draft = Draft()
+        self.stops: list[Stop] = []
+        self.clocks: dict[str, Place | None] = {}
+        self.is_second = False
         self.models = Models(options.models)
-        self.hooks = Hooks(Outside(lambda: self.draft, options.outside).stand_in, partial(mapped, self))
+        self.hooks = Hooks(partial(mapped, self))
+        self.hooks.call = Calls(self, Outside(lambda: self.draft, options.outside).stand_in).call
         named = list(program.named_sub_modules(dspy.Module))
         self.names, self.modules = {id(module): name for name, module in named}, [module for _, module in named]
 
     def run(self) -> Draft:
         """The graph of the program."""
-        stops: list[Stop] = []
-        token = STOPS.set(stops)
+        tokens = STOPS.set(self.stops), INSTALLED.set(installed_packages(self.modules))
         try:
-            with _lock, restored(self.modules), _calls_go_to(self):
-                returned = self.called(self.program, **self._arguments())
-                declare_outputs(self.draft, returned, place_of(self.program))
+            with _lock, restored(self.modules), calls_go_to(self):
+                before = [snapshot(module) for module in self.modules]
+                draft = self._traced()
+                self._refuse_growth(draft, changed(self.modules, self.names, before))
         except Stop as stop:
-            raise CannotPush([stop.reason]) from None
-        except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-            raise CannotPush([stops[0].reason if stops else _failure(error)]) from error
+            raise CannotPush([(self.stops or [stop])[0].reason]) from None
+        except Exception as error:
+            raise CannotPush([self.stops[0].reason if self.stops else _failure(error)]) from error
         finally:
-            STOPS.reset(token)
-        if stops:
-            raise CannotPush([stops[0].reason])
-        self.draft.notes += self.models.notes
-        return self.draft
+            STOPS.reset(tokens[0])
+            INSTALLED.reset(tokens[1])
+        if self.stops:
+            raise CannotPush([self.stops[0].reason])
+        return draft
 
     def called(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
-        """What a module returns: a node's outputs, or what its own forward does."""
-        forward = forward_of(module)
-        if forward is dspy.MultiChainComparison.forward:
+        """What the call of a module returns: a `__call__` of the program goes first."""
+        call = users_function(own_call(module), self.draft.note)
+        if call is None:
+            return self.forwarded(module, *positional, **arguments)
+        return MethodType(self.hooks.run(call), module)(*positional, **arguments)
+
+    def forwarded(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
+        """What `forward` of a module returns: a node's outputs, or what its own code does."""
+        function, owner = forward_of(module)
+        if function is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
         if (leaf := leaf_of(module, self.options)) is not None:
             return self.node(module, leaf, positional, arguments)
-        if not is_users(forward.__code__.co_filename):
-            refuse(f"`dspy.{type(module).__name__}` has no strategy", "The strategies are in docs/strategies.md.")
-        return MethodType(self.hooks.run(forward), module)(*positional, **arguments)
+        followed = users_function(function, self.draft.note)
+        if followed is None:
+            refuse_library(module, function)
+        made = self.hooks.run(followed)
+        return (made if owner is None else MethodType(made, owner))(*positional, **arguments)
 
     def node(self, module: Any, leaf: Leaf, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         """The node of a module that a strategy runs."""
         if positional:
             refuse("calls a predictor with positional arguments")
-        if self.hooks.tries:
-            refuse("catches the failure of a predictor", op("unwrap_or"))
+        refuse_caught("a predictor")
         attribute = self.name_of(module)
         lm = self.models.settings(leaf, arguments)
+        for note in notes_of_types(leaf.signature):
+            self.draft.note(note)
         return record(self.draft, node_name(attribute, module), attribute, leaf, arguments, lm)
 
     def name_of(self, module: Any) -> str:
@@ -95,6 +112,35 @@ class Tracer:
             )
         return str(full).removeprefix("self").removeprefix(".")
 
+    def clock(self, function: Any, present: Any) -> Any:
+        """The result of a clock; in the second trace another one."""
+        self.clocks.setdefault(function.__name__, here())
+        return moved(function, present) if self.is_second else present
+
+    def _traced(self) -> Draft:
+        """The graph of one call of the program."""
+        self.draft, self.models = Draft(), Models(self.options.models)
+        returned = self.called(self.program, **self._arguments())
+        declare_outputs(self.draft, returned, place_of(self.program))
+        self.draft.notes += [note for note in self.models.notes if note not in self.draft.notes]
+        return self.draft
+
+    def _refuse_growth(self, first: Draft, attributes: list[str]) -> None:
+        """Refuses a program whose second call draws another graph: its answers depend on the calls before."""
+        self.is_second = True
+        try:
+            second = self._traced()
+        except Stop as stop:
+            what, place = f"{stop.reason.what} when it is called again", stop.reason.place
+        else:
+            if second.definition("", None) == first.definition("", None):
+                return
+            what, place = "draws another graph when it is called again", _difference(first, second)
+        self.stops.clear()
+        changing = [*attributes, *(f"the clock (`{name}`)" for name in self.clocks)]
+        because = f": {', '.join(changing)} changes from call to call" if changing else ""
+        refuse(f"{what}{because}", "Make it an input of `forward`.", place or place_of(self.program))
+
     def _arguments(self) -> dict[str, Value]:
         names = dict(self.options.inputs or inputs_of(self.program, self.options))
         self.draft.inputs.update(names)
@@ -102,35 +148,17 @@ class Tracer:
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
 
 
+def _difference(first: Draft, second: Draft) -> Place | None:
+    """The line of the first node that differs."""
+    for name, node in second.nodes.items():
+        if first.nodes.get(name) != node:
+            return second.places.get(name)
+    return next((edge.place for edge, other in zip(second.edges, first.edges, strict=False) if edge != other), None)
+
+
 def _failure(error: Exception) -> Reason:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
     place = Place(frames[-1].filename, frames[-1].lineno or 0) if frames else None
-    return Reason(place, f"fails over values without content: {type(error).__name__}: {error}")
-
-
-@contextmanager
-def _calls_go_to(tracer: Tracer) -> Iterator[None]:
-    """While a program is traced, calls of modules are recorded. Other threads keep the modules as they are."""
-    from threading import get_ident
-
-    thread, originals = get_ident(), [(owner, name, getattr(owner, name)) for owner, name in _PATCHED]
-
-    def patched(original: Any, name: str, owner: Any) -> Any:
-        def call(module: Any, /, *positional: Any, **arguments: Any) -> Any:
-            if get_ident() != thread:
-                return original(module, *positional, **arguments)
-            if name == "acall":
-                refuse("calls a module with `acall`; a graph runs what does not depend on each other at once anyway")
-            if owner is dspy.Parallel:
-                return parallel(tracer, module, *positional, **arguments)
-            return tracer.called(module, *positional, **arguments)
-
-        return call
-
-    try:
-        for owner, name, original in originals:
-            setattr(owner, name, patched(original, name, owner))
-        yield
-    finally:
-        for owner, name, original in originals:
-            setattr(owner, name, original)
+    line = linecache.getline(place.file, place.line).strip() if place else ""
+    where = f"`{line}` fails" if line else "fails"
+    return Reason(place, f"{where} over values that only a run has: {type(error).__name__}: {error}")

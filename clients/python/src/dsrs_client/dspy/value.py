@@ -5,11 +5,21 @@ A value has no content. It records where it comes from; what would need its cont
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_origin
 
-from .annotation import element_of, field_of, is_class, is_text, plural
+from .annotation import (
+    element_of,
+    field_of,
+    is_class,
+    is_enum,
+    is_list,
+    is_text,
+    may_be_none,
+    plural,
+    without_null,
+)
 from .computed import computed
-from .link import Link, Operation
+from .link import Link, Operation, required
 from .refusal import op, refuse
 
 TEXT_METHODS = ("strip", "lower", "upper")
@@ -29,16 +39,21 @@ class Value:
     def __init__(self, link: Link) -> None:
         object.__setattr__(self, "_link", link)
 
-    def __repr__(self) -> str:
-        return f"<value {link_of(self).label}>"
+    def __copy__(self) -> Value:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Value:
+        return self
 
     def __getattr__(self, name: str) -> Any:
         link = link_of(self)
         if name.startswith("__"):
             raise AttributeError(name)
         if is_class(link.annotation):
-            return Value(link.part(f".{name}", field_of(link.annotation, name)))
-        if is_text(link.annotation) and name in TEXT_METHODS:
+            return _member(link, name)
+        if is_enum(without_null(link.annotation)) and name in ("value", "name"):
+            return _of_member(link, name)
+        if is_text(link.annotation) and not may_be_none(link.annotation) and name in TEXT_METHODS:
             return TextMethod(link, name)
         if name in ("items", "keys", "values"):
             refuse(f"goes through {link.label}, {plural(link.annotation)}, whose length the run decides", op("map"))
@@ -48,14 +63,19 @@ class Value:
 
     def __getitem__(self, key: Any) -> Value:
         link = link_of(self)
-        if isinstance(key, int) and not isinstance(key, bool) and key >= 0:
-            return Value(link.item(key, element_of(link.annotation)))
-        if (expression := _position(key)) is not None:
-            kind = link.annotation if isinstance(key, slice) else element_of(link.annotation)
-            return Value(computed(expression, link, kind))
-        if isinstance(key, str) and "'" not in key:
+        if isinstance(key, slice) and (expression := _slice(key)) is not None:
+            return Value(computed(expression, link, link.annotation))
+        if isinstance(key, int) and not isinstance(key, bool) and _is_sequence(link.annotation):
+            link = required(link, f"`[{key}]`") if may_be_none(link.annotation) else link
+            return Value(link.item(key, element_of(link.annotation, key)))
+        if isinstance(key, str) and _is_dict(link.annotation):
+            link = required(link, f"`[{key!r}]`") if may_be_none(link.annotation) else link
             return Value(link.key(key, element_of(link.annotation)))
-        refuse(f"`[{key!r}]` of {link.label} is not a part that an edge can select", op("render"))
+        shown = "a value of the run" if isinstance(key, Value) else repr(key)
+        refuse(
+            f"`[{shown}]` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select",
+            op("render"),
+        )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         refuse(f"assigns `.{name}` of {link_of(self).label}: values of a graph do not change", op("collect"))
@@ -85,16 +105,38 @@ class Value:
         return _arithmetic("divide", other, self)
 
 
-def _position(key: Any) -> str | None:
-    """A negative index or a slice with constant limits, as an expression."""
-    if isinstance(key, int):
-        return f"value[{key}]"
-    if not isinstance(key, slice) or not all(
-        limit is None or isinstance(limit, int) for limit in (key.start, key.stop)
-    ):
+def _member(link: Link, name: str) -> Value:
+    """A field of a class; of an optional class that is null, the node fails as `None.name` does."""
+    kind = field_of(link.annotation, name)
+    if may_be_none(link.annotation):
+        link = required(link, f"`.{name}`")
+    return Value(link.part(f".{name}", kind))
+
+
+def _of_member(link: Link, name: str) -> Value:
+    from .notation import member_text, member_value
+
+    if may_be_none(link.annotation):
+        link = required(link, f"`.{name}`")
+    return Value(member_value(link) if name == "value" else member_text(link, lambda member: str(member.name)))
+
+
+def _is_sequence(annotation: Any) -> bool:
+    inner = without_null(annotation)
+    return annotation is Any or is_list(inner) or inner is tuple or get_origin(inner) is tuple
+
+
+def _is_dict(annotation: Any) -> bool:
+    inner = without_null(annotation)
+    return annotation is Any or inner is dict or get_origin(inner) is dict
+
+
+def _slice(key: slice) -> str | None:
+    """A slice with constant limits, as an expression."""
+    if not all(limit is None or isinstance(limit, int) for limit in (key.start, key.stop)) or key.step is not None:
         return None
     limits = ["" if limit is None else str(limit) for limit in (key.start, key.stop)]
-    return f"value[{':'.join(limits)}]" if key.step is None else None
+    return f"value[{':'.join(limits)}]"
 
 
 def _arithmetic(name: str, left: Any, right: Any) -> Value:
@@ -110,41 +152,7 @@ class TextMethod:
         self.link, self.name = link, name
 
     def __call__(self, characters: str | None = None) -> Value:
+        if isinstance(characters, Value):
+            refuse(f"calls `.{self.name}` of {self.link.label} with a value of the run", op("render"))
         config = {"characters": characters} if characters is not None else {}
         return Value(Operation(self.name, config, [("text", self.link)], "text").link(str))
-
-
-def _refusal(what: str, nearest: str) -> Any:
-    def method(self: Value, *_: object) -> NoReturn:
-        refuse(what.format(link_of(self).label), op(nearest))
-
-    return method
-
-
-BRANCHES = {
-    "__bool__": "branches on {}",
-    "__eq__": "compares {}",
-    "__ne__": "compares {}",
-    "__lt__": "compares {}",
-    "__le__": "compares {}",
-    "__gt__": "compares {}",
-    "__ge__": "compares {}",
-    "__contains__": "looks for something in {}",
-}
-CONTENTS = {
-    "__iter__": ("iterates over {}", "map"),
-    "__len__": ("takes the length of {}", "render"),
-    "__str__": ("writes {} as a text", "format"),
-    "__format__": ("writes {} as a text", "format"),
-    "__int__": ("reads {} as a number", "coerce"),
-    "__float__": ("reads {} as a number", "coerce"),
-    "__index__": ("reads {} as a number", "coerce"),
-    "__hash__": ("uses {} as a key", "select"),
-    "__mod__": ("formats {}", "format"),
-    "__neg__": ("computes with {}", "multiply"),
-    "__call__": ("calls {}", "render"),
-}
-for _name, _what in BRANCHES.items():
-    setattr(Value, _name, _refusal(_what, "branch"))
-for _name, (_what, _nearest) in CONTENTS.items():
-    setattr(Value, _name, _refusal(_what, _nearest))

@@ -1,0 +1,151 @@
+"""Calls of a program: which are nodes, which are code to follow, and which no graph can make."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import is_dataclass
+from types import FunctionType, MethodType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from .builtin import BUILTINS, METHODS_OF_CONTAINERS, METHODS_OF_SPLICED, STRUCTURAL
+from .catching import catches
+from .code import followed_function
+from .container import Splice, Symbolic, holds_splice, holds_value
+from .leaf import KINDS
+from .refusal import op, refuse
+from .text_functions import text_method
+from .unrepeatable import IGNORED, is_clock, refuse_unrepeatable
+from .value import TextMethod, Value, link_of
+
+if TYPE_CHECKING:
+    from .trace import Tracer
+
+OUTSIDE = "Nearest: `await` (docs/strategies.md#await); `outside=` of `push` makes such a node."
+LOGGING = ("logging", "warnings", "_warnings")
+#: the methods of a logger that write a message
+LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
+#: what a patched method of DSPy is marked with: it records its call
+RECORDS = "__dsrs_records__"
+
+
+class Calls:
+    """The calls of one trace."""
+
+    def __init__(self, tracer: Tracer, outside: Callable[[Any], Callable[..., Any] | None]) -> None:
+        self.tracer, self.outside = tracer, outside
+
+    def call(self, function: Any, /, *arguments: Any, **named: Any) -> Any:
+        """A call. One without values of the run is made as it is; the program's own code is followed."""
+        if (stand_in := self.outside(function)) is not None:
+            return stand_in(*arguments, **named)
+        if isinstance(function, dspy.Module):
+            return self.tracer.called(function, *arguments, **named)
+        if isinstance(function, (dspy.Parallel, TextMethod)) or hasattr(function, RECORDS):
+            return function(*arguments, **named)
+        if isinstance(function, MethodType) and isinstance(function.__self__, dspy.Module):
+            return self._of_module(function, arguments, named)
+        return self._plain(function, arguments, named)
+
+    def _of_module(self, function: MethodType, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A method of a module: `forward` is the module itself in a trace."""
+        module, method = function.__self__, function.__func__
+        if method is getattr(type(module), "forward", None):
+            return self.tracer.forwarded(module, *arguments, **named)
+        if (builder := KINDS.get(method)) is not None:
+            return self.tracer.node(module, builder(module, self.tracer.options), arguments, named)
+        if method is dspy.Module.batch:
+            return function(*arguments, **named)
+        return self._plain(function, arguments, named)
+
+    def _plain(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if (made := followed_function(function, self.tracer.hooks.run, self.tracer.draft.note)) is not None:
+            return made(*arguments, **named)
+        if is_clock(function):
+            return self.tracer.clock(function, function(*arguments, **named))
+        refuse_unrepeatable(function)
+        if function is print or is_logging(function):
+            return self._written(function, arguments, named)
+        if function in IGNORED if isinstance(function, Hashable) else False:
+            return None
+        if (bound := text_method(function)) is not None:
+            arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)
+            return bound(*arguments, **named) if holds_value([arguments, named]) else function(*arguments, **named)
+        if _extends(function, arguments):
+            function.__self__.append(Splice(link_of(arguments[0])))
+            return None
+        if holds_splice(getattr(function, "__self__", None)) and function.__name__ not in METHODS_OF_SPLICED:
+            refuse(f"calls `.{function.__name__}` of a list that a list of the run is a part of", op("render"))
+        return self._of_values(function, arguments, named)
+
+    def _of_values(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if function is map and not any(isinstance(each, (Value, Symbolic)) for each in arguments):
+            return iter([self.call(arguments[0], *items) for items in zip(*arguments[1:], strict=False)])
+        if _is_to_dict(function):
+            return dict(function.__self__.items())
+        if getattr(function, "__name__", "") == "enter_context" and any(map(catches, arguments)):
+            refuse("catches failures by an `ExitStack`", op("unwrap_or"))
+        if not holds_value([arguments, named]) or _moves(function, arguments) or is_record(function):
+            return function(*arguments, **named)
+        if isinstance(function, type) and _has_own_init(function):
+            made = function.__new__(function)
+            self.call(MethodType(function.__init__, made), *arguments, **named)
+            return made
+        if isinstance(function, Hashable) and (known := BUILTINS.get(function)) is not None:
+            return known(*arguments, **named)
+        refuse(f"calls `{name_of(function)}`, which is Python code, with a value of the run", OUTSIDE)
+
+    def _written(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """`print` and loggers: a run has nobody who reads them."""
+        if named.get("file") is None:
+            return None
+        if holds_value(arguments):
+            refuse("prints a value of the run into a file", OUTSIDE)
+        return function(*arguments, **named)
+
+
+def name_of(function: Any) -> str:
+    """How messages call a function."""
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def is_logging(function: Any) -> bool:
+    """Whether it writes a message for people."""
+    owner, module = getattr(function, "__self__", None), getattr(function, "__module__", None)
+    is_logger = isinstance(owner, (logging.Logger, logging.LoggerAdapter)) or module in LOGGING
+    return is_logger and getattr(function, "__name__", "") in LEVELS
+
+
+def _is_to_dict(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), dspy.Example) and function.__name__ == "toDict"
+
+
+def is_record(function: Any) -> bool:
+    """Whether it only stores its arguments: a class without code of its own."""
+    if not isinstance(function, type):
+        return False
+    if is_dataclass(function):
+        return not hasattr(function, "__post_init__") and function.__init__.__code__.co_filename == "<string>"
+    return function is SimpleNamespace or (issubclass(function, tuple) and hasattr(function, "_fields"))
+
+
+def _has_own_init(function: type) -> bool:
+    return type(function) is type and function.__new__ is object.__new__ and isinstance(function.__init__, FunctionType)
+
+
+def _extends(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether a list of the program takes all elements of a list of the run."""
+    is_extend = isinstance(getattr(function, "__self__", None), list) and function.__name__ == "extend"
+    return is_extend and len(arguments) == 1 and isinstance(arguments[0], Value)
+
+
+def _moves(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether a call only moves values: it makes a container, or looks at one and not into it."""
+    if isinstance(function, Hashable) and function in (dspy.Prediction, dspy.Example, dict):
+        return not any(isinstance(each, (Value, Symbolic)) for each in arguments)
+    if isinstance(function, Hashable) and function in STRUCTURAL:
+        return not any(isinstance(each, (Value, Symbolic)) or holds_splice(each) for each in arguments)
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, (list, dict, dspy.Example)) and function.__name__ in METHODS_OF_CONTAINERS
