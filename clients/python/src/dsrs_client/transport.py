@@ -84,6 +84,12 @@ class Transport:
     def __init__(self, url: str | None, api_key: str | None, timeout: float, retry: RetryPolicy) -> None:
         self._http = httpx.Client(**_client_arguments(url, api_key, timeout))
         self._retry = retry
+        self._without_key = (url, timeout, retry)
+
+    def __reduce__(self) -> Any:
+        """A pickle has no key: the process that reads it has its own in `DSRS_API_KEY`."""
+        url, timeout, retry = self._without_key
+        return Transport, (url, None, timeout, retry)
 
     def send(self, request: Request) -> Json:
         """The JSON of the answer."""

@@ -23,7 +23,9 @@ def _attempts(strategy: str, module: Any, options: Options) -> Leaf:
             op("graph"),
         )
     inner = {"strategy": leaf.strategy, **({"config": leaf.config} if leaf.config else {})}
-    config = {"module": inner, "n": module.N, "reward": _reward(module, options)}
+    kinds = {"inputs": {name: info.annotation for name, info in leaf.signature.input_fields.items()}}
+    reward = _reward(module, options, {**kinds, "outputs": leaf.outputs})
+    config = {"module": inner, "n": module.N, "reward": reward}
     if module.threshold is not None:
         config["threshold"] = module.threshold
     if module.fail_count != module.N:
@@ -36,11 +38,11 @@ def _within(inner: Inner) -> Inner:
     return replace(inner, attribute=names[0], path=names[1])
 
 
-def _reward(module: Any, options: Options) -> Any:
+def _reward(module: Any, options: Options, kinds: dict[str, Any]) -> Any:
     """The reward that the caller names for the function, or the function as an expression."""
     function = module.reward_fn.__closure__[0].cell_contents
     name = getattr(function, "__name__", type(function).__name__)
-    return options.rewards[name] if name in options.rewards else {"expression": expression_of(function)}
+    return options.rewards[name] if name in options.rewards else {"expression": expression_of(function, kinds)}
 
 
 def best_of_n(module: Any, options: Options) -> Leaf:

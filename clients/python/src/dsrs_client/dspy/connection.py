@@ -6,10 +6,12 @@ import contextlib
 import json
 import uuid
 import weakref
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
 from .server import Requests, Server
+from .waiting import finished
 
 
 class Connection:
@@ -17,9 +19,7 @@ class Connection:
 
     def __init__(self, name: str, client: Requests) -> None:
         self.server, self.name = Server(client), name
-        self._lock = Lock()
-        self._draft: str | None = None
-        self._versions: dict[str, int] = {}
+        self._open()
         found = self.server.graph(name)
         if found is None:
             raise LookupError(f"there is no graph `{name}`")
@@ -29,13 +29,31 @@ class Connection:
     def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
         return self
 
-    def execute(self, inputs: dict[str, Any], state: dict[str, Any] | None, trace: bool) -> dict[str, Any]:
-        """The run; with a state, of the draft."""
-        body: dict[str, Any] = {"inputs": inputs, "trace": trace}
-        if state is None:
-            return self.server.execute(self.name, body)
-        draft, number = self._stored(state)
-        return self.server.execute(draft, {**body, "state_version": number})
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the draft, which belongs to this process."""
+        return {name: vars(self)[name] for name in ("server", "name", "graph", "predictors")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._open()
+
+    def _open(self) -> None:
+        self._lock = Lock()
+        self._draft: str | None = None
+        self._versions: dict[str, int] = {}
+
+    def execute(
+        self,
+        inputs: dict[str, Any],
+        state: dict[str, Any] | None,
+        trace: bool,
+        functions: Mapping[str, Callable[..., Any]],
+    ) -> dict[str, Any]:
+        """The run; with a state, of the draft. What it waits for is one of the functions."""
+        name, body = self.name, {"inputs": inputs, "trace": trace}
+        if state is not None:
+            name, body["state_version"] = self._stored(state)
+        return finished(self.server, self.server.execute(name, body), functions)
 
     def publish(self, state: dict[str, Any]) -> int:
         """Makes a state the active one of the graph."""

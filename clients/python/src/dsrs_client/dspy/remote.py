@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dspy
 
 from .connection import Connection
+from .hints import hint_of, with_hint
 from .json_value import to_json
 from .lm import known_settings
 from .server import Requests
@@ -20,11 +23,14 @@ class Remote(dspy.Module):
 
     Its predictors are those of the graph, with their instructions and demos, so that DSPy's optimizers can change them.
     As long as they are as loaded, calls use the active state of the graph. Changed predictors run as a draft beside
-    the graph, which stays as it is until :meth:`publish`.
+    the graph, which stays as it is until :meth:`publish`. ``functions`` are what a graph with `await` nodes waits for.
     """
 
-    def __init__(self, name: str, *, client: Requests) -> None:
+    def __init__(
+        self, name: str, *, client: Requests, functions: Mapping[str, Callable[..., Any]] | None = None
+    ) -> None:
         super().__init__()
+        self.functions = dict(functions or {})
         self.connection = Connection(name, client)
         graph = self.connection.graph
         types = graph["types"]
@@ -37,10 +43,16 @@ class Remote(dspy.Module):
     def forward(self, **inputs: Any) -> Any:
         """Executes the graph."""
         traced = dspy.settings.trace is not None
-        run = self.connection.execute(to_json(inputs), self._state(), traced)
+        run = self.connection.execute(to_json(inputs), self._state(), traced, self.functions)
         if traced:
             self._record(run["trace"]["spans"])
+        if (tracker := dspy.settings.usage_tracker) is not None:
+            tracker.add_usage(f"dsrs/{self.connection.name}", _usage(run["usage"]))
         return dspy.Prediction(**run["outputs"])
+
+    async def aforward(self, **inputs: Any) -> Any:
+        """Executes the graph beside other tasks."""
+        return await asyncio.to_thread(self.forward, **inputs)
 
     def publish(self) -> int:
         """Makes the instructions and demos of this module the active state of the graph; returns its version."""
@@ -55,8 +67,10 @@ class Remote(dspy.Module):
         return {item["path"]: _stored(item) for item in self.connection.predictors}
 
     def _state(self) -> dict[str, Any] | None:
-        """The whole state, unless it is the one that was loaded."""
-        changed = {path: state for path, state in self._shown().items() if state != self.loaded[path]}
+        """The whole state, unless it is the one that was loaded. Hints of `dspy.Refine` belong to it."""
+        hints = {path: hint_of(predictor) for path, predictor in self.nodes.items()}
+        shown = {path: with_hint(state, hints[path]) for path, state in self._shown().items()}
+        changed = {path: state for path, state in shown.items() if state != self.loaded[path]}
         return {**self.loaded_state(), **changed} if changed else None
 
     def _shown(self) -> dict[str, Any]:
@@ -69,6 +83,12 @@ class Remote(dspy.Module):
             predictor = self.nodes.get(_path(span))
             if span["kind"] == "predictor" and span.get("outputs") and predictor is not None:
                 dspy.settings.trace.append((predictor, span.get("inputs") or {}, dspy.Prediction(**span["outputs"])))
+
+
+def _usage(usage: dict[str, Any]) -> dict[str, Any]:
+    """What a run used, by the names that DSPy's trackers sum."""
+    read, written = usage.get("input_tokens") or 0, usage.get("output_tokens") or 0
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
 def _text(field: Any) -> str:

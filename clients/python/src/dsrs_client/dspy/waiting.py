@@ -28,11 +28,15 @@ def answer(
 ) -> dict[str, Any]:
     """Runs the graph ``name`` in the background and sends what ``functions`` return; returns the run."""
     server = Server(client)
-    run = server.start(name, {"inputs": inputs})
+    return finished(server, server.start(name, {"inputs": inputs}), functions)
+
+
+def finished(server: Server, run: dict[str, Any], functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """The run when it has succeeded: what it waits for is called and sent."""
     while run["status"] in ("queued", "running", "waiting"):
         for node, state in run["nodes"].items():
             if run["status"] == "waiting" and state["status"] == "waiting":
-                returned = _function(node, functions)(**state["inputs"])
+                returned = _function(run, node, functions)(**state["inputs"])
                 server.signal(run["id"], node, _outputs(returned))
         time.sleep(POLL_SECONDS)
         run = server.run(run["id"])
@@ -41,11 +45,14 @@ def answer(
     return run
 
 
-def _function(node: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+def _function(run: dict[str, Any], node: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """The function of a node: several calls of one have numbers."""
     base = node if node in functions else re.sub(r"_\d+$", "", node)
     if base not in functions:
-        raise KeyError(f"the run waits for `{node}`, and `functions` has no function of this name")
+        raise LookupError(
+            f"the run {run['id']} waits for `{node}`: name its function, `functions={{{base!r}: …}}`, or send the "
+            "value yourself (docs/runs.md)"
+        )
     return functions[base]
 
 
