@@ -77,6 +77,24 @@ def test_a_program_of_thought_runs_in_the_sandbox_of_the_server(client: Client, 
     assert run(name, {"numbers": [2, 3, 4]}) == {"total": 9}
 
 
+def test_an_optimized_program_of_thought_submits_its_result_in_the_sandbox_of_the_server(
+    client: Client, run: Run, name: str
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = dspy.ProgramOfThought("numbers: list[int] -> total: int")
+    code = program.code_generate.predict
+    assert "SUBMIT" in code.signature.instructions
+    code.signature = code.signature.with_instructions(code.signature.instructions + "\nBe brief.")
+    code.demos = [dspy.Example(numbers=[1], reasoning="One.", generated_code="SUBMIT({'total': 1})")]
+    pushed = push(program, name, client=client)
+    assert run(name, {"numbers": [5, 6]}) == {"total": 9}
+    [record] = client.request("GET", f"/v1/runs?graph={name}")["items"]
+    spans = client.request("GET", f"/v1/runs/{record['id']}")["trace"]["spans"]
+    [ran] = [span["outputs"]["result"] for span in spans if span["kind"] == "tool"]
+    assert ran == '{"total":11}' and pushed.notes == []
+
+
 def test_nested_modules_and_parallel_are_nodes_of_one_graph(client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     program = modules.Outer()
     pushed = push(program, name, client=client)

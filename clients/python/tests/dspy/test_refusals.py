@@ -43,8 +43,8 @@ CASES: dict[Any, str] = {
     ),
     refused.UsesAPart: f"`.headline` of `ask.answer`, a `str`, is not a part that an edge can select. {RENDER}",
     refused.UsesAnotherOutput: (
-        "`return self.again(question=self.again(question=question).missing)  # here` fails over values that only a "
-        "run has: AttributeError: 'Prediction' object has no attribute 'missing'."
+        "`return self.again(question=self.again(question=question).missing)  # here` fails when it is "
+        "traced: AttributeError: 'Prediction' object has no attribute 'missing'."
     ),
     refused.UsesAKey: "uses `ask.answer` as a key. Nearest: `select` (docs/strategies.md#select).",
     refused.UsesAnImage: "field `image` has the type `Image` of DSPy, which a graph does not have.",

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import pickle
 from typing import Any
 
+import cloudpickle
 import dspy
 import pytest
+import tutorials
 from conftest import Run
 from test_chain import Tour
 
@@ -140,3 +144,63 @@ def test_a_graph_that_does_not_exist_is_named(client: Client, name: str) -> None
     with pytest.raises(LookupError) as failure:
         Remote(name, client=client)
     assert str(failure.value) == f"there is no graph `{name}`"
+
+
+def test_a_remote_of_a_graph_that_waits_calls_its_functions_or_names_them(
+    client: Client, name: str, lm: dspy.LM
+) -> None:
+    push(tutorials.RAG(), name, client=client, outside={"search": list[str]})
+    remote = Remote(name, client=client, functions={"search": tutorials.search})
+    assert remote(question="castle").response == "Linux has high and low memory."
+    with pytest.raises(LookupError) as failure:
+        Remote(name, client=client)(question="castle")
+    assert "waits for `search`: name its function, `functions={'search': …}`" in str(failure.value)
+
+
+def test_a_remote_runs_beside_other_tasks(client: Client, tour: str) -> None:
+    async def both() -> list[Any]:
+        remote = Remote(tour, client=client)
+        return await asyncio.gather(remote.acall(country="Peru"), remote.acall(country="Chile"))
+
+    assert [prediction.city for prediction in asyncio.run(both())] == ["Lima", "Lima"]
+
+
+def test_dspy_counts_the_tokens_of_a_remote(client: Client, tour: str) -> None:
+    with dspy.context(track_usage=True):
+        usage = Remote(tour, client=client)(country="Peru").get_lm_usage()
+    counted = usage[f"dsrs/{tour}"]
+    [run] = client.request("GET", f"/v1/runs?graph={tour}")["items"]
+    known = client.request("GET", f"/v1/runs/{run['id']}")["usage"]
+    assert (counted["prompt_tokens"], counted["completion_tokens"]) == (known["input_tokens"], known["output_tokens"])
+    assert counted["total_tokens"] == counted["prompt_tokens"] + counted["completion_tokens"] > 0
+
+
+def test_a_pickled_remote_has_its_state_and_no_key(client: Client, tour: str) -> None:
+    remote = Remote(tour, client=client)
+    remote.nodes["capital"].demos = [dspy.Example(country="Spain", city="Madrid")]
+    remote(country="Peru")
+    pickled = cloudpickle.dumps(remote)
+    assert b"key-of-the-tests" not in pickled
+    loaded = pickle.loads(pickled)
+    assert loaded.nodes["capital"].demos[0].city == "Madrid"
+    assert loaded(country="Peru").city == "Lima"
+    remote.close()
+    loaded.close()
+
+
+def test_a_hint_of_refine_reaches_the_predictors_of_a_remote(client: Client, tour: str) -> None:
+    def never(args: Any, prediction: Any) -> float:
+        return 0.0
+
+    remote = Remote(tour, client=client)
+    assert dspy.Refine(remote, N=2, reward_fn=never, threshold=1.0)(country="Peru").city == "Lima"
+    drafts = [name for name in graphs(client) if name.startswith(f"{tour}-draft-")]
+    asked = []
+    for draft in drafts:
+        for run in client.request("GET", f"/v1/runs?graph={draft}")["items"]:
+            spans = client.request("GET", f"/v1/runs/{run['id']}")["trace"]["spans"]
+            asked += [span["messages"][0]["content"] for span in spans if span["kind"] == "lm"]
+    hint = "A hint from an earlier attempt: Name the city alone."
+    assert [hint in text for text in asked].count(True) == 1 and len(asked) == 4
+    assert hint not in str(client.request("GET", f"/v1/graphs/{tour}/state"))
+    remote.close()

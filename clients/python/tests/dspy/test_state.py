@@ -171,6 +171,53 @@ def test_the_server_knows_members_by_their_names_in_python(client: Client, name:
     assert client.request("GET", f"/v1/graphs/{name}/state")["predictors"]["predict"]["demos"] == wanted
 
 
+class Listed(dspy.Module):
+    """Predictors in a list, in a dict and in a module, one of which is called twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = [dspy.Predict("country -> city"), dspy.ChainOfThought("city -> sentence")]
+        self.named = {"x": dspy.Predict("question -> answer")}
+        self.inner = Tour()
+
+    def forward(self, country: str) -> dspy.Prediction:
+        """All of them."""
+        city = self.steps[0](country=country).city
+        again = self.steps[0](country=city).city
+        sentence = self.steps[1](city=again).sentence
+        answer = self.named["x"](question=sentence).answer
+        return dspy.Prediction(answer=answer, sentence=self.inner(country=country).sentence)
+
+
+def test_the_server_reads_and_writes_files_of_predictors_in_lists_and_dicts(
+    client: Client, run: Run, name: str, lm: dspy.LM, tmp_path: Path
+) -> None:
+    push(Listed(), name, client=client)
+    program = Listed()
+    program.steps[0].demos = [dspy.Example(country="France", city="Paris")]
+    program.named["x"].signature = program.named["x"].signature.with_instructions("Answer in a word.")
+    program.inner.advice.predict.demos = [
+        dspy.Example(city="Paris", style="brief", reasoning="It rains.", sentence="Take an umbrella.")
+    ]
+    program.save(tmp_path / "listed.json")
+    file = json.loads((tmp_path / "listed.json").read_text())
+    assert {"steps[0]", "steps[1].predict", "named['x']", "inner.advice.predict"} < set(file)
+    put = client.request("PUT", f"/v1/graphs/{name}/state", {"format": "dspy", "state": file})
+    assert put["ignored"] == ["/state/metadata"]
+    state = client.request("GET", f"/v1/graphs/{name}/state")["predictors"]
+    assert state["steps_0"]["demos"] == state["steps_0_2"]["demos"] != []
+    assert state["named_x"]["effective_instruction"] == "Answer in a word."
+
+    written = client.request("GET", f"/v1/graphs/{name}/state?format=dspy")
+    (tmp_path / "written.json").write_text(json.dumps(written))
+    loaded = Listed()
+    loaded.load(tmp_path / "written.json")
+    assert [demo["city"] for demo in loaded.steps[0].demos] == ["Paris"]
+    assert loaded.named["x"].signature.instructions == "Answer in a word."
+    assert len(loaded.inner.advice.predict.demos) == 1
+    assert run(name, {"country": "Peru"}) == loaded(country="Peru").toDict()
+
+
 def test_pull_brings_the_state_of_the_server_into_the_program(client: Client, name: str, lm: dspy.LM) -> None:
     push(Tour(), name, client=client)
     demo = {"input": {"country": "Italy"}, "output": {"city": "Rome"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -23,14 +24,15 @@ METHODS_OF_SPLICED = {"append", "extend", "copy", "clear"}
 #: functions that move values and never look into them
 STRUCTURAL: tuple[Any, ...] = (
     enumerate, zip, reversed, iter, next, list, tuple, dict, len, isinstance, issubclass, hasattr, getattr, type,
-    callable, id, bool,
+    callable, id, bool, copy.copy, copy.deepcopy,
 )  # fmt: skip
 
 
 def _number(kind: type) -> Callable[..., Value]:
     def convert(value: Any, *more: Any) -> Value:
         if more or not isinstance(value, Value):
-            refuse(f"reads a `{type(value).__name__}` as a number", op("coerce"))
+            what = "with a base" if more else f"of a `{type(value).__name__}` of values of the run"
+            refuse(f"calls `{kind.__name__}` {what}", op("coerce"))
         link, raises = link_of(value), f"`{kind.__name__}()`"
         refuse_none(link)
         if link.annotation is kind:
@@ -53,6 +55,9 @@ def _parsed(text: Link, raises: str, kind: type) -> Link:
 def _of_numbers(name: str) -> Callable[..., Value]:
     def compute(*values: Any, **named: Any) -> Value:
         _refuse_named(name, named)
+        for value in values:
+            if not isinstance(value, (Value, list, tuple)):
+                refuse(f"calls `{name}` with the constant {value!r} beside values of the run", op("branch"))
         links = [collected(value) for value in values]
         for link in links:
             refuse_none(link)
@@ -106,6 +111,7 @@ def _refused(what: str, nearest: str) -> Callable[..., Any]:
 
 
 def _label(value: Any) -> str:
+    """How messages call an argument."""
     return link_of(value).label if isinstance(value, Value) else "a value of the run"
 
 
@@ -129,5 +135,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     sorted: _of_list("sorted", "value|sort(case_sensitive=true)"),
     deduplicate: _of_list("deduplicate", "value|unique(case_sensitive=true)"),
     repr: represented,
+    **dict.fromkeys((zip, enumerate, reversed, iter, next, map, filter, tuple), _refused("goes through {}", "map")),
+    **dict.fromkeys((any, all), _refused("branches on the elements of {}", "branch")),
     ascii: _refused("writes Python's notation of {}", "render"),
 }

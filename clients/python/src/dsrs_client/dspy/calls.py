@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import is_dataclass
+from functools import partial
 from types import FunctionType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class Calls:
             return self.tracer.called(function, *arguments, **named)
         if isinstance(function, (dspy.Parallel, TextMethod)) or hasattr(function, RECORDS):
             return function(*arguments, **named)
+        if isinstance(function, partial):
+            return self.call(function.func, *function.args, *arguments, **{**function.keywords, **named})
         if isinstance(function, MethodType) and isinstance(function.__self__, dspy.Module):
             return self._of_module(function, arguments, named)
         return self._plain(function, arguments, named)
@@ -128,7 +131,7 @@ def is_record(function: Any) -> bool:
         return False
     if is_dataclass(function):
         return not hasattr(function, "__post_init__") and function.__init__.__code__.co_filename == "<string>"
-    return function is SimpleNamespace or (issubclass(function, tuple) and hasattr(function, "_fields"))
+    return function in (SimpleNamespace, partial) or (issubclass(function, tuple) and hasattr(function, "_fields"))
 
 
 def _has_own_init(function: type) -> bool:

@@ -105,5 +105,5 @@ def _may_be_null(value: Value) -> bool:
 
 def _part(value: Any, conversion: int, spec: Any) -> Any:
     if isinstance(spec, Value):
-        refuse(f"writes a value with a format that {link_of(spec).label} decides", op("format"))
+        refuse("writes a value with a format that the run decides", op("format"))
     return part_of_text(value, CONVERSIONS[conversion], spec)

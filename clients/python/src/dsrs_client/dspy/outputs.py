@@ -32,6 +32,8 @@ def _link(name: str, value: Any) -> Link:
         return link_of(value)
     if isinstance(value, str):
         return Operation("render", {"template": _escaped(value)}, [], "text").link(str)
+    if isinstance(value, (dspy.Example, dict)):
+        refuse(f"returns a `{type(value).__name__}` as `{name}`; return its members", op("collect"))
     if not holds_value(value):
         refuse(f"returns the constant {value!r} as `{name}`; only texts can be constant outputs", op("render"))
     return collected(value)

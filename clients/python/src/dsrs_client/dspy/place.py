@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 OWN = str(Path(__file__).parent)
@@ -20,6 +20,8 @@ LIBRARIES = tuple(
 )
 #: packages whose code is never a part of a program
 ENGINES = {"dspy", "dsrs_client", "builtins", "abc"}
+#: the code that runs the program: what called it is no code of the program
+OUTERMOST: ContextVar[CodeType | None] = ContextVar("OUTERMOST", default=None)
 #: installed packages that the program of this trace comes from, by their directories or files
 INSTALLED: ContextVar[tuple[str, ...]] = ContextVar("INSTALLED", default=())
 
@@ -56,9 +58,9 @@ def installed_packages(modules: Iterable[Any]) -> tuple[str, ...]:
 
 
 def here() -> Place | None:
-    """The line of the user's code that runs now."""
+    """The line of the program that runs now; none outside of its code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and frame.f_code is not OUTERMOST.get():
         is_own = str(frame.f_globals.get("__name__")).startswith("dsrs_client.")
         if is_users(frame.f_code.co_filename) and not is_own:
             return Place(frame.f_code.co_filename, frame.f_lineno)

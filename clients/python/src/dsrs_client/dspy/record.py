@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import dspy
@@ -19,8 +20,16 @@ from .refusal import op, refuse
 from .value import Value, link_of
 
 
-def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[str, Any], lm: dict[str, Any]) -> Any:
-    """Adds the node and returns the prediction with its symbolic outputs."""
+def record(
+    draft: Draft,
+    name: str,
+    attribute: str,
+    leaf: Leaf,
+    arguments: dict[str, Any],
+    lm: dict[str, Any],
+    predictors: Mapping[int, str] | None = None,
+) -> Any:
+    """Adds the node and returns the prediction with its symbolic outputs. ``predictors`` are DSPy's names by id."""
     node = draft.free_name(name)
     place = here()
     feeds: list[tuple[str, Link]] = []
@@ -35,7 +44,8 @@ def record(draft: Draft, name: str, attribute: str, leaf: Leaf, arguments: dict[
         body["config"] = leaf.config
     if lm:
         body["lm"] = lm
-    bound = _bound(node, attribute, leaf, frozenset(field["name"] for field in fields if "default" in field))
+    defaults = frozenset(field["name"] for field in fields if "default" in field)
+    bound = _bound(node, attribute, leaf, defaults, predictors or {})
     if attribute and (paths := dspy_paths(node, bound)):
         body["dspy_paths"] = paths
     draft.bound += bound
@@ -93,10 +103,13 @@ def dspy_paths(node: str, bound: list[Bound]) -> dict[str, str]:
     return {item.path.removeprefix(node).removeprefix("."): item.name for item in differing}
 
 
-def _bound(node: str, attribute: str, leaf: Leaf, defaults: frozenset[str]) -> list[Bound]:
+def _bound(
+    node: str, attribute: str, leaf: Leaf, defaults: frozenset[str], predictors: Mapping[int, str]
+) -> list[Bound]:
     bound = []
     for inner in leaf.inner:
         name = ".".join(part for part in (attribute, inner.attribute) if part)
+        name = predictors.get(id(inner.predictor), name)
         path = ".".join(part for part in (node, inner.path) if part)
         bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))
     return bound

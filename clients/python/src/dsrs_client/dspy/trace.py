@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import linecache
 import traceback
+from dataclasses import replace
 from functools import partial
 from threading import RLock
-from types import MethodType
+from types import CodeType, MethodType
 from typing import Any
 
 import dspy
@@ -29,7 +30,7 @@ from .options import Options
 from .outputs import declare_outputs
 from .outside import Outside
 from .patches import calls_go_to
-from .place import INSTALLED, Place, here, installed_packages, is_users
+from .place import INSTALLED, OUTERMOST, Place, here, installed_packages, is_users
 from .record import node_name, record
 from .refusal import STOPS, CannotPush, Reason, Stop, refuse
 from .unrepeatable import moved
@@ -51,26 +52,33 @@ class Tracer:
         self.hooks = Hooks(partial(mapped, self))
         self.hooks.call = Calls(self, Outside(lambda: self.draft, options.outside).stand_in).call
         named = list(program.named_sub_modules(dspy.Module))
+        self.predictors = {id(predictor): name for name, predictor in program.named_predictors()}
         self.names, self.modules = {id(module): name for name, module in named}, [module for _, module in named]
 
     def run(self) -> Draft:
         """The graph of the program."""
-        tokens = STOPS.set(self.stops), INSTALLED.set(installed_packages(self.modules))
+        caller = here()
+        tokens = STOPS.set(self.stops), INSTALLED.set(installed_packages(self.modules)), OUTERMOST.set(_code_of_this())
         try:
             with _lock, restored(self.modules), calls_go_to(self):
                 before = [snapshot(module) for module in self.modules]
                 draft = self._traced()
                 self._refuse_growth(draft, changed(self.modules, self.names, before))
         except Stop as stop:
-            raise CannotPush([(self.stops or [stop])[0].reason]) from None
+            raise CannotPush([self._placed((self.stops or [stop])[0].reason, caller)]) from None
         except Exception as error:
-            raise CannotPush([self.stops[0].reason if self.stops else _failure(error)]) from error
+            reason = self.stops[0].reason if self.stops else _failure(error)
+            raise CannotPush([self._placed(reason, caller)]) from error
         finally:
-            STOPS.reset(tokens[0])
-            INSTALLED.reset(tokens[1])
+            for variable, token in zip((STOPS, INSTALLED, OUTERMOST), tokens, strict=True):
+                variable.reset(token)
         if self.stops:
-            raise CannotPush([self.stops[0].reason])
+            raise CannotPush([self._placed(self.stops[0].reason, caller)])
         return draft
+
+    def _placed(self, reason: Reason, caller: Place | None) -> Reason:
+        """A reason that is no line of the program is about the program, or about the call that traces it."""
+        return reason if reason.place is not None else replace(reason, place=place_of(self.program) or caller)
 
     def called(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What the call of a module returns: a `__call__` of the program goes first."""
@@ -101,7 +109,7 @@ class Tracer:
         lm = self.models.settings(leaf, arguments)
         for note in notes_of_types(leaf.signature):
             self.draft.note(note)
-        return record(self.draft, node_name(attribute, module), attribute, leaf, arguments, lm)
+        return record(self.draft, node_name(attribute, module), attribute, leaf, arguments, lm, self.predictors)
 
     def name_of(self, module: Any) -> str:
         """The attribute of the program that holds a module; empty for the program itself."""
@@ -148,6 +156,10 @@ class Tracer:
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
 
 
+def _code_of_this() -> CodeType:
+    return Tracer.run.__code__
+
+
 def _difference(first: Draft, second: Draft) -> Place | None:
     """The line of the first node that differs."""
     for name, node in second.nodes.items():
@@ -161,4 +173,4 @@ def _failure(error: Exception) -> Reason:
     place = Place(frames[-1].filename, frames[-1].lineno or 0) if frames else None
     line = linecache.getline(place.file, place.line).strip() if place else ""
     where = f"`{line}` fails" if line else "fails"
-    return Reason(place, f"{where} over values that only a run has: {type(error).__name__}: {error}")
+    return Reason(place, f"{where} when it is traced: {type(error).__name__}: {error}")

@@ -71,7 +71,7 @@ class Value:
         if isinstance(key, str) and _is_dict(link.annotation):
             link = required(link, f"`[{key!r}]`") if may_be_none(link.annotation) else link
             return Value(link.key(key, element_of(link.annotation)))
-        shown = "a value of the run" if isinstance(key, Value) else repr(key)
+        shown = "…" if isinstance(key, (Value, slice)) else repr(key)
         refuse(
             f"`[{shown}]` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select",
             op("render"),

@@ -33,16 +33,27 @@ def answer(
 
 def finished(server: Server, run: dict[str, Any], functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
     """The run when it has succeeded: what it waits for is called and sent."""
+    if run["status"] == "waiting":
+        # The answer of an execution has no trace.
+        run = server.run(run["id"])
     while run["status"] in ("queued", "running", "waiting"):
         for node, state in run["nodes"].items():
             if run["status"] == "waiting" and state["status"] == "waiting":
-                returned = _function(run, node, functions)(**state["inputs"])
+                returned = _function(run, node, functions)(**_inputs(run, node))
                 server.signal(run["id"], node, _outputs(returned))
         time.sleep(POLL_SECONDS)
         run = server.run(run["id"])
     if run["status"] != "succeeded":
         raise RunFailed(run)
     return run
+
+
+def _inputs(run: dict[str, Any], node: str) -> dict[str, Any]:
+    """The inputs of a waiting node; of a run that started as an execution, those in its trace."""
+    if (inputs := run["nodes"][node].get("inputs")) is not None:
+        return dict(inputs)
+    spans = [span for span in run["trace"]["spans"] if span["kind"] == "node" and span["node"] == node]
+    return dict(spans[-1]["inputs"])
 
 
 def _function(run: dict[str, Any], node: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
