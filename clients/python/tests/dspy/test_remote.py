@@ -8,7 +8,7 @@ import gc
 import pickle
 from typing import Any
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]
 import dspy
 import pytest
 import tutorials
@@ -160,7 +160,7 @@ def test_a_remote_of_a_graph_that_waits_calls_its_functions_or_names_them(
 def test_a_remote_runs_beside_other_tasks(client: Client, tour: str) -> None:
     async def both() -> list[Any]:
         remote = Remote(tour, client=client)
-        return await asyncio.gather(remote.acall(country="Peru"), remote.acall(country="Chile"))
+        return [*await asyncio.gather(remote.acall(country="Peru"), remote.acall(country="Chile"))]
 
     assert [prediction.city for prediction in asyncio.run(both())] == ["Lima", "Lima"]
 

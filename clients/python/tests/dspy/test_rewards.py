@@ -1,5 +1,7 @@
 """A reward as an expression has the number that its Python function returns, and fails where that raises."""
 
+# mypy: disallow-subclassing-any=False, disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 import contextlib

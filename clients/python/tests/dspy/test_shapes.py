@@ -22,7 +22,7 @@ from dsrs_client.dspy import CannotPush, graph_of, push
 
 def replaced(forward: Any) -> Any:
     """A program whose `forward` somebody has set."""
-    program = shapes.Asks()
+    program: Any = shapes.Asks()
     program.forward = forward if forward is not shapes.politely else types.MethodType(forward, program)
     return program
 

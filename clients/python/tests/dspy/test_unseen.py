@@ -12,7 +12,7 @@ import random
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,7 +83,7 @@ def the_first_or_none(value: Any) -> Iterator[Any]:
     yield value
 
 
-is_missing = lambda value: value is None  # noqa: E731  # here
+is_missing: Callable[[Any], bool] = lambda value: value is None  # noqa: E731  # here
 
 
 def number_or_zero(p: Any, q: Any) -> Any:

@@ -93,8 +93,8 @@ class Calls:
         if not holds_value([arguments, named]) or _moves(function, arguments) or is_record(function):
             return function(*arguments, **named)
         if isinstance(function, type) and _has_own_init(function):
-            made = function.__new__(function)
-            self.call(MethodType(function.__init__, made), *arguments, **named)
+            made: Any = object.__new__(function)
+            self.call(made.__init__, *arguments, **named)
             return made
         if isinstance(function, Hashable) and (known := BUILTINS.get(function)) is not None:
             return known(*arguments, **named)
@@ -135,7 +135,8 @@ def is_record(function: Any) -> bool:
 
 
 def _has_own_init(function: type) -> bool:
-    return type(function) is type and function.__new__ is object.__new__ and isinstance(function.__init__, FunctionType)
+    own: dict[str, Any] = {name: getattr(function, name) for name in ("__new__", "__init__")}
+    return type(function) is type and own["__new__"] is object.__new__ and isinstance(own["__init__"], FunctionType)
 
 
 def _extends(function: Any, arguments: tuple[Any, ...]) -> bool:

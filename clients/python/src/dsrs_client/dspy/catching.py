@@ -57,7 +57,8 @@ def catches(context: Any) -> bool:
     if isinstance(context, contextlib.suppress):
         return True
     if isinstance(context, contextlib._GeneratorContextManager):
-        return _yields_in_try(context.gen.gi_code) if is_users(context.gen.gi_code.co_filename) else False
+        code = getattr(context.gen, "gi_code", None)
+        return code is not None and is_users(code.co_filename) and _yields_in_try(code)
     leave = getattr(type(context), "__exit__", None)
     return isinstance(leave, FunctionType) and is_users(leave.__code__.co_filename) and _returns(leave.__code__)
 

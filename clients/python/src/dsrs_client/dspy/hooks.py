@@ -39,9 +39,8 @@ class Hooks:
         """An attribute. A property of the program is code of the program."""
         if isinstance(owner, Value) and name.startswith("__"):
             refuse(f"branches on the type of {link_of(owner).label}", op("branch"))
-        declared = getattr(type(owner), name, None)
-        getter = declared.fget if isinstance(declared, property) else getattr(declared, "func", None)
-        if isinstance(declared, (property, cached_property)) and _is_code_of_users(getter):
+        getter = _getter(getattr(type(owner), name, None))
+        if isinstance(getter, FunctionType) and is_users(getter.__code__.co_filename):
             return self.run(getter)(owner)
         return getattr(owner, name)
 
@@ -94,8 +93,11 @@ class Hooks:
         return self._rewritten[function]
 
 
-def _is_code_of_users(getter: Any) -> bool:
-    return isinstance(getter, FunctionType) and is_users(getter.__code__.co_filename)
+def _getter(declared: Any) -> Any:
+    """The function of a property."""
+    if isinstance(declared, property):
+        return declared.fget
+    return declared.func if isinstance(declared, cached_property) else None
 
 
 def _may_be_null(value: Value) -> bool:

@@ -13,6 +13,9 @@ from .computed import quoted, rendered
 from .link import Link
 from .refusal import op, refuse
 
+#: how Python writes a constant, by the conversion of its slot
+WRITERS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -27,7 +30,7 @@ def slot_of(link: Link, slot: Slot) -> tuple[Link, str]:
     """What feeds the slot, and what follows its name in the op `format`: a conversion and a format."""
     kind = link.annotation
     if is_enum(without_null(kind)):
-        link, how = member_text(link, {"s": str, "r": repr}.get(slot.conversion, format)), ""
+        link, how = member_text(link, WRITERS.get(slot.conversion, format)), ""
     elif slot.spec and not slot.conversion:
         _check_spec(link, slot.spec)
         how = ""

@@ -10,7 +10,7 @@ from .annotation import element_of, is_list
 from .computed import computed, quoted, refuse_none
 from .container import collected, holds_splice, holds_value
 from .link import Link
-from .notation import Slot
+from .notation import WRITERS, Slot
 from .refusal import op, refuse
 from .template import check_text, text_of_parts, text_of_texts
 from .value import Value, link_of
@@ -71,7 +71,7 @@ def part_of_text(value: Any, conversion: str, spec: str) -> Any:
         return Slot(Value(collected(value)), conversion, spec)
     if holds_value(value):
         refuse(f"writes a `{type(value).__name__}` of values of the run into a text", op("render"))
-    converted = {"s": str, "r": repr, "a": ascii}.get(conversion, lambda constant: constant)(value)
+    converted = WRITERS[conversion](value) if conversion else value
     return format(converted, spec)
 
 

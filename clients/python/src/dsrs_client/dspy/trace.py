@@ -8,7 +8,7 @@ import traceback
 from dataclasses import replace
 from functools import partial
 from threading import RLock
-from types import CodeType, MethodType
+from types import MethodType
 from typing import Any
 
 import dspy
@@ -58,7 +58,8 @@ class Tracer:
     def run(self) -> Draft:
         """The graph of the program."""
         caller = here()
-        tokens = STOPS.set(self.stops), INSTALLED.set(installed_packages(self.modules)), OUTERMOST.set(_code_of_this())
+        installed = INSTALLED.set(installed_packages(self.modules))
+        stops, outermost = STOPS.set(self.stops), OUTERMOST.set(Tracer.run.__code__)
         try:
             with _lock, restored(self.modules), calls_go_to(self):
                 before = [snapshot(module) for module in self.modules]
@@ -70,8 +71,9 @@ class Tracer:
             reason = self.stops[0].reason if self.stops else _failure(error)
             raise CannotPush([self._placed(reason, caller)]) from error
         finally:
-            for variable, token in zip((STOPS, INSTALLED, OUTERMOST), tokens, strict=True):
-                variable.reset(token)
+            INSTALLED.reset(installed)
+            STOPS.reset(stops)
+            OUTERMOST.reset(outermost)
         if self.stops:
             raise CannotPush([self._placed(self.stops[0].reason, caller)])
         return draft
@@ -154,10 +156,6 @@ class Tracer:
         self.draft.inputs.update(names)
         self.draft.declared.update(declared_inputs(self.program, self.options))
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
-
-
-def _code_of_this() -> CodeType:
-    return Tracer.run.__code__
 
 
 def _difference(first: Draft, second: Draft) -> Place | None:
