@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use crate::http::protocol::caller::REQUEST_ID;
 use crate::http::protocol::problem::{AnsweredProblem, ApiProblem};
 use crate::http::protocol::problem_view::ProblemItemView;
+use crate::http::protocol::status::ProblemCode;
 
 /// Where the routes of this protocol begin.
 pub(crate) const PREFIX: &str = "/openai/";
@@ -42,7 +43,8 @@ pub(crate) async fn show(request: Request, next: Next) -> Response {
     let answer = next.run(request).await;
     match answer.extensions().get::<AnsweredProblem>() {
         Some(AnsweredProblem(problem)) if is_own => {
-            let mut error = (answer.status(), Json(error_of(problem))).into_response();
+            let status = status_of(problem, answer.status());
+            let mut error = (status, Json(error_of(problem))).into_response();
             for name in [REQUEST_ID, header::RETRY_AFTER, header::ALLOW] {
                 if let Some(value) = answer.headers().get(&name) {
                     error.headers_mut().insert(name, value.clone());
@@ -51,6 +53,14 @@ pub(crate) async fn show(request: Request, next: Next) -> Response {
             error
         }
         _ => answer,
+    }
+}
+
+/// The status as clients of this protocol expect it: what a request asks for is refused with 400.
+fn status_of(problem: &ApiProblem, status: StatusCode) -> StatusCode {
+    match problem.code() {
+        ProblemCode::InvalidRequest | ProblemCode::InvalidInput => StatusCode::BAD_REQUEST,
+        _ => status,
     }
 }
 

@@ -149,14 +149,18 @@ fn question(
     Ok(ChatQuestion { model: &request.model, messages, form, place: "/messages", labels })
 }
 
-fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 4] {
+fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 7] {
     let of = |member, value, reason| Unserved { member, value, reason };
     let own = "a graph has tools of its own; leave it out";
+    let no_tokens = "a graph has no probabilities of tokens; leave it out";
     [
         of("functions", &request.functions, own),
         of("function_call", &request.function_call, own),
         of("tool_choice", &request.tool_choice, own),
         of("modalities", &request.modalities, "a graph answers with text only; leave it out"),
+        of("audio", &request.audio, "a graph answers with text only; leave it out"),
+        of("logprobs", &request.logprobs, no_tokens),
+        of("top_logprobs", &request.top_logprobs, no_tokens),
     ]
 }
 

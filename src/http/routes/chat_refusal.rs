@@ -35,7 +35,8 @@ pub(super) fn refuse_unserved(parts: &[Unserved<'_>]) -> Result<(), ApiProblem> 
 /// Whether a member asks for anything beyond a text without tools.
 fn asks(member: &str, value: &Value) -> bool {
     match (member, value) {
-        (_, Value::Null) => false,
+        (_, Value::Null | Value::Bool(false)) => false,
+        ("top_logprobs", Value::Number(count)) => count.as_u64() != Some(0),
         ("tool_choice" | "function_call", Value::String(word)) => {
             !["none", "auto"].contains(&word.as_str())
         }

@@ -47,6 +47,18 @@ pub struct ChatCompletionBody {
     #[serde(default)]
     #[schema(value_type = Value)]
     pub function_call: Value,
+    /// Probabilities of tokens: refused, because a graph has none.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub logprobs: Value,
+    /// How many alternatives of each token: refused, because a graph has none.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub top_logprobs: Value,
+    /// Sound as the answer: refused.
+    #[serde(default)]
+    #[schema(value_type = Value)]
+    pub audio: Value,
     /// The user on whose behalf the client asks: the `user_id` of the run, at most 200 characters.
     #[serde(default)]
     #[schema(value_type = Option<String>)]

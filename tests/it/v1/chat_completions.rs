@@ -117,7 +117,7 @@ async fn a_schema_that_the_outputs_fit_is_answered_as_json() {
         serde_json::from_str(answer["choices"][0]["message"]["content"].as_str().unwrap()).unwrap();
     assert!(content["answer"].is_string() && content["mood"].is_string(), "{content}");
     body["response_format"] = schema("integer");
-    let refused = api.post(PATH, body).await.expect(422).json();
+    let refused = api.post(PATH, body).await.expect(400).json();
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains("do not fit the schema") && message.contains("answer"), "{message}");
 }
@@ -129,16 +129,16 @@ async fn errors_have_the_format_of_openai() {
     api.post("/v1/graphs", one_node("two", two)).await.expect(201);
     for (body, status, code, message) in [
         (ask("nothing"), 404, "not_found", "nothing"),
-        (ask("two"), 422, "invalid_request", "is no chat model: a chat model has one text input"),
-        (ask("two@x"), 422, "invalid_request", "`x` is not a version"),
-        (json!({"model": "two"}), 422, "invalid_request", "missing field `messages`"),
+        (ask("two"), 400, "invalid_request", "is no chat model: a chat model has one text input"),
+        (ask("two@x"), 400, "invalid_request", "`x` is not a version"),
+        (json!({"model": "two"}), 400, "invalid_request", "missing field `messages`"),
         (
             json!({"model": "two", "messages": [], "response_format": [1]}),
-            422,
+            400,
             "invalid_request",
             "invalid type",
         ),
-        (json!({"model": "two", "messages": []}), 422, "invalid_request", "is no chat model"),
+        (json!({"model": "two", "messages": []}), 400, "invalid_request", "is no chat model"),
     ] {
         let answer = api.post(PATH, body).await.expect(status).json();
         let error = &answer["error"];
@@ -177,7 +177,7 @@ async fn a_server_with_keys_answers_only_those_that_may_execute() {
 }
 
 async fn refused(api: &Api, body: Value) -> Value {
-    let error = api.post(PATH, body).await.expect(422).json()["error"].take();
+    let error = api.post(PATH, body).await.expect(400).json()["error"].take();
     assert_eq!(
         (&error["type"], &error["code"]),
         (&json!("invalid_request_error"), &json!("invalid_request")),
@@ -212,6 +212,39 @@ async fn a_message_that_is_no_text_is_refused_with_its_place() {
     let said = json!({"role": "assistant", "content": [{"type": "refusal", "refusal": "No"}]});
     let messages = json!([said, {"role": "user", "content": [text]}]);
     api.post(PATH, json!({"model": "ask", "messages": messages})).await.expect(200);
+}
+
+/// Clients write an enum as literals, wider ones and in `$defs`; pydantic, zod and LangChain do.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_enum_fits_the_literals_of_a_client() {
+    let lm = dsrs::lm::ScriptedLm::always(sections([("team", "support")]));
+    let api = Api::with_lm(lm).await;
+    let graph = one_node("sort", "ticket -> team: Literal['billing', 'support']");
+    api.post("/v1/graphs", graph).await.expect(201);
+    let mut own = one_node("enum", "ticket -> team: Team");
+    own["types"] = json!({"Team": {"enum": {"billing": null, "support": null}}});
+    api.post("/v1/graphs", own).await.expect(201);
+    let inline = json!({"enum": ["billing", "support"]});
+    let wider = json!({"type": "string", "enum": ["billing", "sales", "support"]});
+    let each = json!({"anyOf": [{"const": "support"}, {"const": "billing"}, {"type": "null"}]});
+    for model in ["sort", "enum"] {
+        for team in [&inline, &wider, &each, &json!({"$ref": "#/$defs/Team"})] {
+            let schema = json!({"type": "object", "properties": {"team": team}, "required": ["team"],
+                "additionalProperties": false, "$defs": {"Team": inline.clone()}});
+            let mut body = ask(model);
+            body["response_format"] =
+                json!({"type": "json_schema", "json_schema": {"name": "t", "schema": schema}});
+            let answer = api.post(PATH, body).await.expect(200).json();
+            let content = answer["choices"][0]["message"]["content"].as_str().unwrap();
+            assert!(content.starts_with(r#"{"team":""#), "{content}");
+        }
+    }
+    let narrower = json!({"type": "object", "properties": {"team": {"enum": ["billing"]}}});
+    let mut body = ask("enum");
+    body["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"name": "t", "schema": narrower}});
+    let message = api.post(PATH, body).await.expect(400).json()["error"]["message"].to_string();
+    assert!(message.contains("support"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,7 +348,7 @@ async fn a_wrong_schema_and_a_long_name_are_named_in_the_request() {
         assert_eq!(error["param"], param.as_str(), "{error}");
     }
     for (model, status) in
-        [("x".repeat(100_000), 404), (format!("ask@{}", "x".repeat(100_000)), 422)]
+        [("x".repeat(100_000), 404), (format!("ask@{}", "x".repeat(100_000)), 400)]
     {
         let answer = api.post(PATH, ask(&model)).await.expect(status);
         assert!(answer.text.len() < 1000 && answer.text.contains("xxx…"), "{}", answer.text);

@@ -132,10 +132,10 @@ async fn a_declared_chat_model_has_its_name_and_its_parts() {
     api.post(path, ask("triage@1")).await.expect(200);
     let hide = json!({"edits": [{"op": "set_expose", "expose": {"openai": false}}]});
     api.patch("/v1/graphs/triage", hide).await.expect(200);
-    let refused = api.post(path, ask("triage")).await.expect(422).json();
+    let refused = api.post(path, ask("triage")).await.expect(400).json();
     assert!(refused["error"]["message"].as_str().unwrap().contains("expose.openai"), "{refused}");
     // Nor is an older version that was one.
-    let refused = api.post(path, ask("triage@1")).await.expect(422).json();
+    let refused = api.post(path, ask("triage@1")).await.expect(400).json();
     assert!(refused["error"]["message"].as_str().unwrap().contains("expose.openai"), "{refused}");
     api.post(path, ask("desk")).await.expect(404);
     assert_eq!(api.get("/openai/v1/models").await.expect(200).json()["data"], json!([]));

@@ -124,6 +124,10 @@ impl<'t> PairTable<'t> {
                     members.iter().map(|m| (TypeStep::Member, self.pair(m.clone(), to.clone())));
                 PairRule::All(pairs.collect())
             }
+            (TypeShape::Enum(values), TypeShape::Union(members)) if are_names(values, members) => {
+                PairRule::Holds
+            }
+            (TypeShape::Bool, TypeShape::Union(members)) if are_both(members) => PairRule::Holds,
             (_, TypeShape::Union(members)) => {
                 PairRule::One(members.iter().map(|m| self.pair(from.clone(), m.clone())).collect())
             }
@@ -136,7 +140,14 @@ impl<'t> PairTable<'t> {
             }
             (TypeShape::Tuple(a), TypeShape::Tuple(b)) => self.tuple_rule(a, b),
             (TypeShape::Class(a), TypeShape::Class(b)) => self.class_rule(a, b),
-            (TypeShape::Enum(a), TypeShape::Enum(b)) => enum_rule(a, b),
+            (TypeShape::Enum(a), TypeShape::Enum(b)) => enum_rule(a, |name| has_name(b, name)),
+            (TypeShape::Enum(a), TypeShape::Literal(b)) => enum_rule(a, |name| is_text(b, name)),
+            (TypeShape::Literal(Literal::Str(name)), TypeShape::Enum(b)) => {
+                match has_name(b, name) {
+                    true => PairRule::Holds,
+                    false => PairRule::Fails(MismatchCause::MissingMember(name)),
+                }
+            }
             (a, b) => scalar_rule(a, b),
         }
     }
@@ -219,11 +230,41 @@ const fn hopeless(rule: &PairRule<'_>) -> bool {
     }
 }
 
-fn enum_rule<'t>(from: &'t Enum, to: &'t Enum) -> PairRule<'t> {
-    match from.members.keys().find(|name| !to.members.contains_key(*name)) {
+/// An enum fits what accepts each of its values, which are texts.
+fn enum_rule<'t>(from: &'t Enum, accepts: impl Fn(&str) -> bool) -> PairRule<'t> {
+    match from.members.keys().find(|name| !accepts(name)) {
         Some(name) => PairRule::Fails(MismatchCause::MissingMember(name)),
         None => PairRule::Holds,
     }
+}
+
+fn has_name(values: &Enum, name: &str) -> bool {
+    values.members.contains_key(name)
+}
+
+fn is_text(literal: &Literal, name: &str) -> bool {
+    matches!(literal, Literal::Str(text) if **text == *name)
+}
+
+/// Whether each value of an enum is a value of some member of a union.
+fn are_names(values: &Enum, members: &[ResolvedType<'_>]) -> bool {
+    values.members.keys().all(|name| {
+        members.iter().any(|member| match &member.shape {
+            TypeShape::Str | TypeShape::Any => true,
+            TypeShape::Enum(other) => has_name(other, name),
+            TypeShape::Literal(literal) => is_text(literal, name),
+            _ => false,
+        })
+    })
+}
+
+/// Whether a union has both literals of a boolean.
+fn are_both(members: &[ResolvedType<'_>]) -> bool {
+    [true, false].iter().all(|value| {
+        let is_value =
+            |shape: &TypeShape<'_>| matches!(shape, TypeShape::Literal(Literal::Bool(b)) if b == value);
+        members.iter().any(|member| is_value(&member.shape))
+    })
 }
 
 fn scalar_rule<'t>(from: &TypeShape<'t>, to: &TypeShape<'t>) -> PairRule<'t> {

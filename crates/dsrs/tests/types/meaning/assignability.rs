@@ -54,6 +54,33 @@ fn assignable_types() {
     check(&table.map(|(from, to)| (from, to, "ok")));
 }
 
+/// Enums, literals and unions of them are compared by their values, whatever they are written as.
+#[test]
+fn finite_types_are_assignable_if_all_their_values_are() {
+    let types: [(&str, &[&str]); 8] = [
+        ("Mood", &["calm", "angry"]),
+        ("Wide", &["calm", "angry", "glad"]),
+        ("\"calm\"", &["calm"]),
+        ("\"angry\" | \"calm\"", &["calm", "angry"]),
+        ("\"calm\" | \"glad\" | \"angry\"", &["calm", "angry", "glad"]),
+        ("\"glad\" | Mood", &["calm", "angry", "glad"]),
+        ("\"glad\" | \"calm\"", &["calm", "glad"]),
+        ("\"glad\"", &["glad"]),
+    ];
+    for (from, values) in types {
+        for (to, accepted) in types {
+            let fits = values.iter().all(|value| accepted.contains(value));
+            for (from, to) in
+                [(from.to_owned(), to.to_owned()), (format!("list[{from}]"), format!("list[{to}]"))]
+            {
+                assert_eq!(verdict(&from, &to) == "ok", fits, "{from} to {to}");
+            }
+        }
+    }
+    assert_eq!(verdict("bool", "true | false"), "ok");
+    assert_eq!(verdict("Mood", "str | int"), "ok");
+}
+
 #[test]
 fn mismatches_name_place_and_reason() {
     check(&[
@@ -62,7 +89,7 @@ fn mismatches_name_place_and_reason() {
         ("float", "int", "float is not assignable to int"),
         ("bool", "int", "bool is not assignable to int"),
         ("str", "\"low\"", "str is not assignable to \"low\""),
-        ("\"calm\"", "Mood", "\"calm\" is not assignable to Mood"),
+        ("\"wild\"", "Mood", "\"wild\" is not assignable to Mood: the target has no member `wild`"),
         ("str", "Mood", "str is not assignable to Mood"),
         ("Wide", "Mood", "Wide is not assignable to Mood: the target has no member `glad`"),
         ("int?", "int", "int? is not assignable to int: it may be null"),
