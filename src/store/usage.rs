@@ -124,6 +124,12 @@ impl UsageQuery {
         }
     }
 
+    /// Whether feedback is counted in these sums: it is not divided by tags and models.
+    #[must_use]
+    pub fn counts_feedback(&self) -> bool {
+        self.dimension() == "whole"
+    }
+
     fn is_by(&self, dimension: UsageDimension) -> bool {
         self.by.contains(&dimension)
     }
@@ -226,7 +232,7 @@ pub async fn read_scores(
     query: &UsageQuery,
     most: i64,
 ) -> Result<Vec<UsageScoreRow>, StoreError> {
-    if query.dimension() != "whole" {
+    if !query.counts_feedback() {
         return Ok(Vec::new());
     }
     let mut sql = QueryBuilder::<Postgres>::new("select ");

@@ -61,7 +61,7 @@ fn read_query(mut query: Query) -> Result<UsageQuery, ApiProblem> {
         "day" => Some(UsageInterval::Day),
         _ => None,
     });
-    let by = query.read("by", &known_dimensions(), read_dimensions).unwrap_or_default();
+    let by = read_dimensions(&mut query);
     let mut only = Vec::new();
     for dimension in UsageDimension::ALL {
         only.extend(read_value(&mut query, dimension).map(|value| (dimension, value)));
@@ -86,15 +86,24 @@ fn known_dimensions() -> String {
     format!("one or more of `{names}`, separated by commas")
 }
 
-fn read_dimensions(text: &str) -> Option<Vec<UsageDimension>> {
+/// `by=graph,model` and `by=graph&by=model` are the same: generated clients write either.
+fn read_dimensions(query: &mut Query) -> Vec<UsageDimension> {
     let mut found = Vec::new();
-    for name in text.split(',') {
-        let dimension = UsageDimension::ALL.into_iter().find(|known| known.as_str() == name)?;
-        if !found.contains(&dimension) {
-            found.push(dimension);
+    for text in query.all("by") {
+        for name in text.split(',') {
+            match UsageDimension::ALL.into_iter().find(|known| known.as_str() == name) {
+                Some(known) if found.contains(&known) => {
+                    query.refuse(&format!("`by` names `{name}` twice"));
+                }
+                Some(known) => found.push(known),
+                None => {
+                    let wanted = known_dimensions();
+                    query.refuse(&format!("`by` must be {wanted}, found `{name}`"));
+                }
+            }
         }
     }
-    Some(found)
+    found
 }
 
 fn read_value(query: &mut Query, dimension: UsageDimension) -> Option<String> {

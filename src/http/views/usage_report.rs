@@ -68,10 +68,13 @@ pub struct UsageItemView<'a> {
     pub mean_duration_ms: Option<f64>,
     /// Requests to models, tokens and cost.
     pub usage: UsageView,
-    /// Pieces of feedback on the runs.
-    pub feedback: i64,
-    /// The mean scores by name. Empty if the sums are divided or narrowed by `tag` or `model`.
-    pub scores: Vec<UsageScoreView<'a>>,
+    /// Pieces of feedback on the runs. Absent if the sums are divided or narrowed by `tag` or `model`, by which feedback
+    /// is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<i64>,
+    /// The mean scores by name. Absent as `feedback` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Vec<UsageScoreView<'a>>>,
 }
 
 /// The mean of the scores of one name.
@@ -105,8 +108,8 @@ impl<'a> UsageReportView<'a> {
             failed: 2,
             mean_duration_ms: Some(1840.5),
             usage: UsageView::example(),
-            feedback: 7,
-            scores: vec![UsageScoreView { name: "helpful", mean: 0.8, count: 5 }],
+            feedback: Some(7),
+            scores: Some(vec![UsageScoreView { name: "helpful", mean: 0.8, count: 5 }]),
             ..UsageItemView::default()
         };
         let (since, until) = (example::time(0), example::time(86_400));
@@ -119,6 +122,7 @@ impl<'a> UsageItemView<'a> {
         let row = &item.row;
         let value = row.value.as_deref();
         let is_by = |dimension| query.by.contains(&dimension);
+        let counts = query.counts_feedback();
         Self {
             start: row.start,
             graph: row.graph_name.as_deref(),
@@ -134,8 +138,8 @@ impl<'a> UsageItemView<'a> {
             cancelled: row.cancelled,
             mean_duration_ms: (row.runs > 0).then(|| row.duration_ms as f64 / row.runs as f64),
             usage: UsageView::from(row),
-            feedback: row.feedback,
-            scores: item.scores.iter().map(UsageScoreView::from).collect(),
+            feedback: counts.then_some(row.feedback),
+            scores: counts.then(|| item.scores.iter().map(UsageScoreView::from).collect()),
         }
     }
 }

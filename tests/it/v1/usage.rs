@@ -71,7 +71,11 @@ async fn usage_is_divided_by_graph_tag_model_user_and_kind_of_work() {
     assert_eq!(members(&by_graph, &["graph", "version", "runs", "failed"]), expected);
     let by_tag = usage(&api, "by=tag").await;
     assert_eq!(members(&by_tag, &["tag", "runs"]), [json!(["x", 2]), json!(["y", 1])]);
+    assert!(by_tag[0].get("feedback").is_none() && by_tag[0].get("scores").is_none(), "{by_tag:?}");
+    assert!(usage(&api, "tag=x").await[0].get("feedback").is_none());
+    assert_eq!(by_graph[0]["feedback"], 0);
     let by_model = usage(&api, "by=graph,model").await;
+    assert_eq!(usage(&api, "by=graph&by=model").await, by_model);
     let expected = [json!(["other", "default", 2]), json!(["q", "default", 2])];
     assert_eq!(members(&by_model, &["graph", "model", "runs"]), expected);
     assert_eq!(usage(&api, "tag=x&graph=q").await[0]["runs"], 2);
@@ -84,6 +88,8 @@ async fn usage_is_divided_by_graph_tag_model_user_and_kind_of_work() {
     assert_eq!(usage(&api, "until=2020-01-01T00:00:00Z").await, [] as [Value; 0]);
     for wrong in [
         "by=tag,model",
+        "by=graph,graph",
+        "by=graph&by=graph",
         "tag=x&by=model",
         "by=",
         "by=colour",
