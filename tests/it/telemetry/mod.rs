@@ -192,6 +192,9 @@ async fn over_grpc_a_failed_run_has_the_kind_of_its_error_and_a_trace_with_the_i
     assert!(root.failed && chat.failed);
     assert_eq!(root.get("error.type"), "lm_error");
     assert_eq!(chat.get("error.type"), "refused");
+    for step in ["node ", "predict "] {
+        assert_eq!(only(&spans, step).get("error.type"), "lm_error");
+    }
     assert_eq!((root.message.as_str(), chat.message.as_str()), ("", ""));
     assert_eq!(chat.headers["authorization"], "Bearer key");
 }

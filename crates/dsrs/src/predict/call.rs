@@ -420,8 +420,7 @@ fn close<T>(
             let error = error.at(&predictor.path);
             let cancelled = error.kind == PredictErrorKind::Cancelled;
             let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
-            ctx.trace()
-                .close(span, status, |span| span.error = Some(error.message.as_str().into()));
+            ctx.trace().close(span, status, |span| span.fail(&error));
             Err(error)
         }
     }

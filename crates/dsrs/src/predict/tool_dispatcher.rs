@@ -207,6 +207,7 @@ fn close(ctx: &Ctx, span: SpanId, called: &Result<Payload, ToolError>) {
     ctx.trace().close(span, status, |span| {
         let result = called.as_ref().ok().cloned();
         span.outputs = result.map(|result| Fields::from_iter([("result".into(), result)]));
+        span.error_kind = error.is_some().then_some("tool_failed");
         span.error = error.map(Into::into);
     });
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::PredictError;
 pub use crate::adapter::CheckOutcome;
 use crate::lm::{ConstraintForm, Message, OmittedParams, Prefix, ReplyReasoning, ToolCall, Usage};
 use crate::value::{Fields, Payload};
@@ -180,6 +181,14 @@ impl Span {
             error: None,
             error_kind: None,
         }
+    }
+}
+
+impl Span {
+    /// Records why it failed.
+    pub(crate) fn fail(&mut self, error: &PredictError) {
+        self.error = Some(error.message.as_str().into());
+        self.error_kind = Some(error.kind.code());
     }
 }
 

@@ -107,9 +107,7 @@ impl AttemptSpan {
             Err(error) => {
                 let cancelled = error.kind == PredictErrorKind::Cancelled;
                 let status = if cancelled { SpanStatus::Cancelled } else { SpanStatus::Failed };
-                trace.close(self.span, status, |span| {
-                    span.error = Some(error.message.as_str().into());
-                });
+                trace.close(self.span, status, |span| span.fail(error));
             }
         }
         result

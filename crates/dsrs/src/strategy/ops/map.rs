@@ -227,9 +227,7 @@ impl MapModule {
         let result = self.module.forward(&ctx.under(span), given).await;
         match &result {
             Ok(_) => trace.close(span, SpanStatus::Succeeded, |_| {}),
-            Err(error) => trace.close(span, SpanStatus::Failed, |span| {
-                span.error = Some(error.message.as_str().into());
-            }),
+            Err(error) => trace.close(span, SpanStatus::Failed, |span| span.fail(error)),
         }
         result
     }

@@ -105,7 +105,10 @@ impl Coder {
             }
             Err(error) => {
                 let message = error.message.clone();
-                ctx.trace().close(span, SpanStatus::Failed, |span| span.error = Some(message));
+                ctx.trace().close(span, SpanStatus::Failed, |span| {
+                    span.error = Some(message);
+                    span.error_kind = Some("program_failed");
+                });
                 match error.kind.is_of_the_program() {
                     true => Ok(Err(error)),
                     false => {

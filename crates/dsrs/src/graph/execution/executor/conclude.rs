@@ -172,7 +172,7 @@ pub(super) const fn status_of(result: &Result<Fields, PredictError>) -> SpanStat
 pub(super) fn fill_span(span: &mut Span, result: &Result<Fields, PredictError>) {
     match result {
         Ok(outputs) => span.outputs = Some(outputs.clone()),
-        Err(error) => span.error = Some(Arc::from(error.message.as_str())),
+        Err(error) => span.fail(error),
     }
 }
 
