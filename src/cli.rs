@@ -19,6 +19,8 @@ mod optimize;
 mod progress;
 #[cfg(feature = "archive")]
 mod run_export;
+#[cfg(not(feature = "archive"))]
+mod run_export_absent;
 mod run_graph;
 mod run_inputs;
 mod run_text;
@@ -70,6 +72,10 @@ pub fn run() -> ExitCode {
         Some(("runs", args)) if args.subcommand_name() == Some("export") => {
             let args = args.subcommand_matches("export").unwrap_or(args);
             administer(args, |db| run_export::run(db, args.clone()))
+        }
+        #[cfg(not(feature = "archive"))]
+        Some(("runs", args)) if args.subcommand_name() == Some("export") => {
+            Err(run_export_absent::refusal())
         }
         Some((name, args)) => client_commands::run(name, args),
         None => Ok(()),
@@ -168,8 +174,8 @@ fn with_export(runs: Command) -> Command {
 }
 
 #[cfg(not(feature = "archive"))]
-const fn with_export(runs: Command) -> Command {
-    runs
+fn with_export(runs: Command) -> Command {
+    runs.subcommand(run_export_absent::command())
 }
 
 /// The command about the engine of background work, with the flags of `worker`.
