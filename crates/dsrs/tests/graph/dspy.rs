@@ -397,7 +397,8 @@ const LISTED: &str = r#"{"name": "g", "nodes": {
     "steps_0": {"strategy": "predict", "signature": "question -> topic", "dspy_paths": {"": "steps[0]"}},
     "named_x": {"strategy": "chain_of_thought", "signature": "question -> answer",
         "dspy_paths": {"predict": "named['x'].predict"}},
-    "steps_0_2": {"strategy": "predict", "signature": "question -> topic", "dspy_paths": {"": "steps[0]"}}}}"#;
+    "steps_0_2": {"strategy": "predict", "signature": "question -> topic", "dspy_paths": {"": "steps[0]"}}},
+    "outputs": {"topic": "steps_0.topic", "again": "steps_0_2.topic", "answer": "named_x.answer"}}"#;
 
 #[test]
 fn predictors_in_lists_and_dicts_have_the_paths_that_dspy_writes() {
