@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::format_spec::plain;
 use super::function::{OpFunction, OpSpec, op};
 use super::parse_structured::{STRICT, STRICT_SCHEMA, leniencies, parsed};
+use super::plain_text::plain;
 use super::{TYPE, TYPE_SCHEMA, VALUE, failed, read_type, value};
 use crate::coerce::Leniencies;
 use crate::predict::PredictError;

@@ -1,7 +1,8 @@
 //! The format of a slot: Python's format specification, as far as texts and numbers need it (`>10`,
 //! `+,.2f`, `05d`, `.1%`), and `json`, `yaml` and `text` for any value.
 
-use super::python_notation;
+use super::plain_text::plain;
+use super::python_notation::{self, exponent_digits};
 use crate::adapter::formatted;
 use crate::signature::FieldFormat;
 use crate::types::{Type, TypeIR};
@@ -155,12 +156,6 @@ fn exponent(size: f64, digits: usize) -> String {
     format!("{mantissa}e{}", exponent_digits(exponent))
 }
 
-/// The exponent of a number as Python writes it: `-05`, `+16`.
-pub(super) fn exponent_digits(exponent: &str) -> String {
-    let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
-    format!("{sign}{digits:0>2}")
-}
-
 fn digits(rest: &mut Vec<char>) -> Result<Option<usize>, String> {
     let mut number = None;
     while let Some(digit) = rest.last().and_then(|c| c.to_digit(10)) {
@@ -171,16 +166,6 @@ fn digits(rest: &mut Vec<char>) -> Result<Option<usize>, String> {
         }
     }
     Ok(number)
-}
-
-/// A value as a text: texts as they are, everything else as JSON.
-pub(super) fn plain(value: &Payload) -> String {
-    match value {
-        Payload::Str(text) => text.as_ref().to_owned(),
-        // Bytes are base64 in JSON; the quotes are not part of it.
-        Payload::Bytes(_) => value.to_json().trim_matches('"').to_owned(),
-        other => other.to_json(),
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod map;
 mod merge;
 mod number;
 mod parse_structured;
+mod plain_text;
 mod python_notation;
 mod render;
 mod select;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::format_spec::{exponent_digits, plain};
+use super::plain_text::plain;
 use crate::value::Payload;
 
 /// Powers of ten from which on Python writes a float with an exponent, and below which it does.
@@ -69,6 +69,12 @@ pub(super) fn float(number: f64) -> String {
     }
     let positional = number.to_string();
     if positional.contains('.') { positional } else { positional + ".0" }
+}
+
+/// The exponent of a number as Python writes it: `-05`, `+16`.
+pub(super) fn exponent_digits(exponent: &str) -> String {
+    let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
+    format!("{sign}{digits:0>2}")
 }
 
 /// A text in single quotes, or in double ones if it contains single ones only.

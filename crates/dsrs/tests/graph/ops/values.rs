@@ -165,7 +165,6 @@ async fn a_template_writes_values_as_slots_do() {
         ("int", "-3"),
         ("float", "1.0"),
         ("float", "1e16"),
-        ("float", "0.00001"),
         ("list[str | null]", r#"["a\n", null]"#),
         ("dict[str, any]", r#"{"b": {"y": 1.5, "x": [true]}, "a": []}"#),
         ("{name: str, age: int?}", r#"{"name": "Ada", "age": null}"#),
@@ -181,6 +180,19 @@ async fn a_template_writes_values_as_slots_do() {
         assert_eq!(text(r#"{"template": "{{ x }}"}"#).await, slot, "{value}");
         assert_eq!(text(r#"{"template": "{{ x|string }}"}"#).await, slot, "{value}");
         assert_eq!(text(r#"{"template": "{{ [x]|join }}"}"#).await, slot, "{value}");
+    }
+}
+
+/// A slot is one of Python's f-strings; a template writes JSON.
+#[tokio::test]
+async fn a_small_float_has_the_notation_of_its_language() {
+    for (config, expected) in
+        [(r#"{"fstring": "{x}"}"#, "1e-05"), (r#"{"template": "{{ x }}"}"#, "0.00001")]
+    {
+        let node = format!(r#""strategy": "render", "config": {config}"#);
+        let program = build(&graph_of(&node, &[("x", "float")])).unwrap();
+        let outputs = run(&program, r#"{"x": 0.00001}"#).await.outputs.unwrap();
+        assert_eq!(outputs["text"], Payload::str(expected));
     }
 }
 
