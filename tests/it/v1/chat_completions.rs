@@ -244,7 +244,7 @@ async fn an_enum_fits_the_literals_of_a_client() {
     body["response_format"] =
         json!({"type": "json_schema", "json_schema": {"name": "t", "schema": narrower}});
     let message = api.post(PATH, body).await.expect(400).json()["error"]["message"].to_string();
-    assert!(message.contains("support"), "{message}");
+    assert!(message.contains("Team is not assignable"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

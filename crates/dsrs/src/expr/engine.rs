@@ -43,6 +43,8 @@ fn write(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use minijinja::ErrorKind;
+
     use super::*;
 
     /// Whether the engine has a filter or a test of a name.
@@ -66,10 +68,7 @@ mod tests {
                 ENGINE.compile_expression_owned(format!("x.{name}(1, 2, 3, 4, 5)")).unwrap();
             let fails = |x: Value| called.eval(Value::from_pairs([("x", x)])).unwrap_err().kind();
             let values = [Value::from("a"), Value::from(vec![1]), Value::from_pairs([("a", 1)])];
-            let known = values
-                .map(fails)
-                .iter()
-                .any(|kind| *kind == minijinja::ErrorKind::TooManyArguments);
+            let known = values.map(fails).iter().any(|kind| *kind != ErrorKind::UnknownMethod);
             assert!(known, "{name}");
         }
         assert!(!has("filter", "pprint") && !has("filter", "random"));
