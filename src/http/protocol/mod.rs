@@ -20,6 +20,7 @@ pub(crate) mod json_outline;
 pub(crate) mod keyed_post;
 pub(crate) mod label_headers;
 pub(crate) mod malformed;
+pub(crate) mod merged_schema;
 pub(crate) mod metered;
 pub(crate) mod openai_problem;
 pub(crate) mod openapi;

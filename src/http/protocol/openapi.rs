@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
+use crate::http::protocol::merged_schema::merge_parts;
 use crate::http::protocol::openai_problem::{self, OpenAiError};
 use crate::http::protocol::openapi_problems::{
     add_header, add_problem, empty_problem, headers, problem_examples, share_problems,
@@ -88,6 +89,7 @@ pub(crate) fn complete(
     let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
     if let Some(schemas) = schemas {
         complete_schemas(schemas);
+        schemas.values_mut().for_each(merge_parts);
     }
     if let Some(components) = document.get_mut("components").and_then(Value::as_object_mut) {
         components.insert("examples".to_owned(), problem_examples(&named));
