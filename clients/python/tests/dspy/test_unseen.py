@@ -259,6 +259,22 @@ def decides_by_its_history(p: Any, q: Any) -> Any:
     return "many" if len(p.log) > 1 and p.log[0] else q  # here
 
 
+def changes_its_demos(p: Any, q: Any) -> Any:
+    p.again.demos = [dspy.Example(question="Why?", answer="So.")]
+    return p.again(question=q).answer  # here
+
+
+def changes_its_instruction(p: Any, q: Any) -> Any:
+    p.again.signature = p.again.signature.with_instructions("Answer in a word.")
+    return p.again(question=q).answer  # here
+
+
+def sorts_values(p: Any, q: Any) -> Any:
+    made = [p.again(question=q).answer, p.again(question="Why?").answer]
+    made.sort(key=is_missing)  # here
+    return made[0]
+
+
 UNWRAP = "Nearest: `unwrap_or` (docs/strategies.md#unwrap_or)."
 RENDER = "Nearest: `render` (docs/strategies.md#render)."
 BRANCH = "Nearest: `branch` (docs/strategies.md#branch)."
@@ -306,6 +322,11 @@ REFUSED: dict[Any, str] = {
         "Make it an input of `forward`, or name the function in `outside=`."
     ),
     with_an_identifier: f"{AGAIN}. {INPUT}",
+    changes_its_demos: ("changes the signature or the demos of `again` in `forward`. Make it a predictor of its own."),
+    changes_its_instruction: (
+        "changes the signature or the demos of `again` in `forward`. Make it a predictor of its own."
+    ),
+    sorts_values: f"calls `.sort` of a list of values. {RENDER}",
     with_a_count_that_grows: f"{AGAIN}: `self.count` changes from call to call. {INPUT}",
     with_a_history_that_grows: f"{AGAIN}: `self.log` changes from call to call. {INPUT}",
     decides_by_its_history: (

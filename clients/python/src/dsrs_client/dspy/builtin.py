@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +19,13 @@ from .value import Value, link_of
 
 METHODS_OF_CONTAINERS = {
     "append", "insert", "copy", "clear", "pop", "update", "get", "keys", "values", "items", "setdefault", "extend",
-    "toDict", "with_inputs", "inputs", "labels", "without",
+    "toDict", "with_inputs", "inputs", "labels", "without", "appendleft", "popleft",
 }  # fmt: skip
 METHODS_OF_SPLICED = {"append", "extend", "copy", "clear"}
 #: functions that move values and never look into them
 STRUCTURAL: tuple[Any, ...] = (
     enumerate, zip, reversed, iter, next, list, tuple, dict, len, isinstance, issubclass, hasattr, getattr, type,
-    callable, id, bool, copy.copy, copy.deepcopy,
+    callable, id, bool, copy.copy, copy.deepcopy, itertools.chain,
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import is_dataclass
 from functools import partial
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .trace import Tracer
 
 OUTSIDE = "Nearest: `await` (docs/strategies.md#await); `outside=` of `push` makes such a node."
+CONTAINERS = (list, dict, deque)
 LOGGING = ("logging", "warnings", "_warnings")
 #: the methods of a logger that write a message
 LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
@@ -88,6 +90,8 @@ class Calls:
             return iter([self.call(arguments[0], *items) for items in zip(*arguments[1:], strict=False)])
         if _is_to_dict(function):
             return dict(function.__self__.items())
+        if _looks_into_values(function):
+            refuse(f"calls `.{function.__name__}` of a {type(function.__self__).__name__} of values", op("render"))
         if getattr(function, "__name__", "") == "enter_context" and any(map(catches, arguments)):
             refuse("catches failures by an `ExitStack`", op("unwrap_or"))
         if not holds_value([arguments, named]) or _moves(function, arguments) or is_record(function):
@@ -152,4 +156,10 @@ def _moves(function: Any, arguments: tuple[Any, ...]) -> bool:
     if isinstance(function, Hashable) and function in STRUCTURAL:
         return not any(isinstance(each, (Value, Symbolic)) or holds_splice(each) for each in arguments)
     owner = getattr(function, "__self__", None)
-    return isinstance(owner, (list, dict, dspy.Example)) and function.__name__ in METHODS_OF_CONTAINERS
+    return isinstance(owner, (*CONTAINERS, dspy.Example)) and function.__name__ in METHODS_OF_CONTAINERS
+
+
+def _looks_into_values(function: Any) -> bool:
+    """Whether a method of a container does more with values than to move them (`.sort`, `.index`)."""
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, CONTAINERS) and function.__name__ not in METHODS_OF_CONTAINERS and holds_value(owner)

@@ -19,7 +19,7 @@ LIBRARIES = tuple(
     if path is not None
 )
 #: packages whose code is never a part of a program
-ENGINES = {"dspy", "dsrs_client", "builtins", "abc"}
+ENGINES = {"dspy", "dsrs_client"}
 #: the code that runs the program: what called it is no code of the program
 OUTERMOST: ContextVar[CodeType | None] = ContextVar("OUTERMOST", default=None)
 #: installed packages that the program of this trace comes from, by their directories or files
@@ -48,7 +48,7 @@ def installed_packages(modules: Iterable[Any]) -> tuple[str, ...]:
     """Where the packages are that define the classes of a program."""
     roots = {owner.__module__.partition(".")[0] for module in modules for owner in type(module).__mro__}
     found: list[str] = []
-    for root in sorted(roots - ENGINES):
+    for root in sorted(roots - ENGINES - sys.stdlib_module_names):
         package = sys.modules.get(root)
         if (file := getattr(package, "__file__", None)) is not None:
             found.append(f"{Path(file).parent}/" if hasattr(package, "__path__") else file)

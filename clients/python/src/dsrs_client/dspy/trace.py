@@ -53,6 +53,7 @@ class Tracer:
         self.hooks.call = Calls(self, Outside(lambda: self.draft, options.outside).stand_in).call
         named = list(program.named_sub_modules(dspy.Module))
         self.predictors = {id(predictor): name for name, predictor in program.named_predictors()}
+        self.prompts = {id(predictor): _prompt(predictor) for _, predictor in program.named_predictors()}
         self.names, self.modules = {id(module): name for name, module in named}, [module for _, module in named]
 
     def run(self) -> Draft:
@@ -108,6 +109,8 @@ class Tracer:
             refuse("calls a predictor with positional arguments")
         refuse_caught("a predictor")
         attribute = self.name_of(module)
+        for inner in leaf.inner:
+            self._refuse_changed(inner.predictor)
         lm = self.models.settings(leaf, arguments)
         for note in notes_of_types(leaf.signature):
             self.draft.note(note)
@@ -126,6 +129,13 @@ class Tracer:
         """The result of a clock; in the second trace another one."""
         self.clocks.setdefault(function.__name__, here())
         return moved(function, present) if self.is_second else present
+
+    def _refuse_changed(self, predictor: Any) -> None:
+        """Refuses a predictor whose prompt the program changes while it runs: the graph has one state of it."""
+        before = self.prompts.get(id(predictor))
+        if before is not None and before != _prompt(predictor):
+            name = self.predictors[id(predictor)]
+            refuse(f"changes the signature or the demos of `{name}` in `forward`", "Make it a predictor of its own.")
 
     def _traced(self) -> Draft:
         """The graph of one call of the program."""
@@ -156,6 +166,11 @@ class Tracer:
         self.draft.inputs.update(names)
         self.draft.declared.update(declared_inputs(self.program, self.options))
         return {name: Value(Link(f"input.{name}", "", kind)) for name, kind in names.items()}
+
+
+def _prompt(predictor: Any) -> Any:
+    """What tells whether the prompt of a predictor has changed."""
+    return id(predictor.signature), [id(demo) for demo in predictor.demos]
 
 
 def _difference(first: Draft, second: Draft) -> Place | None:
