@@ -87,6 +87,12 @@ class Cached(Asks):
         return self.ask(question=question)
 
 
+class Partly(Asks):
+    """Has a `forward` that is no function."""
+
+    forward = functools.partial(politely, None)
+
+
 class InContext(Asks):
     """Asks with settings of its own."""
 

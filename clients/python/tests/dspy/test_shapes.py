@@ -104,6 +104,17 @@ def test_what_pydantic_checks_and_a_graph_does_not_is_noted(client: Client, name
     ]
 
 
+def test_a_forward_that_is_no_function_is_refused_at_its_class() -> None:
+    with pytest.raises(CannotPush) as refusal:
+        graph_of(shapes.Partly(), "partly")
+    [reason] = refusal.value.reasons
+    assert str(reason).endswith(
+        ": `forward` of `Partly` is a `partial`, no function of the program. Define it with `def`."
+    )
+    lines = Path(shapes.__file__).read_text().splitlines()
+    assert reason.place is not None and "class Partly" in lines[reason.place.line - 1]
+
+
 DECISIONS = {
     "criteria": (
         shapes.with_criteria,

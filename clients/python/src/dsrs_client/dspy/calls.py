@@ -42,6 +42,8 @@ class Calls:
 
     def call(self, function: Any, /, *arguments: Any, **named: Any) -> Any:
         """A call. One without values of the run is made as it is; the program's own code is followed."""
+        if isinstance(function, Value):
+            return function()  # type: ignore[operator]
         if (stand_in := self.outside(function)) is not None:
             return stand_in(*arguments, **named)
         if isinstance(function, dspy.Module):
@@ -73,7 +75,7 @@ class Calls:
         refuse_unrepeatable(function)
         if function is print or is_logging(function):
             return self._written(function, arguments, named)
-        if function in IGNORED if isinstance(function, Hashable) else False:
+        if any(function is ignored for ignored in IGNORED):
             return None
         if (bound := text_method(function)) is not None:
             arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)

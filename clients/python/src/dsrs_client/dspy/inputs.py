@@ -11,7 +11,7 @@ from .annotation import Unknown
 from .code import users_function
 from .leaf import leaf_of
 from .options import Options
-from .place import Place
+from .place import ENGINES, Place
 from .refusal import refuse
 
 
@@ -81,6 +81,10 @@ def forward_of(module: Any) -> tuple[Any, Any]:
     if forward is None:
         name = type(module).__name__
         refuse(f"`{name}` has no `forward`", "A graph runs independent nodes at once without `async`.", _class(module))
+    if isinstance(inspect.getattr_static(type(module), "forward"), staticmethod):
+        return forward, None
+    if inspect.iscoroutinefunction(forward):
+        refuse("`forward` is asynchronous", "A graph runs independent nodes at once without `async`.", _class(module))
     return forward, module
 
 
@@ -95,6 +99,9 @@ def refuse_library(module: Any, function: Any) -> NoReturn:
             _class(module),
         )
     package = type(module).__module__.partition(".")[0]
+    if package not in ENGINES:
+        kind = "code of a library" if isinstance(function, FunctionType) else f"a `{type(function).__name__}`"
+        refuse(f"`forward` of `{name}` is {kind}, no function of the program", "Define it with `def`.", _class(module))
     refuse(f"`{package}.{name}` has no strategy", "The strategies are in docs/strategies.md.")
 
 

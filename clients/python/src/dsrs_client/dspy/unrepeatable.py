@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 from datetime import date, timedelta
 from multiprocessing.pool import Pool
 from threading import Thread
+from types import MethodType
 from typing import Any, NoReturn
 
 import dspy
@@ -21,6 +22,8 @@ from .refusal import op, refuse
 
 #: what a trace leaves out: it changes no value
 IGNORED: tuple[Callable[..., Any], ...] = (time.sleep,)
+#: what changes settings for all programs
+CONFIGURING = (dspy.configure, dspy.configure_cache)
 #: modules of randomness, with the functions that do not depend on it
 RANDOM_MODULES = {"random", "secrets", "numpy.random"}
 #: functions of `time` that return a number, and those of `datetime`
@@ -50,7 +53,7 @@ def refuse_unrepeatable(function: Any) -> None:
     module = _module(function, owner)
     if isinstance(owner, (Executor, Pool)) or function is Thread or (isinstance(owner, Thread) and name == "start"):
         refuse(f"runs code in another thread by `{name}`; a graph runs independent nodes at once", op("parallel"))
-    if function in (dspy.configure, dspy.configure_cache) if callable(function) else False:
+    if any(function is each or (isinstance(function, MethodType) and function == each) for each in CONFIGURING):
         refuse(f"calls `dspy.{name}`, which changes settings for all programs; call it before `push`")
     if module == "time" and name in PRESENT:
         _refuse(f"reads the clock by `{name}`")
