@@ -404,13 +404,13 @@ def test_what_changes_no_value_is_followed(steps: Any, dummy: DummyLM) -> None:
 
 
 def test_a_placeholder_has_no_text_outside_of_a_trace_either() -> None:
-    kept: list[Any] = []
+    stored: list[Any] = []
 
-    def keeps(p: Any, q: Any) -> Any:
-        kept.append(p.again(question=q).answer)
-        return kept[-1]
+    def stores(p: Any, q: Any) -> Any:
+        stored.append(p.again(question=q).answer)
+        return stored[-1]
 
-    graph_of(Small(keeps), "kept")
+    graph_of(Small(stores), "stored")
     with pytest.raises(BaseException) as refusal:
-        f"{kept}"
+        f"{stored}"
     assert "Python's notation of `again.answer`" in str(refusal.value)

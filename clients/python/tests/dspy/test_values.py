@@ -100,7 +100,7 @@ def test_what_a_graph_would_compute_in_another_way_is_refused(steps: Any, what: 
 def test_a_member_of_an_enum_of_numbers_is_written_as_python_writes_it() -> None:
     signature = dspy.Signature("question -> answer").append("level", dspy.OutputField(), Level)
 
-    class Tells(dspy.Module):  # type: ignore[misc]
+    class Writes(dspy.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.ask = dspy.Predict(signature)
@@ -108,5 +108,5 @@ def test_a_member_of_an_enum_of_numbers_is_written_as_python_writes_it() -> None
         def forward(self, question: str) -> Any:
             return dspy.Prediction(level=f"{self.ask(question=question).level!s}")
 
-    template = graph_of(Tells(), "told")["nodes"]["render"]["config"]["template"]
+    template = graph_of(Writes(), "written")["nodes"]["render"]["config"]["template"]
     assert template.endswith("{% if value == 1 %}{{ '1' }}{% elif value == 2 %}{{ '2' }}{% endif %}")

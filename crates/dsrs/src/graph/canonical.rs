@@ -57,8 +57,10 @@ pub(super) fn node_to_payload(node: &Node) -> Payload {
     let signature = (!node.is_op()).then(|| ("signature", signature_to_payload(&node.base)));
     let members = [("strategy", Payload::Str(node.strategy.clone()))].into_iter().chain(signature);
     let paths = &settings.dspy_paths;
-    let paths = paths.iter().map(|(own, path)| (own.clone(), Payload::Str(path.clone())));
-    let paths = (paths.len() > 0).then(|| ("dspy_paths", Payload::map(paths.collect())));
+    let as_text = |(own, path): (&Arc<str>, &Arc<str>)| (own.clone(), Payload::Str(path.clone()));
+    // Only where they differ, so that other definitions have the text that they always had.
+    let paths = (!paths.is_empty())
+        .then(|| ("dspy_paths", Payload::map(paths.iter().map(as_text).collect())));
     let settings = [
         ("config", node.config.clone()),
         ("lm", lm_to_payload(&settings.lm).unwrap_or_else(|| Payload::map(Map::new()))),

@@ -194,7 +194,9 @@ impl Node {
     /// Refuses paths in DSPy's files for predictors that the node does not have; `at` is its place.
     pub(super) fn check_dspy_paths(&self, at: &At<'_>, problems: &mut Problems) {
         let known: Vec<&str> = self.module.predictors().into_iter().map(|(path, _)| path).collect();
-        for unknown in self.settings.dspy_paths.keys().filter(|path| !known.contains(&&***path)) {
+        for unknown in
+            self.settings.dspy_paths.keys().filter(|path| !known.contains(&path.as_ref()))
+        {
             let names = known.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
             let detail = format!("the node has no predictor `{unknown}`; it has {names}");
             problems.add(&at.key("dspy_paths").key(unknown), Code::UnknownField, detail);

@@ -39,7 +39,7 @@ def changed(modules: list[Any], names: dict[int, str], before: list[dict[str, An
 
 
 def snapshot(module: Any) -> dict[str, Any]:
-    """What tells whether an attribute has changed: its identity and that of its parts."""
+    """What shows whether an attribute has changed: its identity and that of its parts."""
     return {name: _identity(value, 3) for name, value in vars(module).items()}
 
 

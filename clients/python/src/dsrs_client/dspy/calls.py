@@ -107,7 +107,7 @@ class Calls:
         refuse(f"calls `{name_of(function)}`, which is Python code, with a value of the run", OUTSIDE)
 
     def _written(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """`print` and loggers: a run has nobody who reads them."""
+        """`print` and loggers: a run has no reader of them."""
         if named.get("file") is None:
             return None
         if holds_value(arguments):

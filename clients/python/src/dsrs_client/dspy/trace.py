@@ -169,7 +169,7 @@ class Tracer:
 
 
 def _prompt(predictor: Any) -> Any:
-    """What tells whether the prompt of a predictor has changed."""
+    """What shows whether the prompt of a predictor has changed."""
     return id(predictor.signature), [id(demo) for demo in predictor.demos]
 
 

@@ -130,7 +130,10 @@ impl SlotTemplate {
                     let value = inputs.get(name).map(|whole| within.get(whole));
                     let value = value.unwrap_or(Payload::Null);
                     SizeBudget::default().take(&value)?;
-                    let value = convert.map_or(value.clone(), |notation| notation(&value).into());
+                    let value = match convert {
+                        Some(notation) => Payload::from(notation(&value)),
+                        None => value,
+                    };
                     spec.write(&mut text, &value);
                 }
             }
