@@ -197,10 +197,10 @@ impl<'s> Walk<'s> {
             _ => None,
         };
         let Some((kind, position)) = applied else { return };
-        if let Some(CallArg::Pos(Expr::Const(name))) = filter.args.get(position) {
-            if let Some(name) = name.value.as_str() {
-                self.check(kind, name, line);
-            }
+        if let Some(CallArg::Pos(Expr::Const(name))) = filter.args.get(position)
+            && let Some(name) = name.value.as_str()
+        {
+            self.check(kind, name, line);
         }
     }
 
