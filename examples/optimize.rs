@@ -19,8 +19,9 @@ use dsrs::lm::{
     Model, Models, NoStore, OpenAi, OpenAiConfig, Usage,
 };
 use dsrs::optimize::{
-    Candidate, Comparison, Evaluator, Example, LocalProgramBuilder, Metric, NoopListener,
-    OptimizationReport, Task, Workbench, create_optimizer, optimize, optimizers, paired_bootstrap,
+    Candidate, Comparison, Evaluator, Example, LocalProgramBuilder, MAX_UNMEASURED, Metric,
+    NoopListener, OptimizationReport, Task, Workbench, create_optimizer, optimize, optimizers,
+    paired_bootstrap,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::{At, Problems};
@@ -171,6 +172,7 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
         offers: None,
         listener: Arc::new(NoopListener),
         concurrency: order.concurrency,
+        max_unmeasured: MAX_UNMEASURED,
         seed: order.seed,
         proposer: LmOverrides::default(),
     });

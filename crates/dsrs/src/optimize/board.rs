@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::candidate::CandidateHash;
-use super::{Candidate, Evaluation};
+use super::{Candidate, Evaluation, FailureCause};
 use crate::lm::Usage;
 
 /// The number of a candidate on its board; 0 is the original program.
@@ -30,19 +30,23 @@ pub struct Trial {
     /// Whether it is known not to build: a value in it does not fit. Such a candidate fails on every
     /// example at no cost, and is never the best.
     pub unfit: bool,
+    /// Why most of the rollouts of its last evaluation without a score failed, or most of the failed ones.
+    pub cause: Option<FailureCause>,
 }
 
 /// The score of a candidate on some examples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialScore {
-    /// The number of examples.
+    /// The number of measured examples.
     pub examples: usize,
-    /// The mean of the scores.
+    /// The mean of their scores.
     pub mean: f64,
     /// The value that candidates are selected by: the mean, less the weighted cost.
     pub objective: f64,
-    /// The number of failed rollouts.
+    /// The number of rollouts that failed for a reason of the program.
     pub failures: usize,
+    /// The number of examples without a score, for reasons that are not the program's.
+    pub unmeasured: usize,
     /// The usage of the program over all examples.
     pub usage: Usage,
 }
@@ -64,7 +68,7 @@ impl CostWeight {
     /// A weight relative to the usage of a program in an evaluation.
     #[must_use]
     pub fn of(weight: f64, base: &Evaluation) -> Self {
-        Self { weight, base: per_example(&base.usage(), base.len()) }
+        Self { weight, base: per_example(&base.usage(), base.measured().count()) }
     }
 
     fn objective(&self, mean: f64, usage: &Usage, examples: usize) -> f64 {
@@ -106,7 +110,8 @@ impl Board {
         if found == id {
             let (parents, candidate) = (parents.to_vec(), Arc::new(candidate));
             let (full, partial, unfit) = (None, Vec::new(), false);
-            self.trials.push(Trial { id, candidate, parents, origin, full, partial, unfit });
+            let cause = None;
+            self.trials.push(Trial { id, candidate, parents, origin, full, partial, unfit, cause });
         }
         (found, found == id)
     }
@@ -122,12 +127,13 @@ impl Board {
 
     pub(super) fn score(&mut self, id: TrialId, evaluation: &Evaluation, all: bool) -> TrialScore {
         let (mean, usage) = (evaluation.mean(), evaluation.usage());
-        let examples = evaluation.len();
+        let (examples, unmeasured) = (evaluation.measured().count(), evaluation.unmeasured());
         let objective = self.weight.objective(mean, &usage, examples);
         let failures = evaluation.failures();
-        let scored = TrialScore { examples, mean, objective, failures, usage };
+        let scored = TrialScore { examples, mean, objective, failures, unmeasured, usage };
         if let Some(trial) = self.trials.get_mut(id.0) {
             trial.unfit |= evaluation.is_unfit();
+            trial.cause = evaluation.cause();
             match all {
                 true => trial.full = Some(scored),
                 false => trial.partial.push(scored),

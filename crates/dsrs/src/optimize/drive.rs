@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{CandidateSearch, EarlyStop, Evaluation, Example, Rollout, Trial, TrialId, Workbench};
+use super::{
+    Candidate, CandidateSearch, EarlyStop, Evaluation, Example, Rollout, Trial, TrialId, Workbench,
+};
 use crate::lm::{BudgetAccount, BudgetReserve, Usage};
 
 /// The result of an optimization.
@@ -30,21 +32,46 @@ pub struct HeldOutPair {
     pub after: Option<Arc<Rollout>>,
 }
 
+impl HeldOutPair {
+    const fn is_complete(&self) -> bool {
+        self.before.is_some() && self.after.is_some()
+    }
+
+    /// Both scores, if both are measured.
+    fn scores(&self) -> Option<(f64, f64)> {
+        let measured = |side: &Option<Arc<Rollout>>| {
+            side.as_ref().filter(|rollout| rollout.is_measured()).map(|rollout| rollout.value())
+        };
+        Some((measured(&self.before)?, measured(&self.after)?))
+    }
+}
+
 impl OptimizationReport {
-    /// The scores of both on the held-out examples that both completed.
+    /// The scores of both on the held-out examples that both have measured.
     #[must_use]
     pub fn held_out_scores(&self) -> (Vec<f64>, Vec<f64>) {
-        let scores = |pair: &HeldOutPair| {
-            Some((pair.before.as_ref()?.value(), pair.after.as_ref()?.value()))
-        };
-        self.held_out.iter().filter_map(scores).unzip()
+        self.held_out.iter().filter_map(HeldOutPair::scores).unzip()
+    }
+
+    /// Whether both have completed all held-out examples, measured or not.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.held_out.iter().all(HeldOutPair::is_complete)
+    }
+
+    /// The number of completed pairs of which a side has no score, for reasons that are not the program's.
+    #[must_use]
+    pub fn unmeasured(&self) -> usize {
+        let complete = self.held_out.iter().filter(|pair| pair.is_complete());
+        complete.filter(|pair| pair.scores().is_none()).count()
     }
 }
 
 /// Runs an optimizer and measures its result on examples that it never sees.
 ///
 /// # Errors
-/// If results can no longer be recorded, or the work is impossible. A spent budget and a cancellation
+/// If results can no longer be recorded; if the work is impossible; if too many examples have no score, or not one
+/// proposal was made, for reasons that are not the program's. A spent budget and a cancellation
 /// return a report of what was found.
 pub async fn optimize(
     bench: &Workbench,
@@ -56,7 +83,7 @@ pub async fn optimize(
     let base = bench.candidate(Workbench::BASE);
     // A broken candidate is a failed trial, but the original program has to build.
     bench.program(&base).await?;
-    let (before, mut stopped) = counted(bench.roll_out(&base, &examples, None).await?)?;
+    let (before, mut stopped) = measured(bench, &base, &examples).await?;
     let mut best = Workbench::BASE;
     if stopped.is_none() {
         let rollouts = before.iter().flatten().cloned().collect();
@@ -65,13 +92,19 @@ pub async fn optimize(
         (best, stopped) = found(bench, optimizer).await?;
         bench.account().inspect(|account| account.set_reserve(BudgetReserve::default()));
     }
+    if best == Workbench::BASE
+        && stopped != Some(EarlyStop::Cancelled)
+        && let Some(why) = bench.without_proposals()
+    {
+        return Err(EarlyStop::Failed(why.into()));
+    }
     let after = match (best, &stopped) {
         (Workbench::BASE, _) => before.clone(),
         (_, Some(EarlyStop::Cancelled)) => vec![None; before.len()],
         _ => {
             bench.phase("measuring the best candidate");
             let candidate = bench.candidate(best);
-            let (after, late) = counted(bench.roll_out(&candidate, &examples, None).await?)?;
+            let (after, late) = measured(bench, &candidate, &examples).await?;
             stopped = stopped.or(late);
             after
         }
@@ -87,6 +120,22 @@ pub async fn optimize(
 }
 
 type Rollouts = Vec<Option<Arc<Rollout>>>;
+
+/// Measures a candidate on the held-out examples.
+///
+/// # Errors
+/// If the work ends without a report, or too many examples have no score.
+async fn measured(
+    bench: &Workbench,
+    candidate: &Candidate,
+    examples: &[&Example],
+) -> Result<(Rollouts, Option<EarlyStop>), EarlyStop> {
+    let (rollouts, stop) = counted(bench.roll_out(candidate, examples, None).await?)?;
+    if stop.is_none() {
+        bench.check_measured(&rollouts)?;
+    }
+    Ok((rollouts, stop))
+}
 
 /// Returns stops that end in a report, and fails on the others.
 fn counted(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Rollout;
+use super::{FailureCause, Rollout};
 use crate::lm::Usage;
 
 /// Rollouts, in the order of their examples.
@@ -25,21 +25,44 @@ impl Evaluation {
         self.rollouts.is_empty()
     }
 
-    /// The scores, in order.
-    #[must_use]
-    pub fn scores(&self) -> Vec<f64> {
-        self.rollouts.iter().map(|rollout| rollout.value()).collect()
+    /// The measured rollouts.
+    pub fn measured(&self) -> impl Iterator<Item = &Arc<Rollout>> {
+        self.rollouts.iter().filter(|rollout| rollout.is_measured())
     }
 
-    /// The mean score; 0 without examples.
+    /// The number of examples without a score, for reasons that are not the program's.
+    #[must_use]
+    pub fn unmeasured(&self) -> usize {
+        self.len() - self.measured().count()
+    }
+
+    /// The scores, in order. An unmeasured example counts as the mean of the measured ones, so that it makes no
+    /// candidate better or worse than another.
+    #[must_use]
+    pub fn scores(&self) -> Vec<f64> {
+        let mean = self.mean();
+        let score =
+            |rollout: &Arc<Rollout>| if rollout.is_measured() { rollout.value() } else { mean };
+        self.rollouts.iter().map(score).collect()
+    }
+
+    /// The scores of the examples that both evaluations have measured, in order. Both are of the same examples.
+    #[must_use]
+    pub fn paired_with(&self, other: &Self) -> (Vec<f64>, Vec<f64>) {
+        let pairs = self.rollouts.iter().zip(&other.rollouts);
+        let measured = pairs.filter(|(one, other)| one.is_measured() && other.is_measured());
+        measured.map(|(one, other)| (one.value(), other.value())).unzip()
+    }
+
+    /// The mean score of the measured examples; 0 without any.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        match self.len() {
-            0 => 0.0,
-            count => {
-                self.rollouts.iter().map(|rollout| rollout.value()).sum::<f64>() / count as f64
-            }
+        let (mut sum, mut count) = (0.0, 0_usize);
+        for rollout in self.measured() {
+            sum += rollout.value();
+            count += 1;
         }
+        if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
     /// The usage of the program over all examples, without judging.
@@ -56,9 +79,17 @@ impl Evaluation {
         self.rollouts.iter().any(|rollout| rollout.is_unfit())
     }
 
-    /// The number of failed rollouts.
+    /// The number of rollouts that failed for a reason of the program.
     #[must_use]
     pub fn failures(&self) -> usize {
-        self.rollouts.iter().filter(|rollout| rollout.error.is_some()).count()
+        self.measured().filter(|rollout| rollout.error.is_some()).count()
+    }
+
+    /// Why most of the rollouts without a score failed; if all have one, why most of the failed ones did.
+    #[must_use]
+    pub fn cause(&self) -> Option<FailureCause> {
+        let errors = || self.rollouts.iter().filter_map(|rollout| rollout.error.as_ref());
+        let unmeasured = errors().filter(|error| error.is_unmeasured);
+        FailureCause::most_frequent(unmeasured).or_else(|| FailureCause::most_frequent(errors()))
     }
 }

@@ -63,7 +63,8 @@ pub struct ExampleRun {
 }
 
 impl Evaluator {
-    /// Runs a program on an example and scores the outputs. A failed run is a rollout with score 0.
+    /// Runs a program on an example and scores the outputs. A failed run is a rollout with score 0, which counts
+    /// only if it [is measured](Rollout::is_measured).
     /// A run whose time ran out while it waited for a permit or for the budget is repeated, with
     /// the recorded replies of the first try.
     ///
@@ -146,7 +147,7 @@ impl Evaluator {
                 rollout.outputs = Some(outputs.clone());
             }
             Err(failure) => {
-                rollout.error = Some(failed(&failure.error, failure.node.clone()));
+                rollout.error = Some(RolloutFailure::of(&failure.error, failure.node.clone()));
             }
         }
         Ok(rollout)
@@ -173,7 +174,7 @@ impl Evaluator {
             Ok(score) => rollout.score = score,
             Err(error) => {
                 self.check_stop(&error)?;
-                rollout.error = Some(failed(&error, None));
+                rollout.error = Some(RolloutFailure::of(&error, None));
             }
         }
         self.check_paid(&ctx.run)
@@ -260,10 +261,6 @@ impl Evaluator {
             _ => Ok(()),
         }
     }
-}
-
-fn failed(error: &PredictError, node: Option<Arc<str>>) -> RolloutFailure {
-    RolloutFailure { code: error.kind.code().into(), message: error.message.as_str().into(), node }
 }
 
 /// The parse reports of all predictor calls.

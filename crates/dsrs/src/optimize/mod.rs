@@ -19,6 +19,7 @@ mod progress;
 mod raw_example;
 mod reserve;
 mod rollout;
+mod rollout_failure;
 mod rollout_observer;
 mod rollout_offers;
 mod rollout_store;
@@ -44,7 +45,8 @@ pub use optimizer::{
 pub use predictor_call::{PredictorCall, predictor_calls};
 pub use progress::{NoopListener, ProgressEvent, ProgressListener};
 pub use raw_example::{RawExample, unmatched_expectations};
-pub use rollout::{Rollout, RolloutFailure};
+pub use rollout::Rollout;
+pub use rollout_failure::{FailureCause, RolloutFailure};
 pub use rollout_observer::RolloutObserver;
 pub use rollout_offers::{OfferOutcome, OfferedRollout, RolloutOffers};
 pub use rollout_store::{RolloutKey, RolloutStore};
@@ -55,4 +57,4 @@ pub use typed::{
     Evaluate, EvaluatedExample, Gepa, KnnFewShot, LabeledFewShot, MiproV2, ModuleEvaluation,
     Optimizer, Simba, TypedExample, TypedExamples, compile, evaluate,
 };
-pub use workbench::{AskError, Task, Workbench};
+pub use workbench::{AskError, MAX_UNMEASURED, Task, Workbench};

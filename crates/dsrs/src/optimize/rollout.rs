@@ -7,7 +7,7 @@ use crate::lm::Usage;
 use crate::problem::Problems;
 use crate::value::{Fields, Map, Payload};
 
-use super::{PredictorCall, Score};
+use super::{PredictorCall, RolloutFailure, Score};
 
 /// The error code of a candidate that does not build.
 const UNFIT: &str = "unfit";
@@ -17,7 +17,7 @@ const UNFIT: &str = "unfit";
 pub struct Rollout {
     /// The outputs of the graph, unless the run failed.
     pub outputs: Option<Fields>,
-    /// The score; 0 if the run or the metric failed.
+    /// The score; 0 if the run or the metric failed. It counts only if the rollout [is measured](Self::is_measured).
     pub score: Score,
     /// Why it failed, if it did.
     pub error: Option<RolloutFailure>,
@@ -31,17 +31,6 @@ pub struct Rollout {
     pub reports: Vec<(Arc<str>, Payload)>,
     /// The duration of the program.
     pub took: Duration,
-}
-
-/// Why a rollout failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolloutFailure {
-    /// The stable code.
-    pub code: Arc<str>,
-    /// A message for people.
-    pub message: Arc<str>,
-    /// The node that failed; `None` if the metric failed.
-    pub node: Option<Arc<str>>,
 }
 
 impl Rollout {
@@ -64,7 +53,18 @@ impl Rollout {
     pub(super) fn unfit(problems: &Problems) -> Self {
         let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
         let message = format!("the candidate does not build: {}", problems.join("; "));
-        Self::failed(RolloutFailure { code: UNFIT.into(), message: message.into(), node: None })
+        Self::failed(RolloutFailure {
+            code: UNFIT.into(),
+            message: message.into(),
+            node: None,
+            is_unmeasured: false,
+        })
+    }
+
+    /// Whether the score says something about the program: it succeeded, or failed for a reason of its own.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.error.as_ref().is_none_or(|error| !error.is_unmeasured)
     }
 
     /// Whether the candidate does not build.
@@ -102,11 +102,10 @@ impl Rollout {
             .map(|(path, report)| Payload::list(vec![Payload::Str(path.clone()), report.clone()]));
         let error = self.error.as_ref().map_or(Payload::Null, |error| {
             let node = error.node.clone().map_or(Payload::Null, Payload::Str);
-            Payload::list(vec![
-                Payload::Str(error.code.clone()),
-                Payload::Str(error.message.clone()),
-                node,
-            ])
+            let code = Payload::Str(error.code.clone());
+            let mut members = vec![code, Payload::Str(error.message.clone()), node];
+            members.extend(error.is_unmeasured.then_some(Payload::Bool(true)));
+            Payload::list(members)
         });
         let members = [
             ("outputs", self.outputs.as_ref().map_or(Payload::Null, fields)),
@@ -138,12 +137,13 @@ impl Rollout {
         let error = match members.get("error")? {
             Payload::Null => None,
             error => {
-                let [code, message, node] = error.as_list()? else { return None };
+                let [code, message, node, rest @ ..] = error.as_list()? else { return None };
                 let node = node.as_str().map(Arc::from);
                 Some(RolloutFailure {
                     code: code.as_str()?.into(),
                     message: message.as_str()?.into(),
                     node,
+                    is_unmeasured: rest.first() == Some(&Payload::Bool(true)),
                 })
             }
         };
@@ -208,7 +208,12 @@ mod tests {
             reports: vec![("qa.predict".into(), Payload::list(vec![Payload::Int(1)]))],
             took: Duration::from_millis(1500),
         };
-        let error = RolloutFailure { code: "parse_error".into(), message: "no".into(), node: None };
+        let error = RolloutFailure {
+            code: "parse_error".into(),
+            message: "no".into(),
+            node: None,
+            is_unmeasured: false,
+        };
         let bad = Rollout { outputs: None, error: Some(error), ..good.clone() };
         for rollout in [good, bad] {
             let written = rollout.to_payload().to_json();
@@ -219,8 +224,7 @@ mod tests {
 
     #[test]
     fn the_size_of_a_rollout_counts_its_values() {
-        let none = RolloutFailure { code: "unfit".into(), message: "".into(), node: None };
-        let small = Rollout::failed(none);
+        let small = Rollout::unfit(&Problems::new());
         let long = Payload::str("a".repeat(100_000));
         let outputs: Fields =
             [(Arc::from("answer"), Payload::list(vec![long]))].into_iter().collect();

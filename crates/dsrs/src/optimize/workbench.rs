@@ -2,6 +2,7 @@
 //! one budget, never twice, and asks LMs for proposals. All results pass through it, so an optimizer
 //! that restarts with the same seed reaches the same point without paying twice. Knows no optimizer.
 
+mod measured;
 mod proposer;
 mod rollouts;
 mod turn;
@@ -24,6 +25,9 @@ use crate::lm::BudgetAccount;
 use crate::predict::LmOverrides;
 use crate::problem::Problems;
 
+use self::measured::RolloutCounts;
+use self::proposer::ProposalCounts;
+
 pub use proposer::AskError;
 
 /// The number of cached programs.
@@ -31,6 +35,9 @@ const PROGRAMS: u64 = 256;
 
 /// The size of the rollout cache in bytes.
 const ROLLOUTS: u64 = 256 << 20;
+
+/// The usual share of examples that may stay without a score.
+pub const MAX_UNMEASURED: f64 = 0.05;
 
 /// The task of an optimization.
 pub struct Task {
@@ -52,6 +59,9 @@ pub struct Task {
     pub listener: Arc<dyn ProgressListener>,
     /// The maximum number of concurrent rollouts.
     pub concurrency: usize,
+    /// The share of the examples of an evaluation that may stay without a score for reasons that are not the
+    /// program's, from 0 to 1. If more do, the work fails: see [`MAX_UNMEASURED`].
+    pub max_unmeasured: f64,
     /// The seed of all random decisions.
     pub seed: u64,
     /// Model and settings of the proposer.
@@ -76,6 +86,8 @@ struct WorkbenchState {
     programs: Cache<CandidateHash, Arc<Program>>,
     rollouts: Cache<RolloutKey, Arc<Rollout>>,
     last: OnceLock<LastMeasurement>,
+    counts: Mutex<RolloutCounts>,
+    proposals: Mutex<ProposalCounts>,
 }
 
 impl Workbench {
@@ -92,6 +104,8 @@ impl Workbench {
             programs: Cache::new(PROGRAMS),
             rollouts: Cache::builder().max_capacity(ROLLOUTS).weigher(weight).build(),
             last: OnceLock::new(),
+            counts: Mutex::default(),
+            proposals: Mutex::default(),
             task,
         };
         Self { shared: Arc::new(shared), start: Self::BASE, seed, val: None }

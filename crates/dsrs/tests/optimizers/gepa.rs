@@ -1,6 +1,7 @@
 //! `gepa`: instructions that get better by reflection, and candidates that are merged.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{Example, Metric, OptimizationReport, Task, Trial, Workbench};
@@ -122,12 +123,16 @@ async fn perfect_examples_are_skipped() {
 
 #[tokio::test]
 async fn a_failed_reflection_is_skipped() {
-    let lm = Arc::new(ScriptedLm::by(|request| match is_reflection(request) {
-        true => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
+    let reflections = AtomicUsize::new(0);
+    let lm = Arc::new(ScriptedLm::by(move |request| match is_reflection(request) {
+        true if reflections.fetch_add(1, Ordering::Relaxed) < 2 => {
+            ScriptedAnswer::fail(LmErrorKind::Refused, "not today")
+        }
+        true => instructs("COUNT"),
         false => answer("answer", "8"),
     }));
     let (report, _) = searched(r#"{"max_iterations": 3}"#, task_of(COUNT, &lm, &COUNTS)).await;
-    assert_eq!((report.stopped.clone(), report.trials.len()), (None, 1));
+    assert_eq!((report.stopped.clone(), report.trials.len()), (None, 2));
     assert_eq!(lm.requests().iter().filter(|request| is_reflection(request)).count(), 3);
 }
 

@@ -18,6 +18,7 @@ mod knn_few_shot;
 mod labeled_few_shot;
 mod learning;
 mod mipro_v2;
+mod outages;
 mod simba;
 #[path = "../story/mod.rs"]
 mod story;

@@ -10,8 +10,8 @@ use dsrs::lm::{
     RecordedReply, RecordingError, ReplyStore, RequestKey, Usage,
 };
 use dsrs::optimize::{
-    Candidate, EarlyStop, Evaluator, Example, LocalProgramBuilder, Metric, NoopListener,
-    OptimizationReport, Task, Workbench, create_optimizer, optimize,
+    Candidate, EarlyStop, Evaluator, Example, LocalProgramBuilder, MAX_UNMEASURED, Metric,
+    NoopListener, OptimizationReport, Task, Workbench, create_optimizer, optimize,
 };
 use dsrs::predict::LmOverrides;
 use dsrs::problem::At;
@@ -86,6 +86,7 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
         offers: None,
         listener: Arc::new(NoopListener),
         concurrency: 8,
+        max_unmeasured: MAX_UNMEASURED,
         seed: 7,
         proposer: LmOverrides::default(),
     }

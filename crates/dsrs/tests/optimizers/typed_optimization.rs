@@ -12,8 +12,8 @@ use dsrs::lm::{
 };
 use dsrs::optimize::{
     Candidate, CompileError, CompileReport, EarlyStop, Evaluator, Example, ExampleSets,
-    LocalProgramBuilder, Metric, NoopListener, Optimizer, ProgressEvent, Task, TypedExample,
-    TypedExamples, Workbench, compile, create_optimizer, evaluate, optimize,
+    LocalProgramBuilder, MAX_UNMEASURED, Metric, NoopListener, Optimizer, ProgressEvent, Task,
+    TypedExample, TypedExamples, Workbench, compile, create_optimizer, evaluate, optimize,
 };
 use dsrs::predict::{LmOverrides, PredictError};
 use dsrs::problem::{At, Problems};
@@ -193,6 +193,7 @@ async fn posted(optimizer: &str, lm: Arc<dyn Lm>, seed: u64) -> (Vec<String>, Ve
         offers: None,
         listener: Arc::new(NoopListener),
         concurrency: 8,
+        max_unmeasured: MAX_UNMEASURED,
         seed,
         proposer: LmOverrides::default(),
     });

@@ -185,7 +185,8 @@ impl<'s> GepaSearch<'s> {
         let child = self.rewritten(&before, &chosen, &batch, &evaluation, iteration).await?;
         let Some(child) = child else { return Ok(()) };
         let tried = bench.evaluate(&child, &batch, None).await?;
-        let (was, is) = (sum(&evaluation), sum(&tried));
+        let (before, after) = evaluation.paired_with(&tried);
+        let (was, is): (f64, f64) = (before.iter().sum(), after.iter().sum());
         let named: Vec<String> = chosen.iter().map(|(path, _)| format!("`{path}`")).collect();
         let origin = format!(
             "reflection on {} of {} examples of the trainset: {was:.2} before, {is:.2} after",
@@ -265,9 +266,15 @@ impl<'s> GepaSearch<'s> {
             parents[0].0, parents[1].0, ancestor.0
         );
         let id = self.bench.enter(merged, &parents, origin);
-        let found = sum(&self.bench.partial(id, &probe).await?);
-        let of =
-            |at: usize| probe.iter().map(|example| self.pool.scores(at)[*example]).sum::<f64>();
+        let found = self.bench.partial(id, &probe).await?;
+        let measured: Vec<usize> = (0..probe.len())
+            .filter(|at| found.rollouts.get(*at).is_some_and(|rollout| rollout.is_measured()))
+            .collect();
+        let of = |parent: usize| {
+            let scores = self.pool.scores(parent);
+            measured.iter().map(|at| scores[probe[*at]]).sum::<f64>()
+        };
+        let found: f64 = found.measured().map(|rollout| rollout.value()).sum();
         if found >= of(one).max(of(other)) { self.take(id, &[one, other]).await } else { Ok(()) }
     }
 
@@ -282,8 +289,4 @@ impl<'s> GepaSearch<'s> {
         }
         Ok(())
     }
-}
-
-fn sum(evaluation: &Evaluation) -> f64 {
-    evaluation.rollouts.iter().map(|rollout| rollout.value()).sum()
 }

@@ -210,7 +210,10 @@ impl<'s> Ascent<'s> {
         let mut tries = vec![Vec::with_capacity(all); batch.len()];
         for ((_, _, places), evaluation) in drawn.iter().zip(join_all(evaluations).await) {
             for (at, rollout) in places.iter().zip(evaluation?.rollouts) {
-                tries[*at].push(rollout);
+                // There is nothing to learn from an outage.
+                if rollout.is_measured() {
+                    tries[*at].push(rollout);
+                }
             }
         }
         Ok(tries)

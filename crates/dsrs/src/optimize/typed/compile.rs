@@ -182,6 +182,7 @@ where
         offers: None,
         listener: optimizer.listener,
         concurrency: optimizer.concurrency,
+        max_unmeasured: optimizer.max_unmeasured,
         seed: optimizer.seed,
         proposer,
     };
@@ -203,7 +204,7 @@ fn conclude<M: Module + Facet<'static>>(
     seed: u64,
 ) -> Result<CompileReport, CompileError> {
     let (before, after) = report.held_out_scores();
-    let is_whole = before.len() == report.held_out.len();
+    let is_whole = report.is_complete();
     let is_other = report.best != Workbench::BASE;
     let compared = paired_bootstrap(&before, &after, seed);
     let comparison = (is_other && !before.is_empty()).then_some(compared);
@@ -225,6 +226,7 @@ fn conclude<M: Module + Facet<'static>>(
 
 fn baseline(report: &OptimizationReport) -> f64 {
     let measured = report.held_out.iter().filter_map(|pair| pair.before.as_ref());
+    let measured = measured.filter(|rollout| rollout.is_measured());
     let scores: Vec<f64> = measured.map(|rollout| rollout.value()).collect();
     scores.iter().sum::<f64>() / scores.len().max(1) as f64
 }

@@ -8,6 +8,7 @@ use super::TypedExample;
 use super::optimizer::CONCURRENCY;
 use crate::lm::Usage;
 use crate::module::{Module, Prediction};
+use crate::optimize::rollout_failure::says_nothing;
 use crate::optimize::{Interval, Score, mean_interval};
 use crate::predict::{Ctx, PredictError};
 use crate::signature::Data;
@@ -16,7 +17,9 @@ use crate::signature::Data;
 const SEED: u64 = 0;
 
 /// Evaluates a module on examples with a metric: `.await` it, after
-/// [`concurrency`](Evaluate::concurrency) if need be. A call that fails scores 0.
+/// [`concurrency`](Evaluate::concurrency) if need be. A call that fails scores 0. If it fails for a reason that is
+/// not the module's (the provider, the time, a budget), it is made once more at the end; if it fails again, the example
+/// is unmeasured and does not count.
 ///
 /// The metric is a closure as that of [`compile`](super::compile()). `ctx` gives the models and limits the
 /// time of all calls together.
@@ -87,8 +90,10 @@ impl<M: Module, E, F> Evaluate<'_, M, E, F> {
 pub struct ModuleEvaluation<O> {
     /// One for each example, in order.
     pub examples: Vec<EvaluatedExample<O>>,
-    /// The mean score with its confidence interval.
+    /// The mean score of the measured examples with its confidence interval.
     pub mean: Interval,
+    /// The number of examples without a score, for reasons that are not the module's.
+    pub unmeasured: usize,
     /// What all calls that succeeded used together.
     pub usage: Usage,
 }
@@ -100,6 +105,14 @@ pub struct EvaluatedExample<O> {
     pub output: Result<Prediction<O>, PredictError>,
     /// The score, and the feedback of the metric; 0 without an output.
     pub score: Score,
+}
+
+impl<O> EvaluatedExample<O> {
+    /// Whether the score says something about the module.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        !self.output.as_ref().is_err_and(says_nothing)
+    }
 }
 
 impl<'a, M, E, R, F> IntoFuture for Evaluate<'a, M, E, F>
@@ -116,7 +129,9 @@ where
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let inputs: Vec<_> = self.devset.iter().map(|found| found.input.clone()).collect();
-            let outputs = self.module.batch(self.ctx, inputs, self.concurrency).await;
+            let mut outputs = self.module.batch(self.ctx, inputs, self.concurrency).await;
+            let Self { ctx, module, devset, concurrency, .. } = self;
+            measure_again(ctx, module, devset, concurrency, &mut outputs).await;
             let pairs = self.devset.iter().zip(outputs);
             let examples = pairs.map(|(example, output)| {
                 let score = match &output {
@@ -130,11 +145,35 @@ where
     }
 }
 
+/// Repeats the calls without a score.
+async fn measure_again<M, E>(
+    ctx: &Ctx,
+    module: &M,
+    devset: &[TypedExample<M::Input, E>],
+    concurrency: usize,
+    outputs: &mut [Result<Prediction<M::Output>, PredictError>],
+) where
+    M: Module,
+    M::Input: Clone,
+{
+    let pairs = devset.iter().zip(outputs);
+    let open = pairs.filter(|(_, output)| output.as_ref().is_err_and(says_nothing));
+    let (inputs, places): (Vec<_>, Vec<_>) =
+        open.map(|(example, output)| (example.input.clone(), output)).unzip();
+    if inputs.is_empty() {
+        return;
+    }
+    let again = module.batch(ctx, inputs, concurrency).await;
+    places.into_iter().zip(again).for_each(|(place, output)| *place = output);
+}
+
 fn concluded<O>(examples: Vec<EvaluatedExample<O>>) -> ModuleEvaluation<O> {
-    let scores: Vec<f64> = examples.iter().map(|found| found.score.value).collect();
+    let measured = examples.iter().filter(|found| found.is_measured());
+    let scores: Vec<f64> = measured.map(|found| found.score.value).collect();
     let mut usage = Usage::default();
     for found in examples.iter().filter_map(|found| found.output.as_ref().ok()) {
         usage += *found.usage();
     }
-    ModuleEvaluation { mean: mean_interval(&scores, SEED), usage, examples }
+    let unmeasured = examples.len() - scores.len();
+    ModuleEvaluation { mean: mean_interval(&scores, SEED), unmeasured, usage, examples }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lm::Budget;
-use crate::optimize::{NoopListener, ProgressEvent, ProgressListener};
+use crate::optimize::{MAX_UNMEASURED, NoopListener, ProgressEvent, ProgressListener};
 use crate::value::{Map, Payload};
 
 /// How a typed module is optimized. The type parameter says by which optimizer, and gives it the
@@ -35,6 +35,7 @@ pub struct Optimizer<K = ()> {
     pub(super) budget: Budget,
     pub(super) seed: u64,
     pub(super) concurrency: usize,
+    pub(super) max_unmeasured: f64,
     pub(super) timeout: Option<Duration>,
     pub(super) prompt_model: Option<Arc<str>>,
     pub(super) listener: Arc<dyn ProgressListener>,
@@ -52,6 +53,7 @@ impl<K> Optimizer<K> {
             budget: Budget::default(),
             seed: 0,
             concurrency: CONCURRENCY,
+            max_unmeasured: MAX_UNMEASURED,
             timeout: None,
             prompt_model: None,
             listener: Arc::new(NoopListener),
@@ -74,6 +76,13 @@ impl<K> Optimizer<K> {
     /// How many rollouts run at a time; 8 by default.
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = most.max(1);
+        self
+    }
+
+    /// The share of examples that may stay without a score because the provider, the time or a budget failed; 0.05
+    /// by default. If more do, the optimization fails.
+    pub const fn max_unmeasured(mut self, share: f64) -> Self {
+        self.max_unmeasured = share;
         self
     }
 

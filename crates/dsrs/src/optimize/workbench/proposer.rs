@@ -1,7 +1,7 @@
 //! Model calls of an optimizer itself: proposals and embeddings. They count against the budget and are
 //! recorded like all others. Knows nothing of candidates.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::Workbench;
 use crate::lm::Embeddings;
@@ -24,7 +24,33 @@ pub enum AskError {
     Failed(PredictError),
 }
 
+/// The requests for proposals so far.
+#[derive(Debug, Default)]
+pub(super) struct ProposalCounts {
+    asked: usize,
+    failed: usize,
+    /// The last failure.
+    why: Option<PredictError>,
+}
+
 impl Workbench {
+    /// Why there is no proposal, if some were asked for and all of them failed.
+    pub(in crate::optimize) fn without_proposals(&self) -> Option<String> {
+        let counts = self.shared.proposals.lock().unwrap_or_else(PoisonError::into_inner);
+        let why = counts.why.as_ref().filter(|_| counts.failed == counts.asked)?;
+        let (count, code) = (counts.failed, why.kind.code());
+        Some(format!("all {count} requests for proposals failed, the last with `{code}`: {why}"))
+    }
+
+    fn count_proposal(&self, failure: Option<&PredictError>) {
+        let mut counts = self.shared.proposals.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.asked += 1;
+        if let Some(why) = failure {
+            counts.failed += 1;
+            counts.why = Some(why.clone());
+        }
+    }
+
     /// Asks the proposer LM to predict a signature of the optimizer. `number` distinguishes proposals
     /// with equal inputs: from 1 on, each has its own seed at this temperature; 0 uses the settings
     /// of the model.
@@ -47,10 +73,14 @@ impl Workbench {
             let ctx = evaluator.ctx(OPTIMIZER, self.task().proposer.clone());
             let ctx = if number == 0 { ctx } else { ctx.for_attempt_at(number, temperature) };
             match predictor.forward(&ctx, inputs.clone()).await {
-                Ok(outputs) => return Ok(outputs),
+                Ok(outputs) => {
+                    self.count_proposal(None);
+                    return Ok(outputs);
+                }
                 Err(_) if evaluator.should_repeat(&ctx.run, tries) => tries += 1,
                 Err(error) => {
                     evaluator.check_stop(&error)?;
+                    self.count_proposal(Some(&error));
                     return Err(AskError::Failed(error));
                 }
             }

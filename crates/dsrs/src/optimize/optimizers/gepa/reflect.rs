@@ -83,7 +83,8 @@ pub(super) async fn reflect(
 /// it.
 fn describe_runs(path: &str, runs: Runs<'_>) -> Option<String> {
     let rollouts = runs.examples.iter().zip(&runs.evaluation.rollouts);
-    let runs = rollouts.filter_map(|(example, rollout)| describe_run(path, example, rollout));
+    let measured = rollouts.filter(|(_, rollout)| rollout.is_measured());
+    let runs = measured.filter_map(|(example, rollout)| describe_run(path, example, rollout));
     let numbered: Vec<String> =
         runs.enumerate().map(|(at, run)| format!("Run {}\n{run}", at + 1)).collect();
     (!numbered.is_empty()).then(|| numbered.join("\n"))

@@ -73,7 +73,7 @@ async fn run_heat(
 
 /// The result of the rival on the examples of a heat.
 struct RivalResult {
-    scores: Vec<f64>,
+    evaluation: Evaluation,
     /// The cost part of its objective.
     costs: f64,
     seed: u64,
@@ -89,13 +89,14 @@ async fn against(
     let full = bench.trial(rival).and_then(|trial| trial.full);
     let costs = full.map_or(0.0, |scored| scored.mean - scored.objective);
     let seed = bench.rng("races").u64(..);
-    Ok(RivalResult { scores: evaluation.scores(), costs, seed })
+    Ok(RivalResult { evaluation, costs, seed })
 }
 
 impl RivalResult {
     /// Whether a candidate may still be better than the rival.
     fn leaves_hope(&self, ran: &HeatResult) -> bool {
-        let gain = paired_bootstrap(&self.scores, &ran.evaluation.scores(), self.seed);
+        let (rival, own) = self.evaluation.paired_with(&ran.evaluation);
+        let gain = paired_bootstrap(&rival, &own, self.seed);
         let costs = ran.scored.map_or(0.0, |scored| scored.mean - scored.objective);
         gain.high - (costs - self.costs) >= 0.0
     }
