@@ -257,6 +257,7 @@ impl JobAttempt {
             offers: offers.clone().map(|offers| offers as Arc<dyn RolloutOffers>),
             listener: listener.clone(),
             concurrency,
+            max_unmeasured: plan.max_unmeasured,
             seed: plan.seed,
             proposer: LmOverrides { model: plan.prompt_model.clone(), ..LmOverrides::default() },
         });

@@ -66,6 +66,8 @@ pub(crate) struct OptimizationRequest {
     pub(crate) seed: u64,
     /// The number of rollouts at a time, if fewer than the limit of the server.
     pub(crate) concurrency: Option<u32>,
+    /// The share of the examples of an evaluation that may stay without a score.
+    pub(crate) max_unmeasured: f64,
     /// The model for proposals.
     pub(crate) prompt_model: Option<Arc<str>>,
     /// The time limit of the graph on one example, if shorter than that of the server.
@@ -144,6 +146,7 @@ impl App {
             activate: request.activate,
             seed: request.seed,
             concurrency: request.concurrency.map_or(limit, |wanted| wanted.min(limit)),
+            max_unmeasured: request.max_unmeasured,
             prompt_model: request.prompt_model,
             timeout: request.timeout,
         };

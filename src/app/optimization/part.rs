@@ -159,8 +159,9 @@ impl OptimizationPart {
         let replies = OfferReplies::new(attempt, self.row.id, key, account.spent(), sender);
         let budgeted = Arc::new(BudgetedReplies::new(account, replies));
         let (rollout, step) = match self.roll_out(attempt, key, hash, &offer, &budgeted).await {
-            Ok(Some(rollout)) => (Some(rollout), OfferStep::Made),
-            Ok(None) | Err(EarlyStop::BudgetSpent(_) | EarlyStop::Failed(_)) => {
+            Ok(Some(rollout)) if rollout.is_measured() => (Some(rollout), OfferStep::Made),
+            // The holder tries what has no score once more.
+            Ok(Some(_) | None) | Err(EarlyStop::BudgetSpent(_) | EarlyStop::Failed(_)) => {
                 (None, OfferStep::Returned)
             }
             Err(EarlyStop::Cancelled | EarlyStop::NotRecorded(_)) => (None, OfferStep::Open),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::Budget;
+use dsrs::optimize::MAX_UNMEASURED;
 use dsrs::value::{Map, Payload};
 
 use crate::app::dataset::selection::DatasetPick;
@@ -57,6 +58,8 @@ pub(crate) struct OptimizationPlan {
     pub(crate) seed: u64,
     /// The number of rollouts at a time.
     pub(crate) concurrency: u32,
+    /// The share of the examples of an evaluation that may stay without a score.
+    pub(crate) max_unmeasured: f64,
     /// The model for proposals.
     pub(crate) prompt_model: Option<Arc<str>>,
     /// The time limit of the graph on one example, if shorter than that of the server.
@@ -83,6 +86,7 @@ impl OptimizationPlan {
         object.raw("examples", &parts.finish()).raw("budget", &budget_json(&self.budget));
         object.text("activate", self.activate.as_str()).shown("seed", self.seed);
         object.shown("concurrency", self.concurrency);
+        object.raw("max_unmeasured", &Payload::Float(self.max_unmeasured).to_json());
         object.text_or_null("prompt_model", self.prompt_model.as_deref());
         object.shown_or_null("timeout_ms", self.timeout.map(|timeout| timeout.as_millis()));
         object.finish()
@@ -109,6 +113,8 @@ impl OptimizationPlan {
             activate: Activate::parse(members.get("activate")?.as_str()?)?,
             seed: whole(members.get("seed")?)?,
             concurrency: u32::try_from(whole(members.get("concurrency")?)?).ok()?,
+            // Of an older server, there is none.
+            max_unmeasured: float(members, "max_unmeasured").unwrap_or(MAX_UNMEASURED),
             prompt_model: members.get("prompt_model")?.as_str().map(Arc::from),
             timeout: members.get("timeout_ms").and_then(whole).map(Duration::from_millis),
         })
@@ -127,16 +133,19 @@ pub(crate) fn budget_json(budget: &Budget) -> String {
 
 /// Reads the members of [`budget_json`].
 pub(crate) fn read_budget(members: &Map) -> Budget {
-    let float = |name: &str| match members.get(name) {
-        Some(Payload::Float(found)) => Some(*found),
-        Some(Payload::Int(found)) => Some(*found as f64),
-        _ => None,
-    };
     Budget {
         lm_calls: members.get("lm_calls").and_then(whole),
         tokens: members.get("tokens").and_then(whole),
-        cost: float("cost"),
-        seconds: float("seconds"),
+        cost: float(members, "cost"),
+        seconds: float(members, "seconds"),
+    }
+}
+
+fn float(members: &Map, name: &str) -> Option<f64> {
+    match members.get(name)? {
+        Payload::Float(found) => Some(*found),
+        Payload::Int(found) => Some(*found as f64),
+        _ => None,
     }
 }
 
@@ -174,6 +183,7 @@ mod tests {
             activate: Activate::IfBetter,
             seed: 7,
             concurrency: 4,
+            max_unmeasured: 0.2,
             prompt_model: Some("big".into()),
             timeout: Some(Duration::from_millis(1500)),
         };

@@ -122,6 +122,7 @@ pub(crate) fn scored_json(scored: &TrialScore) -> String {
     let mut object = JsonObject::new();
     object.shown("n", scored.examples).raw("score", &float(scored.mean));
     object.raw("objective", &float(scored.objective)).shown("failures", scored.failures);
+    object.shown("unmeasured", scored.unmeasured);
     object.raw("usage", &usage_json(&scored.usage));
     object.finish()
 }

@@ -71,7 +71,8 @@ struct MeanScore {
 
 impl MeanScore {
     fn of<'r>(rollouts: impl Iterator<Item = &'r Arc<Rollout>>) -> Option<Self> {
-        let scores: Vec<f64> = rollouts.map(|rollout| rollout.value()).collect();
+        let measured = rollouts.filter(|rollout| rollout.is_measured());
+        let scores: Vec<f64> = measured.map(|rollout| rollout.value()).collect();
         let (sum, n) = (scores.iter().sum::<f64>(), scores.len());
         (n > 0).then(|| Self { score: sum / n as f64, n })
     }
@@ -83,7 +84,9 @@ struct HeldOutScores {
     before: Option<MeanScore>,
     after: Option<MeanScore>,
     comparison: Option<Comparison>,
-    /// Whether all of them were measured.
+    /// Pairs of which a side has no score.
+    unmeasured: usize,
+    /// Whether both completed all of them.
     is_whole: bool,
 }
 
@@ -95,7 +98,8 @@ impl HeldOutScores {
         Self {
             before: MeanScore::of(pairs().filter_map(|pair| pair.before.as_ref())),
             after: MeanScore::of(pairs().filter_map(|pair| pair.after.as_ref())),
-            is_whole: before.len() == report.held_out.len(),
+            unmeasured: report.unmeasured(),
+            is_whole: report.is_complete(),
             comparison: compared.then(|| paired_bootstrap(&before, &after, seed)),
         }
     }
@@ -199,11 +203,13 @@ impl JobAttempt {
             true => Some(self.app.candidate_diff(scope, row, &builder, &best.tried).await?),
             false => None,
         };
+        let comparison =
+            measured.comparison.as_ref().map(|found| compared(found, measured.unmeasured));
         let mut object = JsonObject::new();
         object.raw_or_null("stopped", stopped.as_deref());
         object.raw_or_null("baseline", measured.before.map(mean_json).as_deref());
         object.raw("best", &best_json(&best, measured.after, changes_graph));
-        object.raw_or_null("comparison", measured.comparison.as_ref().map(compared).as_deref());
+        object.raw_or_null("comparison", comparison.as_deref());
         object.raw_or_null("diff", diff.as_deref());
         let (result, best) = (object.finish(), is_other.then_some(best.number));
         Ok(OptimizationOutcome { status, result, best, found_state, activated })
@@ -254,8 +260,11 @@ const LEFT_TO_CLIENTS: &str =
 
 /// Whether a gain is certain, with the reason.
 fn certain(measured: &HeldOutScores) -> Result<String, String> {
-    let Some(found) = measured.comparison.filter(|_| measured.is_whole) else {
+    if !measured.is_whole {
         return Err("the result was not measured on all held-out examples".to_owned());
+    }
+    let Some(found) = measured.comparison else {
+        return Err("no held-out example has a score of both programs".to_owned());
     };
     found.certainty()
 }
@@ -321,11 +330,12 @@ fn best_json(best: &BestCandidate, after: Option<MeanScore>, changes_graph: bool
     object.finish()
 }
 
-fn compared(found: &Comparison) -> String {
+fn compared(found: &Comparison, unmeasured: usize) -> String {
     let mut object = JsonObject::new();
     object.shown("n", found.n).raw("before", &float(found.mean_before));
     object.raw("after", &float(found.mean_after)).raw("gain", &float(found.gain));
     object.raw("low", &float(found.low)).raw("high", &float(found.high));
     object.shown("wins", found.wins).shown("ties", found.ties).shown("losses", found.losses);
+    object.shown("unmeasured", unmeasured);
     object.finish()
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use dsrs::lm::BudgetAccount;
-use dsrs::optimize::{Trial, Workbench};
+use dsrs::optimize::{FailureCause, Trial, Workbench};
 use dsrs::value::Payload;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -134,5 +134,15 @@ fn scores_json(trial: &Trial) -> String {
     let mut object = crate::app::json::JsonObject::new();
     object.raw_or_null("full", trial.full.as_ref().map(scored_json).as_deref());
     object.list("partial", trial.partial.iter().map(scored_json));
+    object.raw_or_null("cause", trial.cause.as_ref().map(cause_json).as_deref());
+    object.finish()
+}
+
+/// Why examples of a candidate failed.
+fn cause_json(cause: &FailureCause) -> String {
+    let FailureCause { failure, count } = cause;
+    let mut object = crate::app::json::JsonObject::new();
+    object.text("code", &failure.code).text("detail", &failure.message).shown("n", count);
+    object.shown("unmeasured", failure.is_unmeasured);
     object.finish()
 }

@@ -42,6 +42,7 @@ pub(crate) mod schedule;
 pub(crate) mod schedule_body;
 pub(crate) mod schedule_start;
 mod schema_cut;
+pub(crate) mod share;
 pub(crate) mod state;
 pub(crate) mod strategy;
 pub(crate) mod usage;

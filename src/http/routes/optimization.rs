@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use dsrs::lm::Budget;
+use dsrs::optimize::MAX_UNMEASURED;
 use dsrs::problem::{At, Code, Problems};
 use dsrs::read::{Object, count, number, shared_text};
 use dsrs::value::Payload;
@@ -28,6 +29,7 @@ use crate::http::protocol::sse;
 use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick};
 use crate::http::routes::run_events;
+use crate::http::routes::share::share;
 use crate::http::routes::state::STATE_TAG;
 use crate::http::views::{
     OptimizationBody, OptimizationCandidateItemView, OptimizationCandidatePage,
@@ -49,7 +51,9 @@ impl JobResource for Optimizations {
 /// score better on examples. The server checks the config, the metric and every example before it
 /// accepts the request. A trainset alone is split by the seed: one half trains, one quarter selects
 /// candidates, and one quarter is held out to measure the result. With a valset, half of it is held
-/// out. A set has at most 10,000 examples. A worker runs the optimization within its budget. The
+/// out. A set has at most 10,000 examples. An example that fails because of the provider, the time or a budget has
+/// no score and is tried once more; if more than `max_unmeasured` stay without one, or not one proposal was made, the
+/// optimization fails. A worker runs the optimization within its budget. The
 /// result is stored as a version that is not active. With another `activate` than `never` the key needs
 /// the scope `write`, too.
 #[utoipa::path(
@@ -96,6 +100,7 @@ pub(crate) fn read_request(
         let concurrency = object.optional("concurrency", |payload, at, problems| {
             read_concurrency(payload, most, at, problems)
         });
+        let max_unmeasured = object.optional("max_unmeasured", share);
         let prompt_model = object.optional("prompt_model", shared_text);
         let timeout = object.optional("timeout_ms", millis);
         let pick = read_pick(object);
@@ -111,6 +116,7 @@ pub(crate) fn read_request(
             activate: activate.unwrap_or_default(),
             seed: seed.unwrap_or(0),
             concurrency,
+            max_unmeasured: max_unmeasured.unwrap_or(MAX_UNMEASURED),
             prompt_model,
             timeout,
             request_id,

@@ -112,9 +112,9 @@ pub use optimization_candidate::{
     OptimizationCandidateItemView, OptimizationCandidatePage, OptimizationCandidateView,
 };
 pub use optimization_result::{
-    CandidateScore, OptimizationActivation, OptimizationBest, OptimizationComparison,
-    OptimizationDiff, OptimizationGraphDiff, OptimizationResult, OptimizationScore,
-    OptimizationStop,
+    CandidateFailure, CandidateScore, OptimizationActivation, OptimizationBest,
+    OptimizationComparison, OptimizationDiff, OptimizationGraphDiff, OptimizationResult,
+    OptimizationScore, OptimizationStop,
 };
 pub use optimizer::{OptimizerPage, OptimizerView};
 pub use parse::{ParseRequest, ParseView};

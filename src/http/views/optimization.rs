@@ -41,6 +41,9 @@ pub struct OptimizationBody {
     pub seed: Option<u64>,
     /// Rollouts that run at the same time. Default, and maximum: the limit of the server.
     pub concurrency: Option<u32>,
+    /// The share of the examples of an evaluation, and of all rollouts, that may stay without a score because the
+    /// provider, the time or a budget failed. If more do, the optimization fails. Default: 0.05.
+    pub max_unmeasured: Option<f64>,
     /// The alias of the model that writes proposals. Default: `default`.
     pub prompt_model: Option<String>,
     /// The time limit of the graph for one example. Default, and maximum: the limit of the server.
@@ -108,6 +111,9 @@ pub struct OptimizationView<'a> {
     /// Rollouts that run at the same time.
     #[schema(value_type = u32)]
     pub concurrency: RawJson<'a>,
+    /// The share of examples that may stay without a score; null if an older server accepted the optimization.
+    #[schema(value_type = Option<f64>)]
+    pub max_unmeasured: RawJson<'a>,
     /// The alias of the model that writes proposals.
     #[schema(value_type = Option<String>)]
     pub prompt_model: RawJson<'a>,
@@ -169,6 +175,7 @@ impl<'a> OptimizationView<'a> {
             activate: request.activate,
             seed: request.seed,
             concurrency: request.concurrency,
+            max_unmeasured: request.max_unmeasured,
             prompt_model: request.prompt_model,
             timeout_ms: request.timeout_ms,
             status: row.status.as_str(),
@@ -213,6 +220,7 @@ impl OptimizationView<'static> {
             activate: r#""if_better""#.into(),
             seed: "7".into(),
             concurrency: "8".into(),
+            max_unmeasured: "0.05".into(),
             prompt_model: RawJson::NULL,
             timeout_ms: RawJson::NULL,
             status: "succeeded",
@@ -245,6 +253,8 @@ struct StoredRequest<'a> {
     activate: RawJson<'a>,
     seed: RawJson<'a>,
     concurrency: RawJson<'a>,
+    #[serde(default)]
+    max_unmeasured: RawJson<'a>,
     prompt_model: RawJson<'a>,
     timeout_ms: RawJson<'a>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::optimization_result::{CandidateScore, OptimizationDiff};
+use super::optimization_result::{CandidateFailure, CandidateScore, OptimizationDiff};
 use super::predictor_state::PredictorState;
 use super::{PageView, RawJson};
 use crate::store::optimization_candidate::CandidateRow;
@@ -30,6 +30,9 @@ pub struct OptimizationCandidateItemView<'a> {
     /// Its scores on parts of these examples, one for each time it was tried.
     #[schema(value_type = Vec<CandidateScore>)]
     pub partial: RawJson<'a>,
+    /// Why examples of its last evaluation failed; null if none did.
+    #[schema(value_type = Option<CandidateFailure>)]
+    pub cause: RawJson<'a>,
     /// Whether it changes the graph.
     pub changes_graph: bool,
 }
@@ -43,6 +46,7 @@ impl<'a> From<&'a CandidateRow> for OptimizationCandidateItemView<'a> {
             origin: (&row.origin).into(),
             full: scores.full,
             partial: scores.partial,
+            cause: scores.cause,
             changes_graph: row.definition.is_some(),
         }
     }
@@ -56,6 +60,7 @@ impl OptimizationCandidateItemView<'static> {
             origin: r#""labeled demos""#.into(),
             full: RawJson::NULL,
             partial: "[]".into(),
+            cause: RawJson::NULL,
             changes_graph: false,
         }
     }
@@ -67,6 +72,8 @@ struct StoredScores<'a> {
     #[serde(borrow)]
     full: RawJson<'a>,
     partial: RawJson<'a>,
+    #[serde(default)]
+    cause: RawJson<'a>,
 }
 
 /// A candidate.

@@ -37,7 +37,7 @@ pub struct OptimizationStop {
 pub struct OptimizationScore {
     /// The mean score.
     pub score: f64,
-    /// The number of examples.
+    /// The number of examples with a score.
     pub n: u32,
 }
 
@@ -61,23 +61,38 @@ pub struct OptimizationBest {
 /// The score of a candidate on some examples.
 #[derive(ToSchema)]
 pub struct CandidateScore {
-    /// The number of examples.
+    /// The number of examples with a score.
     pub n: u32,
     /// The mean score.
     pub score: f64,
     /// The value that candidates are compared by: the mean score, minus a penalty for cost if the
     /// optimizer has one.
     pub objective: f64,
-    /// The number of failed examples.
+    /// The number of examples that failed for a reason of the program; their score is 0.
     pub failures: u32,
+    /// The number of examples without a score, because the provider, the time or a budget failed.
+    pub unmeasured: Option<u32>,
     /// What the program used.
     pub usage: UsageView,
+}
+
+/// Why most of the examples of a candidate without a score failed; if all have one, why most of the failed ones did.
+#[derive(ToSchema)]
+pub struct CandidateFailure {
+    /// The code of the failure.
+    pub code: String,
+    /// An explanation for people: that of the first of them.
+    pub detail: String,
+    /// The number of examples that failed with this code.
+    pub n: u32,
+    /// Whether these examples have no score.
+    pub unmeasured: bool,
 }
 
 /// The original program and the best candidate, compared on the held-out examples.
 #[derive(ToSchema)]
 pub struct OptimizationComparison {
-    /// The number of examples.
+    /// The number of examples with a score of both.
     pub n: u32,
     /// The mean score before.
     pub before: f64,
@@ -95,6 +110,8 @@ pub struct OptimizationComparison {
     pub ties: u32,
     /// Examples with a lower score.
     pub losses: u32,
+    /// Examples that are left out, because one of the two has no score.
+    pub unmeasured: Option<u32>,
 }
 
 /// The changes from one program to another.
@@ -136,7 +153,7 @@ pub(super) const RESULT: &str = concat!(
     r#"{"stopped":null,"baseline":{"score":0.5,"n":8},"best":{"candidate":1,"#,
     r#""origin":"labeled demos","score":0.75,"n":8,"val":null,"changes_graph":false},"#,
     r#""comparison":{"n":8,"before":0.5,"after":0.75,"gain":0.25,"low":0.0,"high":0.5,"wins":2,"#,
-    r#""ties":6,"losses":0},"diff":null}"#
+    r#""ties":6,"losses":0,"unmeasured":0},"diff":null}"#
 );
 
 /// A stored activation.

@@ -43,6 +43,10 @@ pub(in crate::page) async fn candidate(
             @for parent in &found.parents { span { "from " a href={ "/optimizations/" (id) "/candidates/" (parent) } { "candidate " (parent) } } }
         }
         (scored(&scores))
+        @if let Some(code) = scores["cause"]["code"].as_str() {
+            p.reason { b { (scores["cause"]["n"]) } " failed with " code { (code) } ": "
+                (scores["cause"]["detail"].as_str().unwrap_or_default()) }
+        }
         section.panel { header { h2 { "Changes from the original program" } }
             div.body { (changes(&serde_json::from_str(&diff).unwrap_or_default())) } }
         section.panel { header { h2 { "State" } } div.body { pre.json { (json(&found.state)) } } }
@@ -62,16 +66,17 @@ fn scored(scores: &Value) -> Markup {
         .chain(partial.iter().map(|scored| ("a part", scored)));
     html! {
         table.stack {
-            thead { tr { th { "Tried on" } th.number { "Score" } th.number { "Examples" } th.number { "Failed" } th.number { "Calls" } th.number { "Tokens" } th.number { "Cost" } } }
+            thead { tr { th { "Tried on" } th.number { "Score" } th.number { "Examples" } th.number { "Failed" } th.number { "No score" } th.number { "Calls" } th.number { "Tokens" } th.number { "Cost" } } }
             tbody {
                 @for (what, scored) in all {
                     @match full_score(scored) {
-                        None => tr { td { (what) } td.muted colspan="6" data-label="Score" { @if scored.is_null() { "not tried" } @else { (plain(scored)) } } },
+                        None => tr { td { (what) } td.muted colspan="7" data-label="Score" { @if scored.is_null() { "not tried" } @else { (plain(scored)) } } },
                         Some(full) => tr {
                             td { (what) }
                             td.number data-label="Score" { b { (score(full.score)) } }
                             td.number data-label="Examples" { (full.n) }
                             td.number data-label="Failed" { (full.failures) }
+                            td.number data-label="No score" { (full.unmeasured) }
                             td.number data-label="Calls" { (count(full.lm_calls as i64)) }
                             td.number data-label="Tokens" { (count(full.tokens as i64)) }
                             td.number data-label="Cost" { (full.cost.map_or_else(|| "–".to_owned(), cost)) }

@@ -205,7 +205,7 @@ fn table(row: &OptimizationRow, shown: &[CandidateOutline], all: &[CandidateOutl
         @if shown.is_empty() { p.muted { "None yet." } }
         @else {
             table.stack {
-                thead { tr { th { "Candidate" } th { "How it was made" } th.number { "Score" } th.number { "Examples" } th.number { "Failed" } th.number { "Trials on parts" } th.number { (if in_money { "Cost of an example" } else { "Tokens of an example" }) } } }
+                thead { tr { th { "Candidate" } th { "How it was made" } th.number { "Score" } th.number { "Examples" } th.number { "Failed" } th.number { "No score" } th.number { "Trials on parts" } th.number { (if in_money { "Cost of an example" } else { "Tokens of an example" }) } } }
                 tbody { @for one in shown { (line(row, one, (best == Some(one.number), front.contains(&one.number)), in_money)) } }
             }
         }
@@ -233,6 +233,7 @@ fn line(
             td.number data-label="Score" { (number(one.full.map(|full| score(full.score)))) }
             td.number data-label="Examples" { (number(one.full.map(|full| full.n.to_string()))) }
             td.number data-label="Failed" { (number(one.full.map(|full| full.failures.to_string()))) }
+            td.number data-label="No score" { (number(one.full.map(|full| full.unmeasured.to_string()))) }
             td.number data-label="Trials on parts" { (one.partial) }
             td.number data-label=(if in_money { "Cost" } else { "Tokens" }) { (number(expense)) }
         }
