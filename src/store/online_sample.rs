@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sqlx::FromRow;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::feedback::{self, FeedbackRow};
@@ -88,13 +88,35 @@ pub async fn finish(
     for score in scores {
         feedback::put_within(scope, &mut tx, score, i64::MAX).await?;
     }
-    if spent.calls > 0 {
-        let cost = spent.cost.unwrap_or_default();
-        online_evaluation::spend(scope, &mut tx, claimed.graph_id, spent.calls, cost).await?;
-        usage_judging::count(scope, &mut tx, claimed.run_id, &spent.usage).await?;
-    }
+    add_spent(scope, &mut tx, claimed, spent).await?;
     tx.commit().await?;
     Ok(true)
+}
+
+/// Stores what an attempt at a claimed run spent that another attempt follows, once its lease is over.
+pub async fn postpone(
+    scope: &Scope,
+    db: &Db,
+    claimed: &ClaimedSample,
+    spent: &JudgingSpent,
+) -> Result<(), StoreError> {
+    let mut tx = db.begin(scope).await?;
+    add_spent(scope, &mut tx, claimed, spent).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn add_spent(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    claimed: &ClaimedSample,
+    spent: &JudgingSpent,
+) -> Result<(), StoreError> {
+    if spent.calls > 0 {
+        let cost = spent.cost.unwrap_or_default();
+        online_evaluation::spend(scope, connection, claimed.graph_id, spent.calls, cost).await?;
+        usage_judging::count(scope, connection, claimed.run_id, &spent.usage).await?;
+    }
+    Ok(())
 }
 
 /// Removes runs that wait for longer than an age: metrics are slower than the runs of their graph, or the graph has no

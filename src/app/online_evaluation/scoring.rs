@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::Usage;
-use dsrs::optimize::{Evaluator, Example, Score};
+use dsrs::optimize::{Evaluator, Example, RolloutFailure, Score};
 use dsrs::value::{Fields, Payload};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
@@ -42,6 +42,8 @@ const ATTEMPTS: i32 = 3;
 struct JudgedRun {
     scores: Vec<(String, Score)>,
     spent: Usage,
+    /// Whether a metric failed for a reason that says nothing about the run.
+    is_unmeasured: bool,
 }
 
 /// Judges until the server stops.
@@ -92,6 +94,10 @@ async fn attempt(app: &App, sample: &ClaimedSample) {
     // Scores are given on behalf of the server.
     let scope = Scope::upkeep(sample.workspace_id);
     let outcome = match judged(app, &scope, sample).await {
+        // The provider may answer later.
+        Ok(Some((_, found))) if found.is_unmeasured && sample.attempts < ATTEMPTS => {
+            postpone(app, &scope, sample, &found).await
+        }
         Ok(Some((row, found))) => store(app, &scope, sample, &row, found).await,
         Ok(None) => give_up(app, &scope, sample).await,
         Err(error) if sample.attempts < ATTEMPTS => Err(error),
@@ -126,7 +132,7 @@ async fn judged(
     };
     let example = Example::of(inputs, Fields::new());
     let program = app.recorded_program(scope, &row).await?;
-    let mut found = JudgedRun { scores: Vec::new(), spent: Usage::default() };
+    let mut found = JudgedRun { scores: Vec::new(), spent: Usage::default(), is_unmeasured: false };
     for (name, written) in fields(Some(&online.settings.metrics)).unwrap_or_default() {
         let metric = app.stored_metric(scope, &written, &program).await?;
         let evaluator = Evaluator {
@@ -142,6 +148,7 @@ async fn judged(
         match score {
             Ok(score) => found.scores.push((name.to_string(), score)),
             Err(error) => {
+                found.is_unmeasured |= RolloutFailure::of(&error, None).is_unmeasured;
                 tracing::warn!(run = %row.id, metric = %name, code = error.kind.code(), "a run has no score");
             }
         }
@@ -161,6 +168,24 @@ fn fields(json: Option<&str>) -> Option<Fields> {
     Payload::from_record(json?).ok()?.as_map().cloned()
 }
 
+/// Leaves a run to another attempt, after the lease of this one.
+async fn postpone(
+    app: &App,
+    scope: &Scope,
+    sample: &ClaimedSample,
+    found: &JudgedRun,
+) -> Result<(), AppError> {
+    Ok(online_sample::postpone(scope, &app.db, sample, &spent(found)).await?)
+}
+
+fn spent(found: &JudgedRun) -> JudgingSpent {
+    JudgingSpent {
+        usage: usage_json(&found.spent),
+        calls: i64::try_from(found.spent.lm_calls).unwrap_or(i64::MAX),
+        cost: found.spent.cost,
+    }
+}
+
 async fn store(
     app: &App,
     scope: &Scope,
@@ -170,11 +195,7 @@ async fn store(
 ) -> Result<(), AppError> {
     let rows: Vec<FeedbackRow> =
         found.scores.iter().map(|(name, score)| feedback(scope, run, name, score)).collect();
-    let spent = JudgingSpent {
-        usage: usage_json(&found.spent),
-        calls: i64::try_from(found.spent.lm_calls).unwrap_or(i64::MAX),
-        cost: found.spent.cost,
-    };
+    let spent = spent(&found);
     if online_sample::finish(scope, &app.db, sample, rows, &spent).await? {
         for (name, score) in &found.scores {
             app.metrics.score(&run.graph_name, name, ONLINE, score.value);
