@@ -40,6 +40,8 @@ pub struct EvaluationRow {
     pub concurrency: Option<i32>,
     /// The evaluation fails if more examples than this fail.
     pub max_errors: Option<i32>,
+    /// The share of examples that may stay without a score; the usual one if it is absent.
+    pub max_unmeasured: Option<f64>,
     /// The time limit of an example in milliseconds, if shorter than that of the server.
     pub timeout_ms: Option<i64>,
     /// Whether each example is also recorded as a run.
@@ -75,7 +77,7 @@ impl JobRow for EvaluationRow {
     const JOB: JobType = JOB;
 
     const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
-     metric::text, status, concurrency, max_errors, timeout_ms, record, total, done, failed, score_sum, \
+     metric::text, status, concurrency, max_errors, max_unmeasured, timeout_ms, record, total, done, failed, unmeasured, score_sum, \
      lm_calls, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens, cost, \
      judging_lm_calls, judging_input_tokens, judging_output_tokens, judging_reasoning_tokens, \
      judging_cached_tokens, judging_cache_write_tokens, judging_cost, error::text, \
@@ -92,10 +94,12 @@ impl JobRow for EvaluationRow {
 pub struct EvaluationTotals {
     /// All of them.
     pub total: i32,
-    /// Those with a score.
+    /// Those that have ended.
     pub done: i32,
     /// Of these, those that failed and count as 0.
     pub failed: i32,
+    /// Of these, those without a score: they failed for a reason that is not the program's.
+    pub unmeasured: i32,
     /// The sum of the scores.
     pub score_sum: f64,
 }
@@ -104,7 +108,14 @@ impl EvaluationTotals {
     /// The mean of the scores so far.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
-        (self.done > 0).then(|| self.score_sum / f64::from(self.done))
+        let measured = self.measured();
+        (measured > 0).then(|| self.score_sum / f64::from(measured))
+    }
+
+    /// The number of examples with a score.
+    #[must_use]
+    pub const fn measured(&self) -> i32 {
+        self.done - self.unmeasured
     }
 }
 
@@ -150,6 +161,8 @@ pub struct EvaluationResultRow {
     pub example_id: String,
     /// The score, from 0 to 1; 0 if the example failed.
     pub score: f64,
+    /// Whether the score says nothing about the program.
+    pub unmeasured: bool,
     /// The feedback of the metric.
     pub feedback: Option<String>,
     /// The outputs.
@@ -181,9 +194,9 @@ pub async fn create(
     sqlx::query!(
         "insert into evaluations (id, workspace_id, graph_id, graph_name, graph_version,
                                   state_version, dataset, metric, status, concurrency, max_errors,
-                                  timeout_ms, record, total, created_at, created_by)
+                                  timeout_ms, record, total, created_at, created_by, max_unmeasured)
          values ($1, $2, $3, $4, $5, $6, $7::text::json, $8::text::json, $9, $10, $11, $12, $13, $14,
-                 $15, $16)",
+                 $15, $16, $17)",
         new.id,
         scope.workspace,
         new.graph_id,
@@ -199,7 +212,8 @@ pub async fn create(
         new.record,
         new.tally.total,
         new.created_at,
-        &*scope.actor
+        &*scope.actor,
+        new.max_unmeasured
     )
     .execute(&mut *tx)
     .await?;
@@ -229,8 +243,10 @@ pub async fn list(
 /// The filter and order of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResultFilter {
-    /// Only examples that failed, or only those that did not.
+    /// Only examples that failed and have the score 0, or only those that did not fail.
     pub failed: Option<bool>,
+    /// Only examples without a score, or only those with one.
+    pub unmeasured: Option<bool>,
     /// The lowest scores first, instead of the order of the examples.
     pub worst_first: bool,
 }
@@ -253,15 +269,22 @@ pub async fn results(
     list: ListQuery<ResultCursor>,
 ) -> Result<Page<EvaluationResultRow, ResultCursor>, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(
-        "select position, example_id, score, feedback::text, outputs::text, error::text, usage::text, \
+        "select position, example_id, score, unmeasured, feedback::text, outputs::text, error::text, usage::text, \
          judging::text, parse_reports::text, duration_ms, run_id from evaluation_results \
          where evaluation_id = ",
     );
     sql.push_bind(evaluation).push(" and workspace_id = ").push_bind(scope.workspace);
     match wanted.failed {
-        Some(true) => drop(sql.push(" and error is not null")),
+        Some(true) => drop(sql.push(" and error is not null and not unmeasured")),
         Some(false) => drop(sql.push(" and error is null")),
         None => {}
+    }
+    if let Some(unmeasured) = wanted.unmeasured {
+        sql.push(" and unmeasured = ").push_bind(unmeasured);
+    }
+    // What has no score is not among the worst.
+    if wanted.worst_first && wanted.unmeasured.is_none() {
+        sql.push(" and not unmeasured");
     }
     let order = if wanted.worst_first { "(score, position)" } else { "position" };
     if let Some(after) = list.after {
@@ -290,6 +313,8 @@ pub struct ScorePairRow {
     pub before: f64,
     /// Its score in the second.
     pub after: f64,
+    /// Whether one of the two has no score.
+    pub unmeasured: bool,
 }
 
 /// The examples that two evaluations have in common, `most` at most, in the order of the second.
@@ -302,7 +327,8 @@ pub async fn pairs(
 ) -> Result<Vec<ScorePairRow>, StoreError> {
     let pairs = sqlx::query_as!(
         ScorePairRow,
-        r#"select later.example_id, earlier.score as before, later.score as after
+        r#"select later.example_id, earlier.score as before, later.score as after,
+                  (earlier.unmeasured or later.unmeasured) as "unmeasured!"
            from evaluation_results later
            join evaluation_results earlier
                 on earlier.example_id = later.example_id and earlier.evaluation_id = $1
@@ -326,7 +352,7 @@ pub async fn results_of(
     examples: &[String],
 ) -> Result<Vec<EvaluationResultRow>, StoreError> {
     let rows = sqlx::query_as(
-        "select position, example_id, score, feedback::text, outputs::text, error::text, usage::text, \
+        "select position, example_id, score, unmeasured, feedback::text, outputs::text, error::text, usage::text, \
          judging::text, parse_reports::text, duration_ms, run_id from evaluation_results \
          where evaluation_id = $1 and workspace_id = $2 and example_id = any($3)",
     )
@@ -346,7 +372,8 @@ pub async fn scores(
     most: i64,
 ) -> Result<Vec<f64>, StoreError> {
     let scores = sqlx::query_scalar(
-        "select score from evaluation_results where evaluation_id = $1 and workspace_id = $2 \
+        "select score from evaluation_results \
+         where evaluation_id = $1 and workspace_id = $2 and not unmeasured \
          order by position limit $3",
     )
     .bind(evaluation)
@@ -355,4 +382,33 @@ pub async fn scores(
     .fetch_all(&mut *db.scoped(scope).await?)
     .await?;
     Ok(scores)
+}
+
+/// Why examples have no score.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct UnmeasuredCause {
+    /// The code of their errors.
+    pub code: Option<String>,
+    /// The explanation of one of them.
+    pub detail: Option<String>,
+    /// The number of examples.
+    pub count: i64,
+}
+
+/// Why most of the examples without a score have none; `None` if all have one.
+pub async fn unmeasured_cause(
+    scope: &Scope,
+    db: &Db,
+    evaluation: Uuid,
+) -> Result<Option<UnmeasuredCause>, StoreError> {
+    let cause = sqlx::query_as(
+        "select error->>'code' as code, min(error->>'detail') as detail, count(*) as count \
+         from evaluation_results where evaluation_id = $1 and workspace_id = $2 and unmeasured \
+         group by error->>'code' order by count(*) desc, error->>'code' limit 1",
+    )
+    .bind(evaluation)
+    .bind(scope.workspace)
+    .fetch_optional(&mut *db.scoped(scope).await?)
+    .await?;
+    Ok(cause)
 }

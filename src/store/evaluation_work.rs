@@ -41,6 +41,15 @@ pub async fn done(
     Ok(done)
 }
 
+/// How many examples have no score of their own so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedExamples {
+    /// Those that failed and count as 0.
+    pub failed: i32,
+    /// Those without a score.
+    pub unmeasured: i32,
+}
+
 /// Writes results with the records of their runs. Returns the number of failed examples so far, or
 /// `None`, writing nothing, if the lease is lost. Safe to repeat.
 pub async fn record(
@@ -49,7 +58,7 @@ pub async fn record(
     lease: Lease,
     evaluation: Uuid,
     results: &[EvaluationItemResult],
-) -> Result<Option<i32>, StoreError> {
+) -> Result<Option<FailedExamples>, StoreError> {
     let runs = results.iter().filter_map(|result| result.run.as_ref());
     let results_of = job::begin_results(scope, db, lease, runs, RunReports::Omitted);
     let Some(mut tx) = results_of.await? else {
@@ -58,13 +67,15 @@ pub async fn record(
     let added = add_results(scope, &mut tx, evaluation, results).await?;
     key_spending::add_sum(scope, &mut tx, added.tokens, added.cost).await?;
     tx.commit().await?;
-    Ok(Some(added.failed))
+    Ok(Some(FailedExamples { failed: added.failed, unmeasured: added.unmeasured }))
 }
 
 /// What has become of an evaluation by new results.
 struct AddedResults {
     /// The number of failed examples, with earlier ones.
     failed: i32,
+    /// The number of examples without a score, with earlier ones.
+    unmeasured: i32,
     /// The tokens of metrics, and those of examples without a recorded run.
     tokens: i64,
     /// The cost of the same.
@@ -84,19 +95,20 @@ async fn add_results(
         r#"with added as (
              insert into evaluation_results (evaluation_id, position, workspace_id, example_id, score,
                                              feedback, outputs, error, usage, judging, parse_reports,
-                                             duration_ms, run_id)
+                                             duration_ms, run_id, unmeasured)
              select $1, position, $2, example_id, score, feedback::json, outputs::json, error::json,
-                    usage::json, judging::json, parse_reports::json, duration_ms, run_id
+                    usage::json, judging::json, parse_reports::json, duration_ms, run_id, unmeasured
              from unnest($3::int4[], $4::text[], $5::float8[], $6::text[], $7::text[], $8::text[],
-                         $9::text[], $10::text[], $11::text[], $12::int8[], $13::uuid[])
+                         $9::text[], $10::text[], $11::text[], $12::int8[], $13::uuid[], $14::bool[])
                   as example (position, example_id, score, feedback, outputs, error, usage, judging,
-                              parse_reports, duration_ms, run_id)
+                              parse_reports, duration_ms, run_id, unmeasured)
              on conflict (evaluation_id, position) do nothing
-             returning score, error, usage, judging, run_id
+             returning score, error, usage, judging, run_id, unmeasured
          ), summed as (
              select count(*)::int4 as done,
-                    (count(*) filter (where error is not null))::int4 as failed,
-                    coalesce(sum(score), 0) as score_sum,
+                    (count(*) filter (where error is not null and not unmeasured))::int4 as failed,
+                    (count(*) filter (where unmeasured))::int4 as unmeasured,
+                    coalesce(sum(score) filter (where not unmeasured), 0) as score_sum,
                     coalesce(sum((usage->>'lm_calls')::int8), 0)::int8 as lm_calls,
                     coalesce(sum((usage->>'input_tokens')::int8), 0)::int8 as input_tokens,
                     coalesce(sum((usage->>'output_tokens')::int8), 0)::int8 as output_tokens,
@@ -120,6 +132,7 @@ async fn add_results(
          update evaluations e
          set done = e.done + summed.done,
              failed = e.failed + summed.failed,
+             unmeasured = e.unmeasured + summed.unmeasured,
              score_sum = e.score_sum + summed.score_sum,
              lm_calls = e.lm_calls + summed.lm_calls,
              input_tokens = e.input_tokens + summed.input_tokens,
@@ -138,7 +151,7 @@ async fn add_results(
              judging_cost = case when summed.j_cost is null then e.judging_cost
                                  else coalesce(e.judging_cost, 0) + summed.j_cost end
          from summed where id = $1
-         returning e.failed, summed.tokens as "tokens!", summed.spent as "cost!""#,
+         returning e.failed, e.unmeasured, summed.tokens as "tokens!", summed.spent as "cost!""#,
         evaluation,
         scope.workspace,
         &rows.position,
@@ -151,7 +164,8 @@ async fn add_results(
         &rows.judging as &[&str],
         &rows.parse_reports as &[&str],
         &rows.duration_ms,
-        &rows.run_id as &[Option<Uuid>]
+        &rows.run_id as &[Option<Uuid>],
+        &rows.unmeasured
     )
     .fetch_one(connection)
     .await?;
@@ -172,6 +186,7 @@ struct EvaluationResultColumns<'a> {
     parse_reports: Vec<&'a str>,
     duration_ms: Vec<i64>,
     run_id: Vec<Option<Uuid>>,
+    unmeasured: Vec<bool>,
 }
 
 impl<'a> EvaluationResultColumns<'a> {
@@ -189,6 +204,7 @@ impl<'a> EvaluationResultColumns<'a> {
             columns.parse_reports.push(&scored.parse_reports);
             columns.duration_ms.push(scored.duration_ms);
             columns.run_id.push(scored.run_id);
+            columns.unmeasured.push(scored.unmeasured);
         }
         columns
     }

@@ -100,8 +100,9 @@ fn statement_of(kind: &str, table: &str) -> Option<String> {
             ));
         }
         "evaluation" => {
-            "'score', case when ended.done > 0 then ended.score_sum / ended.done end,
+            "'score', ended.score_sum / nullif(ended.done - ended.unmeasured, 0),
              'total', ended.total, 'done', ended.done, 'failed', ended.failed,
+             'unmeasured', ended.unmeasured,
              'judging_usage', json_build_object(
                  'lm_calls', judging_lm_calls, 'input_tokens', judging_input_tokens,
                  'output_tokens', judging_output_tokens, 'reasoning_tokens', judging_reasoning_tokens,

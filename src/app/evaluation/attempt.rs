@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::Program;
+use dsrs::lm::Usage;
 use dsrs::optimize::{Evaluator, Metric};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
@@ -15,10 +16,11 @@ use tokio::time::sleep;
 
 use crate::app::dataset::selection::{DatasetPick, fit};
 use crate::app::evaluation::example::{EvaluationItem, EvaluationWork};
+use crate::app::evaluation::failure_limits::FailureLimits;
 use crate::app::job::active::{ActiveGuard, StopReason};
 use crate::app::job::attempt::JobAttempt;
 use crate::app::job::conclusion::{AttemptEnd, Conclusion};
-use crate::app::job::item_ranges::ItemRanges;
+use crate::app::job::item_ranges::{ItemRanges, RANGE};
 use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurrency, run_items};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
@@ -28,7 +30,7 @@ use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::dataset_example::{ExampleRow, PageLimits};
 use crate::store::evaluation::EvaluationRow;
-use crate::store::evaluation_work::{self, EvaluationItemResult};
+use crate::store::evaluation_work::{self, EvaluationItemResult, FailedExamples};
 use crate::store::job;
 
 /// The size of a page of examples.
@@ -50,7 +52,8 @@ impl JobKind for Evaluations {
     async fn load(attempt: &JobAttempt, guard: &ActiveGuard) -> Result<Self::Work, AppError> {
         let (app, scope, id) = (&attempt.app, &attempt.job.scope, attempt.job.divided());
         let row = persist(|| job::get::<EvaluationRow>(scope, &app.db, id)).await?;
-        if has_too_many_errors(row.tally.failed, row.max_errors) {
+        let limits = FailureLimits::of(&row);
+        if limits.are_exceeded(scope, &app.db, failed_of(&row)).await? {
             guard.stop(StopReason::Enough);
         }
         let versions = RunVersions {
@@ -84,7 +87,7 @@ impl JobKind for Evaluations {
             versions,
             evaluator,
             record: row.record,
-            max_errors: row.max_errors,
+            limits,
             has_results: is_divided || row.tally.done > 0,
             request_id: attempt.request.request_id.clone(),
         };
@@ -131,8 +134,8 @@ fn stored<T>(read: Option<T>, what: &str) -> Result<T, AppError> {
     read.ok_or_else(|| AppError::Internal(format!("the {what} of an evaluation does not load")))
 }
 
-fn has_too_many_errors(failed: i32, max_errors: Option<i32>) -> bool {
-    max_errors.is_some_and(|max_errors| failed > max_errors)
+fn failed_of(row: &EvaluationRow) -> FailedExamples {
+    FailedExamples { failed: row.tally.failed, unmeasured: row.tally.unmeasured }
 }
 
 impl ItemWork for EvaluationWork {
@@ -143,19 +146,20 @@ impl ItemWork for EvaluationWork {
 
     fn ranges(&self) -> ItemRanges {
         match self.is_divided {
-            true => ItemRanges::divided(&self.app.db, &self.job, self.pick.last.saturating_add(1)),
+            true => ItemRanges::divided(&self.app.db, &self.job, self.items()),
             false => ItemRanges::undivided(&self.app.db, &self.job),
         }
     }
 
     async fn until_decided(&self) {
-        let Some(most) = self.max_errors.filter(|_| self.is_divided) else {
+        if !self.has_others() {
             return pending().await;
-        };
+        }
+        let (scope, db) = (&self.scope, &self.app.db);
         loop {
             sleep(LOOK).await;
-            let row = job::get::<EvaluationRow>(&self.scope, &self.app.db, self.id).await;
-            if row.is_ok_and(|row| has_too_many_errors(row.tally.failed, Some(most))) {
+            let Ok(row) = job::get::<EvaluationRow>(scope, db, self.id).await else { continue };
+            if self.limits.are_exceeded(scope, db, failed_of(&row)).await.unwrap_or(false) {
                 return;
             }
         }
@@ -188,6 +192,16 @@ impl ItemWork for EvaluationWork {
         self.score(guard, item).await
     }
 
+    fn again(
+        &self,
+        item: &EvaluationItem,
+        result: &EvaluationItemResult,
+    ) -> Option<EvaluationItem> {
+        let is_open = result.scored.unmeasured && item.earlier.is_none();
+        let used = || (read_usage(&result.scored.usage), read_usage(&result.scored.judging));
+        is_open.then(|| EvaluationItem { earlier: Some(used()), ..item.clone() })
+    }
+
     fn panicked(&self, item: &EvaluationItem) -> EvaluationItemResult {
         let detail = "the example could not be evaluated; the log has the cause";
         self.failed(item, "internal", detail)
@@ -198,17 +212,51 @@ impl ItemWork for EvaluationWork {
         let write = || evaluation_work::record(scope, db, lease, self.id, results);
         Ok(match persist(write).await? {
             None => WriteOutcome::LeaseLost,
-            Some(failed) if has_too_many_errors(failed, self.max_errors) => WriteOutcome::StopEarly,
+            Some(failed) if self.limits.are_exceeded(scope, db, failed).await? => {
+                WriteOutcome::StopEarly
+            }
             Some(_) => WriteOutcome::Stored,
         })
     }
 
     fn stopped_early(&self) -> Conclusion<()> {
-        let most = self.max_errors.unwrap_or_default();
-        let detail = format!(
-            "more than {most} examples failed (`max_errors`); the results so far are stored"
-        );
-        Conclusion::failed("too_many_errors", detail)
+        self.limits.conclusion()
+    }
+}
+
+impl EvaluationWork {
+    /// The number of positions.
+    const fn items(&self) -> i32 {
+        self.pick.last.saturating_add(1)
+    }
+
+    /// Whether workers of other servers may have a part.
+    const fn has_others(&self) -> bool {
+        self.is_divided && (self.job.parent.is_some() || self.items() > RANGE)
+    }
+}
+
+/// What a stored result has used.
+fn read_usage(json: &str) -> Usage {
+    let written = Payload::from_record(json).unwrap_or_default();
+    let member = |name: &str| written.as_map().and_then(|members| members.get(name));
+    let count = |name: &str| match member(name) {
+        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or_default(),
+        _ => 0,
+    };
+    let cost = match member("cost") {
+        Some(Payload::Float(cost)) => Some(*cost),
+        Some(Payload::Int(cost)) => Some(*cost as f64),
+        _ => None,
+    };
+    Usage {
+        lm_calls: count("lm_calls"),
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        reasoning_tokens: count("reasoning_tokens"),
+        cached_tokens: count("cached_tokens"),
+        cache_write_tokens: count("cache_write_tokens"),
+        cost,
     }
 }
 
@@ -217,5 +265,5 @@ fn item(program: &Program, row: &ExampleRow) -> Result<EvaluationItem, AppError>
     let example = fit(program, row, &At::Root, &mut problems);
     let broken = || AppError::Internal(format!("example `{}` no longer fits: {problems}", row.id));
     let example = example.filter(|_| problems.is_empty()).ok_or_else(broken)?;
-    Ok(EvaluationItem { position: row.position, example: Arc::new(example) })
+    Ok(EvaluationItem { position: row.position, example: Arc::new(example), earlier: None })
 }

@@ -23,9 +23,11 @@ pub(crate) struct ScoreComparison {
     pub(crate) before: EvaluationRow,
     /// The other evaluation.
     pub(crate) after: EvaluationRow,
-    /// The statistics of the common examples.
+    /// The number of common examples that are left out, because one of the two has no score.
+    pub(crate) unmeasured: usize,
+    /// The statistics of the other common examples.
     pub(crate) sum: Comparison,
-    /// The common examples, the greatest losses first.
+    /// These examples, the greatest losses first.
     pub(crate) pairs: Vec<ScorePairRow>,
 }
 
@@ -47,7 +49,11 @@ impl App {
         let compared = compute_blocking(self.limits.run_timeout, move || compare(found)).await;
         let broken = || AppError::Internal("a comparison panicked".to_owned());
         let (sum, pairs) = compared.ok_or_else(broken)?;
-        Ok(ScoreComparison { before, after, sum, pairs })
+        if pairs.is_empty() {
+            return Err(AppError::NotComparable(unmeasured_only(count)));
+        }
+        let unmeasured = usize::try_from(count).unwrap_or_default() - pairs.len();
+        Ok(ScoreComparison { before, after, unmeasured, sum, pairs })
     }
 }
 
@@ -66,7 +72,15 @@ fn refusal(before: &EvaluationRow, after: &EvaluationRow, count: i64) -> String 
     }
 }
 
+fn unmeasured_only(count: i64) -> String {
+    format!(
+        "none of the {count} examples in common has a score in both evaluations: their runs failed for reasons that are \
+         not the program's; evaluate again"
+    )
+}
+
 fn compare(mut pairs: Vec<ScorePairRow>) -> (Comparison, Vec<ScorePairRow>) {
+    pairs.retain(|pair| !pair.unmeasured);
     let scores = |of: fn(&ScorePairRow) -> f64| pairs.iter().map(of).collect::<Vec<f64>>();
     let sum = paired_bootstrap(&scores(|pair| pair.before), &scores(|pair| pair.after), SEED);
     let gain = |pair: &ScorePairRow| pair.after - pair.before;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use dsrs::graph::Program;
 use dsrs::lm::Usage;
-use dsrs::optimize::{self, Evaluator, Example, ExampleRun, Rollout, RolloutFailure, Score};
+use dsrs::optimize::{self, Evaluator, Example, ExampleRun, Rollout, RolloutFailure};
 use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::app::clock::now;
 use crate::app::dataset::selection::DatasetPick;
+use crate::app::evaluation::failure_limits::FailureLimits;
 use crate::app::job::active::ActiveGuard;
 use crate::app::json::JsonObject;
 use crate::app::run::documents::{fields_json, usage_json};
@@ -43,8 +44,8 @@ pub(crate) struct EvaluationWork {
     pub(crate) evaluator: Evaluator,
     /// Whether each example is also recorded as a run.
     pub(crate) record: bool,
-    /// The number of examples that may fail.
-    pub(crate) max_errors: Option<i32>,
+    /// The limits of what may fail, and whether one of them is exceeded.
+    pub(crate) limits: FailureLimits,
     /// Whether earlier attempts, or other workers, may have stored results.
     pub(crate) has_results: bool,
     /// The id of the request that started the evaluation.
@@ -57,6 +58,8 @@ pub(crate) struct EvaluationItem {
     /// Its position in the dataset version.
     pub(crate) position: i32,
     pub(crate) example: Arc<Example>,
+    /// What an earlier try has used, of the graph and of the metric. The example had no score after it.
+    pub(crate) earlier: Option<(Usage, Usage)>,
 }
 
 impl EvaluationWork {
@@ -168,15 +171,19 @@ impl EvaluationWork {
         run: Option<RunRow>,
     ) -> EvaluationItemResult {
         let feedback = rollout.score.feedback.clone();
+        let (mut usage, mut judging) = item.earlier.unwrap_or_default();
+        usage += rollout.usage;
+        judging += rollout.judging;
         let scored = EvaluationResultRow {
             position: item.position,
             example_id: item.example.id.to_string(),
             score: rollout.value(),
+            unmeasured: !rollout.is_measured(),
             feedback: feedback.map(|words| Payload::Str(words).to_json()),
             outputs: rollout.outputs.as_ref().map(fields_json),
             error: rollout.error.as_ref().map(|failed| self.error_json(failed)),
-            usage: usage_json(&rollout.usage),
-            judging: usage_json(&rollout.judging),
+            usage: usage_json(&usage),
+            judging: usage_json(&judging),
             parse_reports: reports_json(rollout),
             duration_ms: i64::try_from(rollout.took.as_millis()).unwrap_or(i64::MAX),
             run_id: run.as_ref().map(|run| run.id),
@@ -191,18 +198,13 @@ impl EvaluationWork {
         code: &str,
         message: &str,
     ) -> EvaluationItemResult {
-        let error = RolloutFailure { code: code.into(), message: message.into(), node: None };
-        let rollout = Rollout {
-            outputs: None,
-            score: Score::of(0.0),
-            error: Some(error),
-            usage: Usage::default(),
-            judging: Usage::default(),
-            calls: Vec::new(),
-            reports: Vec::new(),
-            took: std::time::Duration::ZERO,
+        let error = RolloutFailure {
+            code: code.into(),
+            message: message.into(),
+            node: None,
+            is_unmeasured: false,
         };
-        self.ended(item, &rollout, None)
+        self.ended(item, &Rollout::failed(error), None)
     }
 
     fn error_json(&self, failed: &RolloutFailure) -> String {

@@ -4,6 +4,7 @@
 pub(crate) mod attempt;
 pub(crate) mod comparison;
 pub(crate) mod example;
+pub(crate) mod failure_limits;
 pub(crate) mod forecast;
 pub(crate) mod score_summary;
 
@@ -44,6 +45,8 @@ pub(crate) struct EvaluationRequest {
     pub(crate) concurrency: Option<i32>,
     /// The evaluation fails if more examples than this fail.
     pub(crate) max_errors: Option<i32>,
+    /// The share of examples that may stay without a score, if not the usual one.
+    pub(crate) max_unmeasured: Option<f64>,
     /// The time limit of the graph on one example, and then of the metric, if shorter than that of the
     /// server.
     pub(crate) timeout: Option<Duration>,
@@ -78,6 +81,7 @@ impl App {
         let row = EvaluationRow {
             concurrency: request.concurrency,
             max_errors: request.max_errors,
+            max_unmeasured: request.max_unmeasured,
             timeout_ms: millis,
             record: request.record,
             ..queued(scope, &pin, &examples, &metric)
@@ -173,6 +177,7 @@ fn queued(
         status: RunStatus::Queued,
         concurrency: None,
         max_errors: None,
+        max_unmeasured: None,
         timeout_ms: None,
         record: false,
         tally: EvaluationTotals { total, ..EvaluationTotals::default() },

@@ -13,7 +13,7 @@ use crate::store::job::{self, ItemRange, Job, Lease};
 use crate::store::{Db, StoreError};
 
 /// Items that are taken at a time. A job with fewer is not divided.
-const RANGE: i32 = 1000;
+pub(crate) const RANGE: i32 = 1000;
 
 /// How often the holder of a divided job looks whether the other workers have ended.
 const LOOK: Duration = Duration::from_millis(250);

@@ -20,6 +20,9 @@ use crate::app::{App, AppError};
 /// Results that are written at a time. No item starts while as many more wait to be written.
 const GROUP: usize = 64;
 
+/// Items that wait for a second try. If more need one, something is wrong that a second try does not change.
+const AGAIN: usize = 256;
+
 /// Items that are read ahead, so that the next page is there before the last one is used up.
 const READ_AHEAD: usize = 64;
 
@@ -64,6 +67,12 @@ pub(crate) trait ItemWork: Send + Sync + 'static {
         item: Self::Item,
     ) -> impl Future<Output = Option<Self::Outcome>> + Send;
 
+    /// The item to work on once more after all others, if a second try may have a better result.
+    fn again(&self, item: &Self::Item, outcome: &Self::Outcome) -> Option<Self::Item> {
+        let _ = (item, outcome);
+        None
+    }
+
     /// The result of an item whose task panicked.
     fn panicked(&self, item: &Self::Item) -> Self::Outcome;
 
@@ -106,7 +115,8 @@ impl ItemProgress {
     }
 }
 
-type RunningItems<T> = FuturesUnordered<BoxFuture<'static, Option<T>>>;
+/// The items in progress, each with its outcome.
+type RunningItems<I, T> = FuturesUnordered<BoxFuture<'static, (I, Option<T>)>>;
 
 /// Works on all open items, at most `concurrency` at a time, until all have a result, the job is
 /// stopped, or the server stops.
@@ -203,29 +213,64 @@ async fn run_all<W: ItemWork>(
     mut items: mpsc::Receiver<W::Item>,
     results: mpsc::Sender<W::Outcome>,
 ) -> ItemProgress {
-    let (mut running, mut progress) = (RunningItems::new(), ItemProgress::Complete);
-    let stop = guard.cancellation();
+    let mut run =
+        ItemRun { work: work.as_ref(), running: RunningItems::new(), again: Vec::new(), results };
+    let mut progress = ItemProgress::Complete;
+    let is_stopped = || guard.cancellation().is_cancelled() || app.shutdown.is_draining();
     loop {
         tokio::select! {
-            item = items.recv(), if running.len() < concurrency => match item {
+            item = items.recv(), if run.running.len() < concurrency => match item {
                 None => break,
-                Some(_) if stop.is_cancelled() || app.shutdown.is_draining() => {
+                Some(_) if is_stopped() => {
                     progress = ItemProgress::Partial;
                     break;
                 }
-                Some(item) => running.push(start(app, work, guard, item)),
+                Some(item) => run.running.push(start(app, work, guard, item)),
             },
-            Some(outcome) = running.next(), if !running.is_empty() => {
-                progress = pass_on(outcome, &results, progress).await;
+            Some((item, outcome)) = run.running.next(), if !run.running.is_empty() => {
+                progress = run.pass_on(&item, outcome, progress).await;
             }
         }
     }
     // The reader must not wait for the items that are still running.
     drop(items);
-    while let Some(outcome) = running.next().await {
-        progress = pass_on(outcome, &results, progress).await;
+    loop {
+        while run.running.len() < concurrency && !is_stopped() {
+            let Some(item) = run.again.pop() else { break };
+            run.running.push(start(app, work, guard, item));
+        }
+        let Some((item, outcome)) = run.running.next().await else { break };
+        progress = run.pass_on(&item, outcome, progress).await;
     }
-    progress
+    if run.again.is_empty() { progress } else { ItemProgress::Partial }
+}
+
+/// The items of an attempt that are in progress, and those that follow for a second try.
+struct ItemRun<'w, W: ItemWork> {
+    work: &'w W,
+    running: RunningItems<W::Item, W::Outcome>,
+    again: Vec<W::Item>,
+    results: mpsc::Sender<W::Outcome>,
+}
+
+impl<W: ItemWork> ItemRun<'_, W> {
+    /// Passes the result of an item on to the writer, or notes the item for a second try.
+    async fn pass_on(
+        &mut self,
+        item: &W::Item,
+        outcome: Option<W::Outcome>,
+        progress: ItemProgress,
+    ) -> ItemProgress {
+        let Some(outcome) = outcome else { return ItemProgress::Partial };
+        if self.again.len() < AGAIN
+            && let Some(again) = self.work.again(item, &outcome)
+        {
+            self.again.push(again);
+            return progress;
+        }
+        // The writer is gone once the lease is lost.
+        if self.results.send(outcome).await.is_ok() { progress } else { ItemProgress::Partial }
+    }
 }
 
 /// Starts an item. If its task panics, the item still has a result.
@@ -234,7 +279,7 @@ fn start<W: ItemWork>(
     work: &Arc<W>,
     guard: &Arc<ActiveGuard>,
     item: W::Item,
-) -> BoxFuture<'static, Option<W::Outcome>> {
+) -> BoxFuture<'static, (W::Item, Option<W::Outcome>)> {
     let (own, own_guard, own_item) = (work.clone(), guard.clone(), item.clone());
     let task = async move { own.work(&own_guard, own_item).await };
     // For what is computed after the run, such as its score.
@@ -242,23 +287,13 @@ fn start<W: ItemWork>(
     let task = app.compute.spawn_within(W::TASK, time, &guard.cancellation(), task);
     let (task, work) = (AbortOnDropHandle::new(task), work.clone());
     async move {
-        match task.await {
+        let outcome = match task.await {
             Ok(Some(outcome)) => outcome,
             _ => Some(work.panicked(&item)),
-        }
+        };
+        (item, outcome)
     }
     .boxed()
-}
-
-/// Passes the result of an item on to the writer.
-async fn pass_on<T>(
-    outcome: Option<T>,
-    results: &mpsc::Sender<T>,
-    progress: ItemProgress,
-) -> ItemProgress {
-    let Some(outcome) = outcome else { return ItemProgress::Partial };
-    // The writer is gone once the lease is lost.
-    if results.send(outcome).await.is_ok() { progress } else { ItemProgress::Partial }
 }
 
 /// Writes results, all that have gathered at a time.

@@ -240,6 +240,12 @@ impl ProblemCode {
                 "More examples of an evaluation failed than `max_errors` allows.",
                 "Look at the failed examples; correct the cause or raise `max_errors`.",
             ),
+            Self::TooManyUnmeasured => (
+                "3 of 20 examples have no score, more than the share of 0.05 that may (`max_unmeasured`)",
+                "The runs of too many examples failed for reasons that are not the program's: the provider, the time or a \
+                 budget. A score of the others would say little.",
+                "Correct the cause that `detail` names, or wait until the provider answers; then start it again.",
+            ),
             Self::BudgetSpent => (
                 "the run may cost 0.10 (`limits.run_cost`)",
                 "The next request to a model could exceed the budget of the run.",

@@ -94,6 +94,8 @@ pub enum ProblemCode {
     RewardFailed,
     /// More examples of an evaluation failed than it allows.
     TooManyErrors,
+    /// More examples of an evaluation have no score than it allows.
+    TooManyUnmeasured,
     /// The budget of a run is spent.
     BudgetSpent,
     /// A limit of tokens cut the answer of a model.
@@ -169,6 +171,7 @@ impl ProblemCode {
         Self::OptimizationFailed,
         Self::RewardFailed,
         Self::TooManyErrors,
+        Self::TooManyUnmeasured,
         Self::BudgetSpent,
         Self::InvalidValue,
         Self::IdempotencyKeyReused,
@@ -270,6 +273,9 @@ impl ProblemCode {
             }
             Self::RewardFailed => unprocessable("reward_failed", "No attempt could be judged"),
             Self::TooManyErrors => unprocessable("too_many_errors", "Too many examples failed"),
+            Self::TooManyUnmeasured => {
+                unprocessable("too_many_unmeasured", "Too many examples have no score")
+            }
             Self::BudgetSpent => unprocessable("budget_spent", "The budget of the run is spent"),
             Self::InvalidValue => unprocessable("invalid_value", "A value does not fit its type"),
             Self::IdempotencyKeyReused => {

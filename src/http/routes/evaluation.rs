@@ -20,6 +20,7 @@ use crate::http::protocol::resource::{ById, ResourceRequest};
 use crate::http::routes::batch::at_most;
 use crate::http::routes::job::{self, JobResource};
 use crate::http::routes::run::{millis, read_pick};
+use crate::http::routes::share::share;
 use crate::http::views::{
     EvaluationBody, EvaluationPage, EvaluationResultPage, EvaluationResultView, EvaluationView,
 };
@@ -38,7 +39,9 @@ impl JobResource for Evaluations {
 /// the graph, the state or the dataset do not affect the evaluation. The server checks the request
 /// first: the metric and every example must match the graph (`/dataset/examples/N/…`, at most 100
 /// problems). A failed example counts as 0; `results?failed=true` lists failed examples. With
-/// `max_errors` the evaluation fails once more than that many examples have failed.
+/// `max_errors` the evaluation fails once more than that many examples have failed. An example whose run fails because
+/// of the provider, the time or a budget is unmeasured: it is tried once more at the end, and does not count. If more
+/// than `max_unmeasured` stay so, the evaluation fails with `too_many_unmeasured`.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/evaluations", tag = "evaluations",
     params(
@@ -75,6 +78,7 @@ pub(crate) fn read_request(
             at_most(payload, most, "worker.evaluation_concurrency", at, problems)
         });
         let max_errors = object.optional("max_errors", whole);
+        let max_unmeasured = object.optional("max_unmeasured", share);
         let record = object.optional("record", boolean);
         Some(EvaluationRequest {
             dataset: dataset?,
@@ -82,6 +86,7 @@ pub(crate) fn read_request(
             pick: pick?,
             concurrency,
             max_errors,
+            max_unmeasured,
             timeout,
             record: record.unwrap_or(false),
             request_id,
@@ -164,8 +169,9 @@ pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Respo
     get, path = "/v1/evaluations/{id}/results", tag = "evaluations",
     params(
         ("id" = String, Path, description = "The id of the evaluation"),
-        ("failed" = Option<bool>, Query, description = "`true`: only failed examples; `false`: only others"),
-        ("order" = Option<String>, Query, pattern = "^(examples|worst)$", description = "`examples` (default): the order of the dataset; `worst`: lowest scores first"),
+        ("failed" = Option<bool>, Query, description = "`true`: only examples that failed and have the score 0; `false`: only examples without an error"),
+        ("unmeasured" = Option<bool>, Query, description = "`true`: only examples without a score; `false`: only others"),
+        ("order" = Option<String>, Query, pattern = "^(examples|worst)$", description = "`examples` (default): the order of the dataset; `worst`: lowest scores first; without examples that have none"),
         PageParams),
     responses((status = 200, description = "One page", body = EvaluationResultPage)),
     extensions(("x-scope" = json!("read")),
@@ -177,13 +183,15 @@ pub(crate) async fn evaluation_results(
 ) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
     let failed = query.read("failed", "true or false", |text| text.parse::<bool>().ok());
+    let unmeasured = query.read("unmeasured", "true or false", |text| text.parse::<bool>().ok());
     let worst_first = query.read("order", "`examples` or `worst`", |text| match text {
         "examples" => Some(false),
         "worst" => Some(true),
         _ => None,
     });
-    let wanted = ResultFilter { failed, worst_first: worst_first.unwrap_or(false) };
-    let list = format!("results of {id} {failed:?} {}", wanted.worst_first);
+    let worst_first = worst_first.unwrap_or(false);
+    let wanted = ResultFilter { failed, unmeasured, worst_first };
+    let list = format!("results of {id} {failed:?} {unmeasured:?} {worst_first}");
     let page = PageRequest::read(&mut query, list);
     query.close()?;
     app.job_get::<Evaluations>(&scope, id).await?;

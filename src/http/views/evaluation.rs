@@ -1,6 +1,7 @@
 //! Evaluations and their progress.
 
 use chrono::{DateTime, Utc};
+use dsrs::optimize::MAX_UNMEASURED;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -30,6 +31,9 @@ pub struct EvaluationBody {
     pub concurrency: Option<u32>,
     /// The evaluation fails if more examples than this fail. Default: no limit.
     pub max_errors: Option<u32>,
+    /// The share of examples that may stay without a score because the provider, the time or a budget failed. If more
+    /// do, the evaluation fails. Default: 0.05.
+    pub max_unmeasured: Option<f64>,
     /// The time limit of the graph for one example, and of the metric. Default, and maximum: the
     /// limit of the server.
     pub timeout_ms: Option<u64>,
@@ -64,6 +68,8 @@ pub struct EvaluationView<'a> {
     /// The evaluation fails if more examples than this fail; null for no limit.
     #[schema(minimum = 0)]
     pub max_errors: Option<i32>,
+    /// The share of examples that may stay without a score.
+    pub max_unmeasured: f64,
     /// The time limit of an example; null for the limit of the server.
     #[schema(minimum = 0)]
     pub timeout_ms: Option<i64>,
@@ -71,7 +77,7 @@ pub struct EvaluationView<'a> {
     pub record: bool,
     /// The number of examples, and how many have ended.
     pub counts: EvaluationCountsView,
-    /// The mean score so far; failed examples count as 0. Null before the first score.
+    /// The mean score so far; failed examples count as 0, unmeasured ones do not count. Null before the first score.
     pub mean_score: Option<f64>,
     /// Calls, tokens and cost of the graph so far.
     pub usage: UsageView,
@@ -102,6 +108,7 @@ impl<'a> From<&'a EvaluationRow> for EvaluationView<'a> {
             status: row.status.as_str(),
             concurrency: row.concurrency,
             max_errors: row.max_errors,
+            max_unmeasured: row.max_unmeasured.unwrap_or(MAX_UNMEASURED),
             timeout_ms: row.timeout_ms,
             record: row.record,
             counts: row.tally.into(),
@@ -128,9 +135,10 @@ impl EvaluationView<'static> {
             status: "succeeded",
             concurrency: None,
             max_errors: Some(10),
+            max_unmeasured: MAX_UNMEASURED,
             timeout_ms: None,
             record: false,
-            counts: EvaluationCountsView { total: 4, done: 4, failed: 0 },
+            counts: EvaluationCountsView { total: 4, done: 4, failed: 0, unmeasured: 0 },
             mean_score: Some(0.75),
             usage: UsageView::example(),
             judging: UsageView::default(),
@@ -149,17 +157,21 @@ pub struct EvaluationCountsView {
     /// All examples.
     #[schema(minimum = 0)]
     pub total: i32,
-    /// Examples that have a score, failed ones included.
+    /// Examples that have ended, failed and unmeasured ones included.
     #[schema(minimum = 0)]
     pub done: i32,
     /// Examples that failed; their score is 0.
     #[schema(minimum = 0)]
     pub failed: i32,
+    /// Examples without a score, because the provider, the time or a budget failed; not counted as failed.
+    #[schema(minimum = 0)]
+    pub unmeasured: i32,
 }
 
 impl From<EvaluationTotals> for EvaluationCountsView {
     fn from(tally: EvaluationTotals) -> Self {
-        Self { total: tally.total, done: tally.done, failed: tally.failed }
+        let EvaluationTotals { total, done, failed, unmeasured, .. } = tally;
+        Self { total, done, failed, unmeasured }
     }
 }
 

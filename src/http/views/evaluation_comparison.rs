@@ -20,6 +20,10 @@ pub struct EvaluationComparisonView<'a> {
     /// The number of examples that have a score in both.
     #[schema(value_type = u32)]
     pub n: usize,
+    /// The number of examples in both that are left out, because their run failed in one for a reason that is not
+    /// the program's.
+    #[schema(value_type = u32)]
+    pub unmeasured: usize,
     /// The mean gain of these examples.
     pub gain: f64,
     /// The lower end of the 95 % confidence interval of the gain.
@@ -47,11 +51,12 @@ impl<'a> EvaluationComparisonView<'a> {
         pairs: &'a [ScorePairRow],
         next: Option<String>,
     ) -> Self {
-        let ScoreComparison { before, after, sum, .. } = compared;
+        let ScoreComparison { before, after, unmeasured, sum, .. } = compared;
         Self {
             before: ComparedEvaluationView::new(before, sum.mean_before),
             after: ComparedEvaluationView::new(after, sum.mean_after),
             n: sum.n,
+            unmeasured: *unmeasured,
             gain: sum.gain,
             low: sum.low,
             high: sum.high,
@@ -70,6 +75,7 @@ impl EvaluationComparisonView<'static> {
             before: ComparedEvaluationView::example(1, 0.5),
             after: ComparedEvaluationView::example(2, 0.75),
             n: 4,
+            unmeasured: 0,
             gain: 0.25,
             low: 0.0,
             high: 0.75,

@@ -17,8 +17,10 @@ pub struct EvaluationResultView<'a> {
     pub position: i32,
     /// The id of the example in the dataset.
     pub example_id: &'a str,
-    /// The score of the outputs, from 0 to 1; 0 if the example failed.
-    pub score: f64,
+    /// The score of the outputs, from 0 to 1; 0 if the example failed, null if it is unmeasured.
+    pub score: Option<f64>,
+    /// Whether the example has no score, because the provider, the time or a budget failed.
+    pub unmeasured: bool,
     /// The explanation of the score, if the metric writes one.
     #[schema(value_type = Option<String>)]
     pub feedback: Option<RawJson<'a>>,
@@ -48,7 +50,8 @@ impl<'a> From<&'a EvaluationResultRow> for EvaluationResultView<'a> {
         Self {
             position: row.position,
             example_id: &row.example_id,
-            score: row.score,
+            score: (!row.unmeasured).then_some(row.score),
+            unmeasured: row.unmeasured,
             feedback: row.feedback.as_ref().map(RawJson::from),
             outputs: row.outputs.as_ref().map(RawJson::from),
             error: row.error.as_deref().map(ProblemView::recorded),
@@ -66,7 +69,8 @@ impl EvaluationResultView<'static> {
         Self {
             position: 1,
             example_id: "5e884898da280471",
-            score: 0.0,
+            score: Some(0.0),
+            unmeasured: false,
             feedback: Some(r#""mood: expected \"angry\", found \"calm\"""#.into()),
             outputs: Some(r#"{"answer":"It arrives tomorrow.","mood":"calm"}"#.into()),
             error: None,

@@ -73,6 +73,7 @@ impl Results<'_> {
 
 fn score_badge(row: &EvaluationResultRow) -> Markup {
     let tone = match row.score {
+        _ if row.unmeasured => return badge(Tone::Warn, "no score"),
         _ if row.error.is_some() => return badge(Tone::Bad, "failed"),
         score if score >= 1.0 => Tone::Good,
         score if score > 0.0 => Tone::Warn,

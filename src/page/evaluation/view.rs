@@ -28,11 +28,14 @@ use crate::store::graph::GraphRef;
 use crate::store::key_scope::KeyScope;
 
 /// The orders and filters of results: the word in addresses, the name, and the filter.
-const SHOWN: [(&str, &str, ResultFilter); 3] = [
-    ("worst", "Worst first", ResultFilter { failed: None, worst_first: true }),
-    ("failed", "Failed", ResultFilter { failed: Some(true), worst_first: false }),
-    ("order", "In order", ResultFilter { failed: None, worst_first: false }),
+const SHOWN: [(&str, &str, ResultFilter); 4] = [
+    ("worst", "Worst first", ResultFilter { worst_first: true, ..ALL }),
+    ("failed", "Failed", ResultFilter { failed: Some(true), ..ALL }),
+    ("unmeasured", "No score", ResultFilter { unmeasured: Some(true), ..ALL }),
+    ("order", "In order", ALL),
 ];
+
+const ALL: ResultFilter = ResultFilter { failed: None, unmeasured: None, worst_first: false };
 
 /// `GET /evaluations/{id}`.
 pub(in crate::page) async fn evaluation(
@@ -120,6 +123,7 @@ fn progress(row: &EvaluationRow) -> Markup {
             (status(row.status.as_str()))
             span { b { (count(tally.done.into())) } " of " (count(tally.total.into())) " examples" }
             @if tally.failed > 0 { span.reason { b { (count(tally.failed.into())) } " failed" } }
+            @if tally.unmeasured > 0 { span.reason { b { (count(tally.unmeasured.into())) } " without a score" } }
             @if !row.status.has_ended() { (share_bar(tally.done.into(), tally.total.into(), &format!("{} of {} examples", tally.done, tally.total))) }
             @if let Some(took) = took { span.muted { "in " (duration(took)) } }
             span.muted { "started " (ago(row.created_at)) " by " (row.created_by) }

@@ -55,7 +55,7 @@ impl World {
         for id in ids {
             let evaluation = self.caller.read(1, &format!("/v1/evaluations/{id}")).await;
             let examples = self.size.examples;
-            let counts = json!({"total": examples, "done": examples, "failed": 0});
+            let counts = json!({"total": examples, "done": examples, "failed": 0, "unmeasured": 0});
             assert_eq!(
                 (&evaluation["status"], &evaluation["counts"]),
                 (&json!("succeeded"), &counts),

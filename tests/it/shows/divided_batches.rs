@@ -184,7 +184,7 @@ async fn workers_of_two_servers_share_a_large_evaluation_and_its_errors_end_it_e
     let path = format!("/v1/evaluations/{}", text(&accepted, "id"));
     let _workers = sharing(&database, &models, &gate).await;
     let evaluation = until_ended(&api, &path).await;
-    let counts = json!({"total": ITEMS, "done": ITEMS, "failed": 0});
+    let counts = json!({"total": ITEMS, "done": ITEMS, "failed": 0, "unmeasured": 0});
     assert_eq!((text(&evaluation, "status"), &evaluation["counts"]), ("succeeded", &counts));
     assert_eq!(
         (&evaluation["mean_score"], &evaluation["usage"]["lm_calls"]),

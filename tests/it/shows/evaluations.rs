@@ -73,7 +73,7 @@ async fn a_killed_server_continues_with_the_examples_without_a_score() {
     let api = Remote::new(&next.url);
     let ended = |answer: &Answer| answer.json()["finished_at"].is_string();
     let evaluation = api.until(&path, ended).await.expect(200).json();
-    let counts = json!({"total": 50, "done": 50, "failed": 0});
+    let counts = json!({"total": 50, "done": 50, "failed": 0, "unmeasured": 0});
     assert_eq!((text(&evaluation, "status"), &evaluation["counts"]), ("succeeded", &counts));
     assert_eq!(evaluation["mean_score"], 1.0);
     assert_eq!(

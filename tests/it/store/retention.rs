@@ -215,6 +215,7 @@ async fn evaluation(db: &Db) -> Uuid {
         status: RunStatus::Queued,
         concurrency: None,
         max_errors: None,
+        max_unmeasured: None,
         timeout_ms: None,
         record: false,
         tally: EvaluationTotals { total: 12, ..EvaluationTotals::default() },

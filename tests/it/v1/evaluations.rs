@@ -89,7 +89,7 @@ async fn a_dataset_is_scored_example_by_example_and_a_better_state_is_seen_to_be
     let before = ended(&api, body.clone()).await;
     assert_eq!((&before["status"], &before["error"]), (&json!("succeeded"), &Value::Null));
     assert_eq!((&before["graph"], &before["state_version"]), (&json!("q"), &json!(1)));
-    assert_eq!(before["counts"], json!({"total": 4, "done": 4, "failed": 0}));
+    assert_eq!(before["counts"], json!({"total": 4, "done": 4, "failed": 0, "unmeasured": 0}));
     assert_eq!((&before["mean_score"], &before["usage"]["lm_calls"]), (&json!(0.5), &json!(4)));
     assert_eq!(
         (&before["dataset"]["dataset"], &before["dataset"]["version"]),
@@ -150,7 +150,7 @@ async fn a_failed_example_scores_zero_and_is_listed() {
         (&evaluation["status"], &evaluation["mean_score"]),
         (&json!("succeeded"), &json!(0.5))
     );
-    assert_eq!(evaluation["counts"], json!({"total": 4, "done": 4, "failed": 1}));
+    assert_eq!(evaluation["counts"], json!({"total": 4, "done": 4, "failed": 1, "unmeasured": 0}));
     let results = path_of(&evaluation) + "/results";
     let failed = api.pages(&format!("{results}?failed=true"), "items", 50).await;
     assert_eq!(
@@ -182,14 +182,14 @@ async fn too_many_failures_end_an_evaluation_with_its_results() {
     let stopped = ended(&api, body).await;
     assert_eq!((&stopped["status"], &stopped["error"]["status"]), (&json!("failed"), &json!(422)));
     assert_eq!(stopped["error"]["code"], "too_many_errors");
-    assert_eq!(stopped["counts"], json!({"total": 5, "done": 3, "failed": 2}));
+    assert_eq!(stopped["counts"], json!({"total": 5, "done": 3, "failed": 2, "unmeasured": 0}));
     let results = api.pages(&(path_of(&stopped) + "/results"), "items", 50).await;
     assert_eq!(scores(&results), [1.0, 0.0, 0.0]);
     assert_eq!(lm.requests().len(), 4, "it did not go on to the end");
 
     let few = json!({"dataset": "many", "limit": 3});
     let allowed = ended(&api, json!({"dataset": few, "metric": "exact", "max_errors": 2})).await;
-    let counts = json!({"total": 3, "done": 3, "failed": 2});
+    let counts = json!({"total": 3, "done": 3, "failed": 2, "unmeasured": 0});
     assert_eq!((&allowed["status"], &allowed["counts"]), (&json!("succeeded"), &counts));
 }
 
@@ -208,7 +208,7 @@ async fn a_cancelled_evaluation_stops_at_once_and_keeps_its_scores() {
         (&cancelled["status"], &cancelled["mean_score"]),
         (&json!("cancelled"), &json!(1.0))
     );
-    assert_eq!(cancelled["counts"], json!({"total": 4, "done": 3, "failed": 0}));
+    assert_eq!(cancelled["counts"], json!({"total": 4, "done": 3, "failed": 0, "unmeasured": 0}));
     assert_eq!(
         api.post(&format!("{path}/cancel"), Value::Null).await.expect(409).code(),
         "run_finished"

@@ -42,6 +42,7 @@ mod state;
 mod state_versions;
 mod strategies;
 mod streams;
+mod unmeasured;
 mod usage;
 mod waiting_runs;
 mod webhooks;
