@@ -100,9 +100,7 @@ fn is_submit(call: &FunctionCall) -> bool {
 fn submitted(call: &FunctionCall) -> Option<MontyObject> {
     match (call.args.as_slice(), call.kwargs.as_slice()) {
         ([value], []) => Some(value.clone()),
-        ([], [(name, value)]) if matches!(name, MontyObject::String(name) if name == "output") => {
-            Some(value.clone())
-        }
+        ([], [(MontyObject::String(name), value)]) if name == "output" => Some(value.clone()),
         ([], [_, ..]) => Some(MontyObject::dict(call.kwargs.clone())),
         _ => None,
     }
