@@ -138,6 +138,7 @@ async fn a_refused_or_failed_call_is_an_error_of_the_tool_with_its_places() {
     assert_eq!(refused["isError"], true);
     let text = refused["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("invalid_input: ") && text.contains("/arguments/ticket: "), "{text}");
+    assert!(!text.contains("/inputs/"), "a client of MCP has no such place: {text}");
     assert_eq!(refused["_meta"]["problem"]["code"], "invalid_input");
     let failed = result(&api, call(2, "count", json!({"question": "?"}))).await;
     assert_eq!((&failed["isError"], failed.get("structuredContent")), (&json!(true), None));

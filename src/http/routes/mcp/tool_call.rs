@@ -180,11 +180,11 @@ fn succeeded(mut run: Value) -> CallToolResult {
 
 /// A problem, for a model that can correct its arguments: the places are those of the arguments.
 fn failed(mut problem: Value) -> CallToolResult {
-    let mut lines = vec![format!(
-        "{}: {}",
-        problem["code"].as_str().unwrap_or("internal"),
-        problem["detail"].as_str().unwrap_or_default()
-    )];
+    // The detail repeats the first of the errors, with the place that it has in a body.
+    let has_places = problem["errors"].as_array().is_some_and(|errors| !errors.is_empty());
+    let summary = if has_places { "title" } else { "detail" };
+    let code = problem["code"].as_str().unwrap_or("internal");
+    let mut lines = vec![format!("{code}: {}", problem[summary].as_str().unwrap_or_default())];
     for item in problem["errors"].as_array_mut().into_iter().flatten() {
         let pointer = item["pointer"].as_str().unwrap_or_default();
         let place = pointer.strip_prefix("/inputs").map(|rest| format!("/arguments{rest}"));
