@@ -1,4 +1,5 @@
 //! The names of a text are those whose absence makes its evaluation fail, in every construct of the language.
+#![allow(clippy::panic)]
 
 use dsrs_jinja::{Analysis, AnalysisError, FILTERS, FUNCTIONS, METHODS, TESTS};
 

@@ -32,8 +32,8 @@ impl Writer {
     }
 
     fn one_of(&mut self, names: &[&str]) -> String {
-        let position = usize::from(self.choose(u8::try_from(names.len()).unwrap()));
-        names[position].to_owned()
+        let most = u8::try_from(names.len()).unwrap_or(u8::MAX);
+        names[usize::from(self.choose(most))].to_owned()
     }
 
     /// An expression whose value is a list.
@@ -47,7 +47,7 @@ impl Writer {
             6 => format!("({} + {})", self.list(), self.list()),
             7 => format!("({} if {SWITCH} else {})", self.list(), self.list()),
             8 => format!("({}|reverse|list)", self.list()),
-            9 => format!("({}|map('length')|list)", format!("[{}]", self.list())),
+            9 => format!("([{}]|map('length')|list)", self.list()),
             _ => self.one_of(&LISTS),
         }
     }
@@ -124,8 +124,8 @@ impl Object for Values<'static> {
             return Some(Value::from(Error::new(ErrorKind::InvalidOperation, ABSENT)));
         }
         let list = || Value::from(vec![Value::from(vec![1, 2]), Value::from(vec![3])]);
-        if let Some(switch) = name.strip_prefix('s') {
-            return Some(Value::from(self.switches >> switch.parse::<u32>().unwrap() & 1 == 1));
+        if let Some(switch) = name.strip_prefix('s').and_then(|number| number.parse::<u32>().ok()) {
+            return Some(Value::from(self.switches >> switch & 1 == 1));
         }
         Some(if DICTS.contains(&name) { Value::from_pairs([("a", list())]) } else { list() })
     }
