@@ -136,7 +136,7 @@ fn query_form(name: &str) -> Option<(Value, Value)> {
         "until" => {
             (json!({"type": "string", "format": "date-time"}), json!("2026-02-28T08:00:00Z"))
         }
-        "failed" | "dedupe" => (json!({"type": "boolean"}), json!(true)),
+        "failed" | "unmeasured" | "dedupe" => (json!({"type": "boolean"}), json!(true)),
         "split" => (json!({"type": "string", "pattern": SPLIT}), json!("train")),
         "graph" => (text(), json!("support-reply")),
         "workspace" => (text(), json!("default")),

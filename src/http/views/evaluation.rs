@@ -192,7 +192,7 @@ impl<'a> From<&'a EvaluationRow> for EvaluationProgressView<'a> {
 }
 
 /// One of the server-sent events of an evaluation: `evaluation.progress` (`{status, total, done, failed,
-/// mean_score}`). The last event, `evaluation.completed`, `evaluation.failed` or
+/// unmeasured, mean_score}`). The last event, `evaluation.completed`, `evaluation.failed` or
 /// `evaluation.cancelled`, carries the evaluation. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]
 pub struct EvaluationEvents {

@@ -108,6 +108,8 @@ fn sample(ty: &str, mark: &str) -> Value {
         "float" => json!(0.5),
         "bool" => json!(true),
         _ if ty.ends_with('?') => Value::Null,
+        "list[str]" => json!([mark]),
+        "dict[str, float]" => json!({"tea": 0.5}),
         _ if ty.starts_with("list[") => json!([]),
         _ if ty.starts_with("dict[") => json!({}),
         _ => json!(mark),

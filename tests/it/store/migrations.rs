@@ -11,7 +11,8 @@ use crate::support::{PATIENCE, test_database};
 /// Makes the migrations from 15 on missing again.
 const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     drop index evaluations_ended, evaluations_expired, optimizations_ended, optimizations_expired;
-    alter table evaluations drop column expired;
+    alter table evaluations drop column expired, drop column unmeasured, drop column max_unmeasured;
+    alter table evaluation_results drop column unmeasured;
     alter table optimizations drop column expired;
     alter table batches drop column reasoning_tokens, drop column cache_write_tokens, drop column tags,
         drop column session_id, drop column user_id, drop column metadata;

@@ -417,7 +417,8 @@ async fn a_follower_receives_progress_and_the_end() {
     within("the end of the events", reading).await;
     let events = String::from_utf8(events).unwrap();
     let cancelled = api.get(&path).await.expect(200);
-    let progress = r#"{"status":"running","total":3,"done":2,"failed":0,"mean_score":0.5}"#;
+    let progress =
+        r#"{"status":"running","total":3,"done":2,"failed":0,"unmeasured":0,"mean_score":0.5}"#;
     let ended = cancelled.text;
     assert_eq!(
         events,

@@ -58,6 +58,6 @@ async fn without_a_proposal_the_optimization_has_failed() {
     let lm = writes(|_| ScriptedAnswer::fail(LmErrorKind::Refused, "not today"));
     let task = task(QA, lm, Budget::default());
     let (report, _) = run("copro", "{}", task, &[]).await;
-    let why = "all 9 requests for proposals failed, the last with `lm_error`: not today";
+    let why = "all 29 requests for proposals failed, the last with `lm_error`: not today";
     assert_eq!(report.unwrap_err().to_string(), why);
 }

@@ -63,7 +63,7 @@ async fn a_baseline_that_met_an_outage_is_no_baseline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_outage_kept_from_a_score_is_tried_again_at_the_end() {
+async fn an_example_without_a_score_is_tried_again_at_the_end() {
     let failed_once = Mutex::new(HashSet::new());
     let lm = Arc::new(ScriptedLm::by(move |request| {
         // Refused for the key, so that the request itself is not repeated.

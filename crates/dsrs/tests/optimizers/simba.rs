@@ -1,6 +1,7 @@
 //! `simba`: demos and rules from examples at which tries differ.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsrs::lm::{Budget, LmErrorKind, LmRequest, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{OptimizationReport, Task, Workbench};
@@ -76,17 +77,18 @@ fn answered(answer: &str) -> ScriptedAnswer {
     format!("[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]").into()
 }
 
-/// Knows the answer at the second try only, unless the instruction says to try harder.
-fn knows_at_times(comparison: &'static str) -> Arc<ScriptedLm> {
+/// Knows the answer at the second try only, unless the instruction says to try harder. Its first comparisons fail.
+fn knows_at_times(rules: &'static str, failing: usize) -> Arc<ScriptedLm> {
+    let compared = AtomicUsize::new(0);
     Arc::new(ScriptedLm::by(move |request| {
         if is_comparison(request) {
-            return match comparison {
-                "" => ScriptedAnswer::fail(LmErrorKind::Refused, "not today"),
-                rules => format!(
-                    "[[ ## comparison ## ]]\n…\n\n[[ ## advice ## ]]\n{rules}\n\n[[ ## completed ## ]]"
-                )
-                .into(),
-            };
+            if compared.fetch_add(1, Ordering::Relaxed) < failing {
+                return ScriptedAnswer::fail(LmErrorKind::Refused, "not today");
+            }
+            return format!(
+                "[[ ## comparison ## ]]\n…\n\n[[ ## advice ## ]]\n{rules}\n\n[[ ## completed ## ]]"
+            )
+            .into();
         }
         let asked = request.chat.messages().last().unwrap().content.to_string();
         let number = asked.split('q').nth(2).unwrap_or_default();
@@ -103,7 +105,7 @@ const RULES: &str = r#"{"bsize": 4, "num_candidates": 2, "max_steps": 1, "max_de
 
 #[tokio::test]
 async fn a_good_and_a_bad_try_of_one_example_are_compared() {
-    let lm = knows_at_times(r#"{"`qa`": "Try harder.", "nobody": "Do nothing."}"#);
+    let lm = knows_at_times(r#"{"`qa`": "Try harder.", "nobody": "Do nothing."}"#, 0);
     let (report, _) = ascended(RULES, task(QA, lm.clone(), Budget::default())).await;
     let best = &report.trials[report.best.0];
     assert_eq!((best.full.unwrap().mean, report.trials[0].full.unwrap().mean), (1.0, 0.0));
@@ -120,15 +122,23 @@ async fn a_good_and_a_bad_try_of_one_example_are_compared() {
 
 #[tokio::test]
 async fn a_failed_comparison_is_skipped() {
-    let lm = knows_at_times("");
+    let lm = knows_at_times(r#"{"qa": "Try harder."}"#, 1);
     let (report, _) = ascended(RULES, task(QA, lm.clone(), Budget::default())).await;
-    assert_eq!((report.stopped.clone(), report.trials.len()), (None, 1));
-    assert!(lm.requests().iter().any(is_comparison));
+    assert_eq!((report.stopped.clone(), report.trials.len()), (None, 2));
+    assert_eq!(lm.requests().iter().filter(|request| is_comparison(request)).count(), 2);
+}
+
+#[tokio::test]
+async fn an_ascent_whose_every_comparison_fails_has_failed() {
+    let lm = knows_at_times("", usize::MAX);
+    let (report, _) = run("simba", RULES, task(QA, lm, Budget::default()), &[]).await;
+    let why = "all 2 requests for proposals failed, the last with `lm_error`: not today";
+    assert_eq!(report.unwrap_err().to_string(), why);
 }
 
 #[tokio::test]
 async fn tries_that_are_all_perfect_bring_no_rules() {
-    let lm = knows_at_times(r#"{"qa": "Be nice."}"#);
+    let lm = knows_at_times(r#"{"qa": "Be nice."}"#, 0);
     let mut task = task(QA, lm.clone(), Budget::default());
     task.base = task.base.with("qa", |state| state.instruction = Some("Try harder.".into()));
     let (report, _) = ascended(RULES, task).await;

@@ -412,7 +412,10 @@ async fn an_example_may_expect_a_part_of_the_outputs_and_give_the_metric_more() 
         let said: String = request.chat.messages().map(|message| &*message.content).collect();
         let asks = said.contains("assistant with");
         match asks {
-            true => "[[ ## instruction ## ]]\nSay yes.".to_owned(),
+            true => {
+                "[[ ## diagnosis ## ]]\nIt says no.\n\n[[ ## improved_instruction ## ]]\nSay yes."
+                    .to_owned()
+            }
             false => "[[ ## reasoning ## ]]\nwhy\n\n[[ ## answer ## ]]\nno".to_owned(),
         }
     }));
