@@ -410,7 +410,7 @@ struct Part {
 async fn an_example_may_expect_a_part_of_the_outputs_and_give_the_metric_more() {
     let lm = Arc::new(ScriptedLm::by(|request| {
         let said: String = request.chat.messages().map(|message| &*message.content).collect();
-        let asks = said.contains("assistant with");
+        let asks = said.contains("[[ ## improved_instruction ## ]]");
         match asks {
             true => {
                 "[[ ## diagnosis ## ]]\nIt says no.\n\n[[ ## improved_instruction ## ]]\nSay yes."
