@@ -33,6 +33,7 @@ pub struct EvaluationBody {
     pub max_errors: Option<u32>,
     /// The share of examples that may stay without a score because the provider, the time or a budget failed. If more
     /// do, the evaluation fails. Default: 0.05.
+    #[schema(minimum = 0, maximum = 1)]
     pub max_unmeasured: Option<f64>,
     /// The time limit of the graph for one example, and of the metric. Default, and maximum: the
     /// limit of the server.

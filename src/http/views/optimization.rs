@@ -43,6 +43,7 @@ pub struct OptimizationBody {
     pub concurrency: Option<u32>,
     /// The share of the examples of an evaluation, and of all rollouts, that may stay without a score because the
     /// provider, the time or a budget failed. If more do, the optimization fails. Default: 0.05.
+    #[schema(minimum = 0, maximum = 1)]
     pub max_unmeasured: Option<f64>,
     /// The alias of the model that writes proposals. Default: `default`.
     pub prompt_model: Option<String>,
