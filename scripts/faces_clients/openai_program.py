@@ -39,7 +39,7 @@ def with_responses():
     assert parsed.output_parsed.answer == whole.output_text, parsed
     for options, error in [({"model": "nothing", "input": "?"}, openai.NotFoundError),
                            ({"model": "desk/reply", "input": "?", "previous_response_id": "resp_1"},
-                            openai.UnprocessableEntityError)]:
+                            openai.BadRequestError)]:
         try:
             client.responses.create(**options)
             raise SystemExit(f"{options} was answered")
