@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A tool of a Python MCP server that raises an exception no longer tells the model why.
+# The LM no longer sees why a tool of a Python MCP server failed: the text of its exception is left out.
 #
-# Seen with mcp 1.30.0 and 2.3.0. Guess: the text of an exception is the text of the failed result, so that the model can repair
+# Seen with mcp 1.30.0 and 2.3.0. Guess: the text of an exception is the text of the failed result, so that the LM can repair
 # its arguments, as in 1.x. Behaviour: 2.x answers `Error executing tool NAME` for every exception but its own `ToolError`. An
 # agent that corrected itself after `no parcel 7` repeats the call after the update.
 set -euo pipefail
