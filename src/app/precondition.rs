@@ -8,8 +8,10 @@ use crate::app::AppError;
 /// The versions that a writer accepts as current.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Precondition {
-    /// Any version.
+    /// Any version, or none.
     Any,
+    /// Any version, but one.
+    Exists,
     /// One of these, each the id of a resource and its version.
     OneOf(Vec<(Uuid, i32)>),
 }
@@ -18,7 +20,7 @@ impl Precondition {
     /// Whether the writer accepts this version as current.
     pub(crate) fn accepts(&self, id: Uuid, version: i32) -> bool {
         match self {
-            Self::Any => true,
+            Self::Any | Self::Exists => true,
             Self::OneOf(versions) => versions.contains(&(id, version)),
         }
     }

@@ -9,7 +9,7 @@ use super::audit::{self, AuditAction, AuditThing};
 use super::{Db, Scope, StoreError};
 
 /// What clients set.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, Default, PartialEq, FromRow)]
 pub struct OnlineEvaluationSettings {
     /// The metrics by the name of their score.
     pub metrics: String,
@@ -24,8 +24,12 @@ pub struct OnlineEvaluationSettings {
 }
 
 /// An online evaluation.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+#[derive(Clone, Debug, Default, PartialEq, FromRow)]
 pub struct OnlineEvaluationRow {
+    /// Its id: that of no later one of the same graph.
+    pub id: Uuid,
+    /// Counts the changes of clients.
+    pub revision: i32,
     /// The graph.
     pub graph_id: Uuid,
     /// What clients set.
@@ -47,40 +51,60 @@ const TODAY: &str = "(clock_timestamp() at time zone 'UTC')::date";
 
 fn columns() -> String {
     format!(
-        "graph_id, metrics::text, sample, enabled, calls_per_day, cost_per_day,
+        "id, revision, graph_id, metrics::text, sample, enabled, calls_per_day, cost_per_day,
          case when spent_on = {TODAY} then spent_calls else 0 end as spent_calls,
          case when spent_on = {TODAY} then spent_cost else 0 end as spent_cost, created_at, updated_at, created_by"
     )
 }
 
-/// Sets the online evaluation of a graph.
+/// Sets the online evaluation of a graph. With a revision that was `seen`, it only replaces that one: `None` if there is
+/// none in this revision any more.
 pub async fn put(
     scope: &Scope,
     db: &Db,
     graph: (Uuid, &str),
     settings: &OnlineEvaluationSettings,
+    seen: Option<(Uuid, i32)>,
     at: DateTime<Utc>,
-) -> Result<OnlineEvaluationRow, StoreError> {
+) -> Result<Option<OnlineEvaluationRow>, StoreError> {
     let mut tx = db.begin(scope).await?;
-    let sql = format!(
-        "insert into online_evaluations (graph_id, workspace_id, metrics, sample, enabled, calls_per_day, cost_per_day,
-                                         created_at, updated_at, created_by)
-         values ($1, $2, $3::text::json, $4, $5, $6, $7, $8, $8, $9)
-         on conflict (graph_id) do update
-         set metrics = excluded.metrics, sample = excluded.sample, enabled = excluded.enabled,
-             calls_per_day = excluded.calls_per_day, cost_per_day = excluded.cost_per_day,
-             updated_at = excluded.updated_at, created_by = excluded.created_by
-         returning {}",
-        columns()
-    );
+    let sql = if seen.is_some() { replacement() } else { upsert() };
+    let (id, revision) = seen.unwrap_or_else(|| (Uuid::now_v7(), 1));
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(graph.0).bind(scope.workspace);
     let row = row.bind(&settings.metrics).bind(settings.sample).bind(settings.enabled);
     let row = row.bind(settings.calls_per_day).bind(settings.cost_per_day).bind(at);
-    let row = row.bind(&*scope.actor).fetch_one(&mut *tx).await?;
+    let row = row.bind(&*scope.actor).bind(id).bind(revision).fetch_optional(&mut *tx).await?;
+    let Some(row) = row else { return Ok(None) };
     let thing = AuditThing::named("online_evaluation", graph.0, graph.1);
     audit::add(scope, &mut tx, AuditAction::Change, thing, at).await?;
     tx.commit().await?;
-    Ok(row)
+    Ok(Some(row))
+}
+
+fn upsert() -> String {
+    format!(
+        "insert into online_evaluations (graph_id, workspace_id, metrics, sample, enabled, calls_per_day, cost_per_day,
+                                         created_at, updated_at, created_by, id, revision)
+         values ($1, $2, $3::text::json, $4, $5, $6, $7, $8, $8, $9, $10, $11)
+         on conflict (graph_id) do update
+         set metrics = excluded.metrics, sample = excluded.sample, enabled = excluded.enabled,
+             calls_per_day = excluded.calls_per_day, cost_per_day = excluded.cost_per_day,
+             updated_at = excluded.updated_at, created_by = excluded.created_by,
+             revision = online_evaluations.revision + 1
+         returning {}",
+        columns()
+    )
+}
+
+fn replacement() -> String {
+    format!(
+        "update online_evaluations
+         set metrics = $3::text::json, sample = $4, enabled = $5, calls_per_day = $6, cost_per_day = $7,
+             updated_at = $8, created_by = $9, revision = revision + 1
+         where graph_id = $1 and workspace_id = $2 and id = $10 and revision = $11
+         returning {}",
+        columns()
+    )
 }
 
 /// The online evaluation of a graph, if it has one.
@@ -106,7 +130,7 @@ pub async fn enable(
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let mut tx = db.begin(scope).await?;
-    let sql = "update online_evaluations set enabled = $3, updated_at = $4, created_by = $5
+    let sql = "update online_evaluations set enabled = $3, updated_at = $4, created_by = $5, revision = revision + 1
                where workspace_id = $1 and graph_id = $2";
     let changed = sqlx::query(sql).bind(scope.workspace).bind(graph.0).bind(enabled).bind(at);
     let changed = changed.bind(&*scope.actor).execute(&mut *tx).await?;
@@ -119,17 +143,20 @@ pub async fn enable(
     Ok(true)
 }
 
-/// Removes the online evaluation of a graph. Scores stay. False if there was none.
+/// Removes the online evaluation of a graph that was `seen` in this revision. Scores stay. False if there is none in
+/// this revision any more.
 pub async fn delete(
     scope: &Scope,
     db: &Db,
     graph: (Uuid, &str),
+    seen: (Uuid, i32),
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let mut tx = db.begin(scope).await?;
-    let removed =
-        sqlx::query("delete from online_evaluations where workspace_id = $1 and graph_id = $2");
-    let removed = removed.bind(scope.workspace).bind(graph.0).execute(&mut *tx).await?;
+    let sql = "delete from online_evaluations
+               where workspace_id = $1 and graph_id = $2 and id = $3 and revision = $4";
+    let removed = sqlx::query(sql).bind(scope.workspace).bind(graph.0).bind(seen.0).bind(seen.1);
+    let removed = removed.execute(&mut *tx).await?;
     if removed.rows_affected() == 0 {
         return Ok(false);
     }

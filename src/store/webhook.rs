@@ -62,6 +62,8 @@ pub struct WebhookRow {
     pub updated_at: DateTime<Utc>,
     /// By whom.
     pub created_by: String,
+    /// Counts the changes of clients.
+    pub revision: i32,
 }
 
 impl ListedRow for WebhookRow {
@@ -73,7 +75,7 @@ impl ListedRow for WebhookRow {
 const COLUMNS: &str = "id, name, url, description, events, graph_id, graph_name, score_metric, score_below, enabled,
      disabled_because, failing_since,
      case when previous_secret_until > clock_timestamp() then previous_secret_until end as previous_secret_until,
-     created_at, updated_at, created_by";
+     created_at, updated_at, created_by, revision";
 
 /// Creates a webhook. A name that a webhook of the workspace has is [`StoreError::AlreadyExists`]; `None` if the
 /// workspace has as many as it may.
@@ -177,6 +179,7 @@ pub async fn update(
         "update webhooks
          set name = $1, url = $2, description = $3, events = $4, graph_id = $5, graph_name = $6,
              score_metric = $7, score_below = $8, enabled = $9, updated_at = $10,
+             revision = revision + 1,
              disabled_because = case when $9 then null else disabled_because end,
              failing_since = case when $9 and not enabled then null else failing_since end
          where workspace_id = $11 and id = $12 and updated_at = $13
@@ -192,41 +195,49 @@ pub async fn update(
     commit_changed(scope, tx, AuditAction::Change, row, at).await
 }
 
-/// Replaces the secret. The one before signs, too, until a time.
+/// Replaces the secret of a webhook that was seen in this revision; otherwise `None`. The one before signs, too, until a
+/// time.
 pub async fn rotate_secret(
     scope: &Scope,
     db: &Db,
-    id: Uuid,
+    (id, revision): (Uuid, i32),
     secret: &str,
     previous_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Result<WebhookRow, StoreError> {
+) -> Result<Option<WebhookRow>, StoreError> {
     let mut tx = db.begin(scope).await?;
     let sql = format!(
         "update webhooks
-         set previous_secret = secret, previous_secret_until = $4, secret = $3, updated_at = $5
-         where workspace_id = $1 and id = $2
+         set previous_secret = secret, previous_secret_until = $4, secret = $3, updated_at = $5,
+             revision = revision + 1
+         where workspace_id = $1 and id = $2 and revision = $6
          returning {COLUMNS}"
     );
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id).bind(secret);
-    let row = row.bind(previous_until).bind(at).fetch_optional(&mut *tx).await?;
-    let row = commit_changed(scope, tx, AuditAction::Change, row, at).await?;
-    row.ok_or_else(|| StoreError::not_found("webhook", id))
+    let row = row.bind(previous_until).bind(at).bind(revision).fetch_optional(&mut *tx).await?;
+    commit_changed(scope, tx, AuditAction::Change, row, at).await
 }
 
-/// Deletes a webhook. Its messages are not sent any more; retention removes them.
-pub async fn delete(scope: &Scope, db: &Db, id: Uuid, at: DateTime<Utc>) -> Result<(), StoreError> {
+/// Deletes a webhook that was seen in this revision. Its messages are not sent any more; retention removes them. False
+/// if there is none in this revision any more.
+pub async fn delete(
+    scope: &Scope,
+    db: &Db,
+    (id, revision): (Uuid, i32),
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
     let mut tx = db.begin(scope).await?;
     let name: Option<String> = sqlx::query_scalar(
-        "delete from webhooks where workspace_id = $1 and id = $2 returning name",
+        "delete from webhooks where workspace_id = $1 and id = $2 and revision = $3 returning name",
     )
     .bind(scope.workspace)
     .bind(id)
+    .bind(revision)
     .fetch_optional(&mut *tx)
     .await?;
-    let name = name.ok_or_else(|| StoreError::not_found("webhook", id))?;
+    let Some(name) = name else { return Ok(false) };
     let thing = AuditThing::named("webhook", id, &name);
     audit::add(scope, &mut tx, AuditAction::Delete, thing, at).await?;
     tx.commit().await?;
-    Ok(())
+    Ok(true)
 }

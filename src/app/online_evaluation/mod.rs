@@ -11,6 +11,7 @@ use dsrs::value::{Map, Payload};
 use uuid::Uuid;
 
 use crate::app::clock::now;
+use crate::app::precondition::Precondition;
 use crate::app::{App, AppError, Invalid, PlainName};
 use crate::store::graph::{GraphRef, VersionSelection};
 use crate::store::online_evaluation::{self, OnlineEvaluationRow, OnlineEvaluationSettings};
@@ -42,6 +43,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
         request: OnlineEvaluationRequest,
+        precondition: &Precondition,
     ) -> Result<OnlineEvaluationRow, AppError> {
         let found = self.graph_get(scope, graph, None).await?;
         let mut problems = request.faults;
@@ -55,7 +57,24 @@ impl App {
             cost_per_day: request.cost_per_day,
         };
         let graph = (found.id, found.name.as_str());
-        Ok(online_evaluation::put(scope, &self.db, graph, &settings, now()).await?)
+        let seen = self.online_evaluation_seen(scope, found.id, precondition).await?;
+        let stored = online_evaluation::put(scope, &self.db, graph, &settings, seen, now()).await?;
+        stored.ok_or(AppError::Stale)
+    }
+
+    /// The revision that a change replaces: `None` is any, or none at all.
+    async fn online_evaluation_seen(
+        &self,
+        scope: &Scope,
+        graph: Uuid,
+        precondition: &Precondition,
+    ) -> Result<Option<(Uuid, i32)>, AppError> {
+        if *precondition == Precondition::Any {
+            return Ok(None);
+        }
+        let current = self.online_evaluation_of(scope, graph).await?.ok_or(AppError::Stale)?;
+        precondition.check(current.id, current.revision)?;
+        Ok(Some((current.id, current.revision)))
     }
 
     /// The metrics with everything filled in. What is wrong is reported.
@@ -128,12 +147,18 @@ impl App {
         &self,
         scope: &Scope,
         graph: &GraphRef,
+        precondition: &Precondition,
     ) -> Result<(), AppError> {
         let found = self.graph_get(scope, graph, None).await?;
         let removed = (found.id, found.name.as_str());
-        match online_evaluation::delete(scope, &self.db, removed, now()).await? {
-            true => Ok(()),
-            false => Err(missing(found.name)),
+        loop {
+            let current = self.online_evaluation_of(scope, found.id).await?;
+            let current = current.ok_or_else(|| missing(found.name.clone()))?;
+            precondition.check(current.id, current.revision)?;
+            let seen = (current.id, current.revision);
+            if online_evaluation::delete(scope, &self.db, removed, seen, now()).await? {
+                return Ok(());
+            }
         }
     }
 }

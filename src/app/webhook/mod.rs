@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::app::clock::now;
 use crate::app::json::JsonObject;
 use crate::app::key::PlainName;
+use crate::app::precondition::Precondition;
 use crate::app::{App, AppError, Invalid};
 use crate::store::graph::{self, GraphRef, VersionSelection};
 use crate::store::webhook::{self, MOST_WEBHOOKS, WebhookRow, WebhookSettings};
@@ -222,21 +223,34 @@ impl App {
         scope: &Scope,
         id: Uuid,
         change: WebhookChange,
+        precondition: &Precondition,
     ) -> Result<WebhookRow, AppError> {
         for _ in 0..TRIES {
             let seen = webhook::get(scope, &self.db, id).await?;
+            precondition.check(id, seen.revision)?;
             let settings = self.webhook_changed(scope, seen.settings.clone(), &change).await?;
             if let Some(row) = webhook::update(scope, &self.db, &seen, &settings, now()).await? {
                 self.deliveries_due.notify_one();
                 return Ok(row);
             }
         }
-        Err(AppError::Unavailable("other requests change the webhook; try again".to_owned()))
+        Err(busy())
     }
 
     /// Deletes a webhook.
-    pub(crate) async fn webhook_delete(&self, scope: &Scope, id: Uuid) -> Result<(), AppError> {
-        Ok(webhook::delete(scope, &self.db, id, now()).await?)
+    pub(crate) async fn webhook_delete(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        precondition: &Precondition,
+    ) -> Result<(), AppError> {
+        loop {
+            let seen = webhook::get(scope, &self.db, id).await?;
+            precondition.check(id, seen.revision)?;
+            if webhook::delete(scope, &self.db, (id, seen.revision), now()).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// Replaces the secret of a webhook. The one before signs, too, for a time.
@@ -245,12 +259,22 @@ impl App {
         scope: &Scope,
         id: Uuid,
         overlap: Duration,
+        precondition: &Precondition,
     ) -> Result<WebhookSecret, AppError> {
         let overlap = TimeDelta::from_std(overlap).unwrap_or_default();
         let until = self.db.now().await? + overlap;
         let secret = new_secret()?;
-        let row = webhook::rotate_secret(scope, &self.db, id, &secret, until, now()).await?;
-        Ok(WebhookSecret { row, secret })
+        for _ in 0..TRIES {
+            let seen = webhook::get(scope, &self.db, id).await?;
+            precondition.check(id, seen.revision)?;
+            let seen = (id, seen.revision);
+            if let Some(row) =
+                webhook::rotate_secret(scope, &self.db, seen, &secret, until, now()).await?
+            {
+                return Ok(WebhookSecret { row, secret });
+            }
+        }
+        Err(busy())
     }
 
     /// Sends a webhook a message that reports nothing.
@@ -290,6 +314,10 @@ impl App {
         self.deliveries_due.notify_one();
         Ok(row)
     }
+}
+
+fn busy() -> AppError {
+    AppError::Unavailable("other requests change the webhook; try again".to_owned())
 }
 
 /// `score.below` and its threshold belong together.

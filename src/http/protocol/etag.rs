@@ -98,7 +98,8 @@ impl IfMatch {
     #[must_use]
     pub(crate) fn precondition(&self, kinds: &[char]) -> Precondition {
         match &self.0 {
-            None | Some(TagCondition::Any) => Precondition::Any,
+            None => Precondition::Any,
+            Some(TagCondition::Any) => Precondition::Exists,
             Some(TagCondition::OneOf(tags)) => {
                 Precondition::OneOf(tags.iter().filter_map(|tag| tag.version(kinds)).collect())
             }

@@ -12,10 +12,19 @@ use crate::app::{App, OnlineEvaluationRequest};
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::etag::{ETag, IfMatch};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::views::{OnlineEvaluationBody, OnlineEvaluationView};
 use crate::store::graph::GraphRef;
+use crate::store::online_evaluation::OnlineEvaluationRow;
+
+/// The kind of the tags of online evaluations.
+const ONLINE_EVALUATION_TAG: char = 'o';
+
+fn tag_of(row: &OnlineEvaluationRow) -> ETag {
+    ETag::of(ONLINE_EVALUATION_TAG, row.id, row.revision)
+}
 
 /// Set the online evaluation of a graph
 ///
@@ -24,22 +33,28 @@ use crate::store::graph::GraphRef;
 /// `score.below`. Runs that the budget does not cover stay without scores. It replaces what was set before.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(("graph" = String, Path, description = "Name or id of the graph")),
+    params(
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current; `*`: one must be set")),
     request_body(content = OnlineEvaluationBody, example = json!(crate::http::routes::examples::online_evaluation())),
-    responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView)),
-    extensions(("x-scope" = json!("write")), ("x-problems" = json!(["not_found"])))
+    responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView, headers(
+        ("ETag" = String, description = "The revision")))),
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn online_evaluation_put(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(graph): Path<String>,
+    if_match: IfMatch,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let request = read_request(&document)?;
     let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
-    let row = Box::pin(app.online_evaluation_put(&scope, &graph, request)).await?;
-    Ok(answer::ok(&OnlineEvaluationView::from(&row)))
+    let precondition = if_match.precondition(&[ONLINE_EVALUATION_TAG]);
+    let row = Box::pin(app.online_evaluation_put(&scope, &graph, request, &precondition)).await?;
+    Ok(answer::tagged(&tag_of(&row), &OnlineEvaluationView::from(&row)))
 }
 
 /// Reads an online evaluation to set.
@@ -92,7 +107,8 @@ fn read_calls(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
     params(("graph" = String, Path, description = "Name or id of the graph")),
-    responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView)),
+    responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView, headers(
+        ("ETag" = String, description = "The revision: changes of clients count, spending does not")))),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
@@ -103,7 +119,7 @@ pub(crate) async fn online_evaluation_get(
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
     let row = app.online_evaluation_get(&caller.scope(), &GraphRef::parse(&graph)).await?;
-    Ok(answer::ok(&OnlineEvaluationView::from(&row)))
+    Ok(answer::tagged(&tag_of(&row), &OnlineEvaluationView::from(&row)))
 }
 
 /// Remove the online evaluation of a graph
@@ -111,16 +127,22 @@ pub(crate) async fn online_evaluation_get(
 /// Its scores stay.
 #[utoipa::path(
     delete, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(("graph" = String, Path, description = "Name or id of the graph")),
+    params(
+        ("graph" = String, Path, description = "Name or id of the graph"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The graph has no online evaluation")),
-    extensions(("x-scope" = json!("write")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("write")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn online_evaluation_delete(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(graph): Path<String>,
+    if_match: IfMatch,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    app.online_evaluation_delete(&caller.scope(), &GraphRef::parse(&graph)).await?;
+    let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
+    let precondition = if_match.precondition(&[ONLINE_EVALUATION_TAG]);
+    app.online_evaluation_delete(&scope, &graph, &precondition).await?;
     Ok(answer::no_content())
 }

@@ -15,6 +15,7 @@ use crate::app::{App, ScoreThreshold, WebhookChange, WebhookEvent, WebhookSecret
 use crate::http::protocol::answer;
 use crate::http::protocol::body::Document;
 use crate::http::protocol::caller::Caller;
+use crate::http::protocol::etag::{ETag, IfMatch};
 use crate::http::protocol::idempotency::IdempotencyKey;
 use crate::http::protocol::page::{PageParams, PageRequest};
 use crate::http::protocol::path;
@@ -27,6 +28,14 @@ use crate::http::views::{
     RotateSecretBody, WebhookBody, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 use crate::store::graph::GraphRef;
+use crate::store::webhook::WebhookRow;
+
+/// The kind of the tags of webhooks.
+const WEBHOOK_TAG: char = 'w';
+
+fn tag_of(row: &WebhookRow) -> ETag {
+    ETag::of(WEBHOOK_TAG, row.id, row.revision)
+}
 
 /// The longest URL, description and name of a metric.
 const LONGEST_URL: usize = 2048;
@@ -50,7 +59,8 @@ const NO_IDEMPOTENCY_KEY: &str = "`POST /v1/webhooks` takes no `Idempotency-Key`
     post, path = "/v1/webhooks", tag = "webhooks",
     request_body(content = WebhookBody, example = json!(crate::http::routes::examples::webhook())),
     responses((status = 201, description = "The webhook", body = WebhookSecretView, headers(
-        ("Location" = String, description = "The address of the webhook")))),
+        ("Location" = String, description = "The address of the webhook"),
+        ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["already_exists"])))
 )]
 pub(crate) async fn webhook_create(
@@ -75,6 +85,7 @@ fn shown_once(status: StatusCode, webhook: &WebhookSecret) -> Response {
     let mut response = answer::json(status, &WebhookSecretView::from(webhook));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::ETAG, tag_of(&webhook.row).header());
     response
 }
 
@@ -229,13 +240,15 @@ pub(crate) async fn webhook_list(
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}", tag = "webhooks",
     params(("id" = String, Path, description = "The id of the webhook")),
-    responses((status = 200, description = "The webhook", body = WebhookView)),
+    responses((status = 200, description = "The webhook", body = WebhookView, headers(
+        ("ETag" = String, description = "The revision: changes of clients count, messages do not")))),
     extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
 pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
-    Ok(answer::ok(&WebhookView::from(&app.webhook_get(&scope, resource).await?)))
+    let row = app.webhook_get(&scope, resource).await?;
+    Ok(answer::tagged(&tag_of(&row), &WebhookView::from(&row)))
 }
 
 /// Change a webhook
@@ -243,22 +256,28 @@ pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, A
 /// What the body does not name stays as it is. Messages that wait are sent to the new URL.
 #[utoipa::path(
     patch, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(("id" = String, Path, description = "The id of the webhook")),
+    params(
+        ("id" = String, Path, description = "The id of the webhook"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = WebhookPatch, example = json!(crate::http::routes::examples::webhook_patch())),
-    responses((status = 200, description = "The webhook", body = WebhookView)),
+    responses((status = 200, description = "The webhook", body = WebhookView, headers(
+        ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "already_exists"])))
+        ("x-problems" = json!(["not_found", "already_exists", "precondition_failed"])))
 )]
 pub(crate) async fn webhook_patch(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    if_match: IfMatch,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let id = path::id(&id)?;
-    let row = app.webhook_change(&caller.scope(), id, read_patch(&document)?).await?;
-    Ok(answer::ok(&WebhookView::from(&row)))
+    let precondition = if_match.precondition(&[WEBHOOK_TAG]);
+    let change = read_patch(&document)?;
+    let row = app.webhook_change(&caller.scope(), id, change, &precondition).await?;
+    Ok(answer::tagged(&tag_of(&row), &WebhookView::from(&row)))
 }
 
 /// Delete a webhook
@@ -266,13 +285,20 @@ pub(crate) async fn webhook_patch(
 /// Its messages are not sent any more.
 #[utoipa::path(
     delete, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(("id" = String, Path, description = "The id of the webhook")),
+    params(
+        ("id" = String, Path, description = "The id of the webhook"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The webhook is deleted")),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
-pub(crate) async fn webhook_delete(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+pub(crate) async fn webhook_delete(
+    if_match: IfMatch,
+    _: NoQuery,
+    request: ById,
+) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
-    app.webhook_delete(&scope, resource).await?;
+    app.webhook_delete(&scope, resource, &if_match.precondition(&[WEBHOOK_TAG])).await?;
     Ok(answer::no_content())
 }
 
@@ -282,15 +308,20 @@ pub(crate) async fn webhook_delete(_: NoQuery, request: ById) -> Result<Response
 /// `overlap_s` have passed, so that the receiver can change its secret without losing a message.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/rotate-secret", tag = "webhooks",
-    params(("id" = String, Path, description = "The id of the webhook")),
+    params(
+        ("id" = String, Path, description = "The id of the webhook"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = RotateSecretBody, example = json!({"overlap_s": 3600})),
-    responses((status = 200, description = "The webhook", body = WebhookSecretView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    responses((status = 200, description = "The webhook", body = WebhookSecretView, headers(
+        ("ETag" = String, description = "The revision")))),
+    extensions(("x-scope" = json!("admin")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
 )]
 pub(crate) async fn webhook_rotate(
     State(app): State<Arc<App>>,
     caller: Caller,
     Path(id): Path<String>,
+    if_match: IfMatch,
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
@@ -301,7 +332,8 @@ pub(crate) async fn webhook_rotate(
         return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
     }
     let overlap = Duration::from_secs(overlap.unwrap_or(OVERLAP_S));
-    let rotated = app.webhook_rotate(&caller.scope(), id, overlap).await?;
+    let precondition = if_match.precondition(&[WEBHOOK_TAG]);
+    let rotated = app.webhook_rotate(&caller.scope(), id, overlap, &precondition).await?;
     Ok(shown_once(StatusCode::OK, &rotated))
 }
 

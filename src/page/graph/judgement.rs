@@ -7,6 +7,7 @@ use chrono::{TimeDelta, Utc};
 use dsrs::value::Payload;
 use maud::{Markup, html};
 
+use crate::app::Precondition;
 use crate::http::ApiProblem;
 use crate::page::form::{encoded, see};
 use crate::page::parts::badge::{Tone, badge};
@@ -165,7 +166,10 @@ pub(in crate::page) async fn delete(
     visitor: Visitor,
     Path(graph): Path<String>,
 ) -> Result<Response, ApiProblem> {
-    visitor.app.online_evaluation_delete(&visitor.scope, &GraphRef::parse(&graph)).await?;
+    visitor
+        .app
+        .online_evaluation_delete(&visitor.scope, &GraphRef::parse(&graph), &Precondition::Any)
+        .await?;
     Ok(see(&format!("/graphs/{}", encoded(&graph))))
 }
 

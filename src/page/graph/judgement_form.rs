@@ -4,8 +4,8 @@ use axum::extract::Path;
 use axum::response::Response;
 use maud::{Markup, html};
 
+use crate::app::Precondition;
 use crate::http::{ApiProblem, ProblemCode, read_online_evaluation};
-use crate::page::dataset::change::refused;
 use crate::page::dataset::upload::refusal;
 use crate::page::form::{Form, encoded, see};
 use crate::page::graph::judgement_members::{
@@ -15,6 +15,9 @@ use crate::page::graph::judgement_members::{
 use crate::page::parts::form_aside::FormAside;
 use crate::page::parts::head::head;
 use crate::page::parts::line_field::LineField;
+use crate::page::parts::revision::{
+    REPLACED, REVISION, explained, precondition, refused, renewed, revision_field,
+};
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::schema_form::SchemaForm;
 use crate::page::shell::{PageSection, View};
@@ -28,7 +31,7 @@ pub(in crate::page) async fn form(
 ) -> Result<Response, ApiProblem> {
     let row = graph_of(&visitor, &graph).await?;
     let stored = visitor.app.online_evaluation_of(&visitor.scope, row.id).await?;
-    let form = stored.map_or_else(new_form, |stored| form_of(&stored.settings));
+    let form = stored.as_ref().map_or_else(new_form, form_of);
     Ok(show(&visitor, &row, &form, None))
 }
 
@@ -40,8 +43,8 @@ pub(in crate::page) async fn preview(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let row = graph_of(&visitor, &graph).await?;
-    let form = current(&visitor, &row, form).await?;
-    Ok(show(&visitor, &row, &form, None))
+    let stored = visitor.app.online_evaluation_of(&visitor.scope, row.id).await?;
+    Ok(show(&visitor, &row, &with_stored_pause(form, stored.as_ref()), None))
 }
 
 /// `POST /graphs/{graph}/online-evaluation/set`.
@@ -51,11 +54,17 @@ pub(in crate::page) async fn set(
     form: Form,
 ) -> Result<Response, ApiProblem> {
     let row = graph_of(&visitor, &graph).await?;
-    let form = current(&visitor, &row, form).await?;
-    match Box::pin(stored(&visitor, &row, &form)).await {
+    let stored = visitor.app.online_evaluation_of(&visitor.scope, row.id).await?;
+    let form = with_stored_pause(form, stored.as_ref());
+    match Box::pin(put(&visitor, &row, &form, stored.is_some())).await {
         Ok(()) => Ok(see(&format!("/graphs/{}#online-evaluation", encoded(&row.name)))),
         Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
-        Err(problem) => Ok(refused(show(&visitor, &row, &form, Some(&problem)))),
+        Err(problem) => {
+            let current = stored.map(|stored| (stored.id, stored.revision));
+            let form = renewed(form, current, &problem);
+            let problem = explained(problem, REPLACED);
+            Ok(refused(show(&visitor, &row, &form, Some(&problem)), &problem))
+        }
     }
 }
 
@@ -63,16 +72,20 @@ async fn graph_of(visitor: &Visitor, graph: &str) -> Result<GraphRow, ApiProblem
     Ok(visitor.app.graph_get(&visitor.scope, &GraphRef::parse(graph), None).await?)
 }
 
-/// The form, with a pause that another person has set or ended meanwhile.
-async fn current(visitor: &Visitor, row: &GraphRow, form: Form) -> Result<Form, ApiProblem> {
-    let stored = visitor.app.online_evaluation_of(&visitor.scope, row.id).await?;
-    Ok(with_stored_pause(form, stored.as_ref().map(|stored| &stored.settings)))
-}
-
-async fn stored(visitor: &Visitor, row: &GraphRow, form: &Form) -> Result<(), ApiProblem> {
+async fn put(
+    visitor: &Visitor,
+    row: &GraphRow,
+    form: &Form,
+    is_set: bool,
+) -> Result<(), ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
     let request = read_online_evaluation(&document(form)?)?;
-    Box::pin(app.online_evaluation_put(scope, &GraphRef::Id(row.id), request)).await?;
+    let expected = match form.given(REVISION) {
+        // Another person has set one since the form was opened.
+        None if is_set => Precondition::OneOf(Vec::new()),
+        _ => precondition(form),
+    };
+    Box::pin(app.online_evaluation_put(scope, &GraphRef::Id(row.id), request, &expected)).await?;
     Ok(())
 }
 
@@ -89,6 +102,7 @@ fn show(visitor: &Visitor, row: &GraphRow, form: &Form, problem: Option<&ApiProb
             // Enter in a field is this button, not one that adds or removes a metric.
             button.sr type="submit" tabindex="-1" aria-hidden="true" { "Save" }
             input type="hidden" name=(WAS_PAUSED) value=(form.text(WAS_PAUSED));
+            (revision_field(form))
             div.fields {
                 div.fields data-part="shape" #metrics { (metrics(&fields, &preview)) }
                 (limits(&fields))

@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 use crate::http::{ApiProblem, Document, read_document};
 use crate::page::evaluation::forecast::json_of;
 use crate::page::form::Form;
+use crate::page::parts::revision::{REVISION, spelling};
 use crate::page::parts::schema_entry::{entered, number_or_text};
 use crate::page::parts::schema_fill::{FilledField, filled};
-use crate::store::online_evaluation::OnlineEvaluationSettings;
+use crate::store::online_evaluation::OnlineEvaluationRow;
 
 /// The rows of the form, one for each metric.
 pub(super) const ROWS: &str = "/rows";
@@ -97,7 +98,8 @@ pub(super) fn new_form() -> Form {
 }
 
 /// The form of an online evaluation that is stored.
-pub(super) fn form_of(settings: &OnlineEvaluationSettings) -> Form {
+pub(super) fn form_of(row: &OnlineEvaluationRow) -> Form {
+    let settings = &row.settings;
     let mut fields: Vec<FilledField> = vec![("/sample".to_owned(), settings.sample.to_string())];
     if let Some(calls) = settings.calls_per_day {
         fields.push(("/calls_per_day".to_owned(), calls.to_string()));
@@ -109,6 +111,7 @@ pub(super) fn form_of(settings: &OnlineEvaluationSettings) -> Form {
         fields.push((PAUSED.to_owned(), "true".to_owned()));
     }
     fields.push((WAS_PAUSED.to_owned(), (!settings.enabled).to_string()));
+    fields.push((REVISION.to_owned(), spelling((row.id, row.revision))));
     let metrics: Map<String, Value> = serde_json::from_str(&settings.metrics).unwrap_or_default();
     for (number, (name, metric)) in (0..).zip(&metrics) {
         let row = MetricRow { number, name: name.clone() };
@@ -119,10 +122,11 @@ pub(super) fn form_of(settings: &OnlineEvaluationSettings) -> Form {
 }
 
 /// The form with the pause that is stored now, unless a person changed it since the form was opened.
-pub(super) fn with_stored_pause(form: Form, stored: Option<&OnlineEvaluationSettings>) -> Form {
+pub(super) fn with_stored_pause(form: Form, stored: Option<&OnlineEvaluationRow>) -> Form {
     let opened: Option<bool> = form.text(WAS_PAUSED).parse().ok();
     let is_untouched = opened == Some(form.given(PAUSED).is_some());
-    let Some(stored) = stored.filter(|_| is_untouched) else { return form };
+    let Some(row) = stored.filter(|_| is_untouched) else { return form };
+    let stored = &row.settings;
     let paused = (PAUSED.to_owned(), "true".to_owned());
     let form = form.replaced(PAUSED, if stored.enabled { Vec::new() } else { vec![paused] });
     form.replaced(WAS_PAUSED, vec![(WAS_PAUSED.to_owned(), (!stored.enabled).to_string())])
@@ -193,6 +197,7 @@ fn place_in_rows(pointer: &str, rows: &[MetricRow]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::online_evaluation::OnlineEvaluationSettings;
 
     fn form(fields: &[(&str, &str)]) -> Form {
         let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
@@ -206,16 +211,19 @@ mod tests {
             "exactly": {"exact": {"fields": ["answer"]}},
             "kind": {"graph": "grader", "score": "points"}
         });
-        let settings = OnlineEvaluationSettings {
-            metrics: metrics.to_string(),
-            sample: 0.25,
-            enabled: false,
-            calls_per_day: Some(10),
-            cost_per_day: None,
+        let row = OnlineEvaluationRow {
+            settings: OnlineEvaluationSettings {
+                metrics: metrics.to_string(),
+                sample: 0.25,
+                enabled: false,
+                calls_per_day: Some(10),
+                cost_per_day: None,
+            },
+            ..OnlineEvaluationRow::default()
         };
         let wanted =
             json!({"metrics": metrics, "sample": 0.25, "calls_per_day": 10, "enabled": false});
-        assert_eq!(body(&form_of(&settings)), wanted);
+        assert_eq!(body(&form_of(&row)), wanted);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(super) mod line_field;
 pub(super) mod marked_text;
 pub(super) mod messages;
 pub(super) mod pager;
+pub(super) mod revision;
 pub(super) mod same_request;
 pub(super) mod schema_entry;
 pub(super) mod schema_fill;

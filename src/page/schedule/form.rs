@@ -14,6 +14,7 @@ use crate::page::parts::choice::{Names, marked_choice};
 use crate::page::parts::form_aside::FormAside;
 use crate::page::parts::head::head;
 use crate::page::parts::line_field::{LineField, word_field};
+use crate::page::parts::revision::revision_field;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::schema_form::SchemaForm;
 use crate::page::parts::time::ahead;
@@ -68,7 +69,10 @@ pub(super) async fn show(
     };
     let form = html! {
         form.start action=(path) method="post" data-preview=(preview) {
-            @if id.is_some() { input type="hidden" name=(OPENED) value=(work.form.text(OPENED)); }
+            @if id.is_some() {
+                input type="hidden" name=(OPENED) value=(work.form.text(OPENED));
+                (revision_field(&work.form))
+            }
             div.fields {
                 (identity(&fields, id.is_none()))
                 (times(&fields))

@@ -4,9 +4,10 @@ use serde_json::{Map, Value, json};
 
 use crate::http::{ApiProblem, Document, ProblemCode, read_document};
 use crate::page::form::{Form, with_line_feeds};
+use crate::page::parts::revision::{REVISION, spelling};
 use crate::page::parts::schema_fill::FilledField;
 use crate::page::schedule::request::{OPENED, REQUEST, StartedWork, WAY};
-use crate::store::schedule::ScheduleSettings;
+use crate::store::schedule::{ScheduleRow, ScheduleSettings};
 
 /// The members that are texts.
 const TEXTS: [&str; 8] =
@@ -16,7 +17,8 @@ const TEXTS: [&str; 8] =
 pub(super) const PAUSED: &str = "paused";
 
 /// The fields of a schedule that is stored.
-pub(super) fn fields_of(settings: &ScheduleSettings) -> Vec<FilledField> {
+pub(super) fn fields_of(row: &ScheduleRow) -> Vec<FilledField> {
+    let settings = &row.settings;
     let texts = [
         &settings.name,
         &settings.description,
@@ -34,6 +36,7 @@ pub(super) fn fields_of(settings: &ScheduleSettings) -> Vec<FilledField> {
     fields.push((REQUEST.to_owned(), pretty(&settings.request)));
     fields.push((WAY.to_owned(), "fields".to_owned()));
     fields.push((OPENED.to_owned(), opened(settings).to_string()));
+    fields.push((REVISION.to_owned(), spelling((row.id, row.revision))));
     fields
 }
 

@@ -4,14 +4,13 @@ use axum::extract::Path;
 use axum::response::Response;
 use uuid::Uuid;
 
-use crate::app::Precondition;
 use crate::http::{
     ApiProblem, ProblemCode, Query, change_schedule, create_schedule, read_new_schedule,
     read_schedule_patch,
 };
-use crate::page::dataset::change::refused;
 use crate::page::evaluation::id_of;
 use crate::page::form::{Form, see};
+use crate::page::parts::revision::{self, SAVED_AGAIN, precondition, refused, renewed};
 use crate::page::schedule::form::show;
 use crate::page::schedule::members::{
     changed_body, document, explained, fields_of, new_body, new_form,
@@ -40,7 +39,7 @@ pub(in crate::page) async fn create(visitor: Visitor, form: Form) -> Result<Resp
         Ok(id) => Ok(see(&format!("/schedules/{id}"))),
         Err(problem) => {
             let problem = explained(&work, problem);
-            Ok(refused(show(&visitor, &work, None, Some(&problem)).await?))
+            Ok(refused(show(&visitor, &work, None, Some(&problem)).await?, &problem))
         }
     }
 }
@@ -57,7 +56,7 @@ pub(in crate::page) async fn edit(
 ) -> Result<Response, ApiProblem> {
     let id = id_of(&id)?;
     let stored = visitor.app.schedule_get(&visitor.scope, id).await?;
-    let form = Form::of(fields_of(&stored.row.settings));
+    let form = Form::of(fields_of(&stored.row));
     show(&visitor, &StartedWork::read(&visitor, form).await?, Some(id), None).await
 }
 
@@ -85,9 +84,11 @@ pub(in crate::page) async fn change(
         Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
         Err(problem) => {
             // A form that is refused before it is stored has not looked for the schedule.
-            visitor.app.schedule_get(&visitor.scope, id).await?;
-            let problem = explained(&work, problem);
-            Ok(refused(show(&visitor, &work, Some(id), Some(&problem)).await?))
+            let current = visitor.app.schedule_get(&visitor.scope, id).await?.row;
+            let form = renewed(work.form, Some((id, current.revision)), &problem);
+            let work = StartedWork { form, ..work };
+            let problem = revision::explained(explained(&work, problem), SAVED_AGAIN);
+            Ok(refused(show(&visitor, &work, Some(id), Some(&problem)).await?, &problem))
         }
     }
 }
@@ -95,6 +96,7 @@ pub(in crate::page) async fn change(
 async fn changed(visitor: &Visitor, work: &StartedWork, id: Uuid) -> Result<(), ApiProblem> {
     let change = read_schedule_patch(&document(work, changed_body(work))?)?;
     let (app, identity) = (&visitor.app, &visitor.identity);
-    Box::pin(change_schedule(app, identity, id, &change, &Precondition::Any)).await?;
+    let expected = precondition(&work.form);
+    Box::pin(change_schedule(app, identity, id, &change, &expected)).await?;
     Ok(())
 }

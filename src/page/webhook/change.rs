@@ -3,7 +3,7 @@
 use axum::extract::Path;
 use axum::response::Response;
 
-use crate::app::WebhookChange;
+use crate::app::{Precondition, WebhookChange};
 use crate::http::ApiProblem;
 use crate::page::evaluation::id_of;
 use crate::page::form::see;
@@ -38,7 +38,7 @@ pub(in crate::page) async fn resume(
 async fn enable(visitor: &Visitor, id: &str, enabled: bool) -> Result<Response, ApiProblem> {
     let id = id_of(id)?;
     let change = WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
-    visitor.app.webhook_change(&visitor.scope, id, change).await?;
+    visitor.app.webhook_change(&visitor.scope, id, change, &Precondition::Any).await?;
     Ok(see(&format!("/webhooks/{id}")))
 }
 
@@ -47,7 +47,7 @@ pub(in crate::page) async fn delete(
     visitor: Visitor,
     Path(id): Path<String>,
 ) -> Result<Response, ApiProblem> {
-    visitor.app.webhook_delete(&visitor.scope, id_of(&id)?).await?;
+    visitor.app.webhook_delete(&visitor.scope, id_of(&id)?, &Precondition::Any).await?;
     Ok(see("/webhooks"))
 }
 

@@ -14,6 +14,7 @@ use crate::page::parts::choice::{Names, marked_choice};
 use crate::page::parts::form_aside::FormAside;
 use crate::page::parts::head::head;
 use crate::page::parts::line_field::LineField;
+use crate::page::parts::revision::revision_field;
 use crate::page::parts::same_request::SameRequest;
 use crate::page::parts::schema_form::{FieldMark, SchemaForm};
 use crate::page::shell::{PageSection, View};
@@ -36,7 +37,10 @@ pub(super) async fn show(
     };
     let shown = html! {
         form.start.webhook action=(path) method="post" data-preview=(preview) {
-            @if id.is_some() { input type="hidden" name=(OPENED) value=(form.text(OPENED)); }
+            @if id.is_some() {
+                input type="hidden" name=(OPENED) value=(form.text(OPENED));
+                (revision_field(form))
+            }
             div.fields {
                 (destination(&fields))
                 (events(&fields, &graphs))

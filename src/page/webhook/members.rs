@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::app::WebhookEvent;
 use crate::page::form::Form;
+use crate::page::parts::revision::{REVISION, spelling};
 use crate::page::parts::schema_entry::number_or_text;
 use crate::page::parts::schema_fill::FilledField;
-use crate::store::webhook::WebhookSettings;
+use crate::store::webhook::WebhookRow;
 
 /// The field with what was stored when the form was opened, so that only what a person changed is sent.
 pub(super) const OPENED: &str = "opened";
@@ -17,7 +18,8 @@ pub(super) const OPENED: &str = "opened";
 pub(super) const EVENTS: &str = "/events";
 
 /// The fields of a webhook that is stored.
-pub(super) fn fields_of(settings: &WebhookSettings) -> Vec<FilledField> {
+pub(super) fn fields_of(row: &WebhookRow) -> Vec<FilledField> {
+    let settings = &row.settings;
     let below = settings.score_below.map(|below| below.to_string()).unwrap_or_default();
     let texts = [
         ("/name", settings.name.clone()),
@@ -32,6 +34,7 @@ pub(super) fn fields_of(settings: &WebhookSettings) -> Vec<FilledField> {
     let mut fields: Vec<FilledField> = fields.map(|(name, text)| (name.to_owned(), text)).collect();
     let opened = Value::Object(members(&Form::of(fields.clone())));
     fields.push((OPENED.to_owned(), opened.to_string()));
+    fields.push((REVISION.to_owned(), spelling((row.id, row.revision))));
     fields
 }
 

@@ -12,10 +12,10 @@ use crate::app::WebhookSecret;
 use crate::http::{
     ApiProblem, Document, ProblemCode, Query, read_document, read_new_webhook, read_webhook_patch,
 };
-use crate::page::dataset::change::refused;
 use crate::page::evaluation::id_of;
 use crate::page::form::{Form, see};
 use crate::page::parts::head::head;
+use crate::page::parts::revision::{SAVED_AGAIN, explained, precondition, refused, renewed};
 use crate::page::shell::{PageSection, View};
 use crate::page::visitor::Visitor;
 use crate::page::webhook::form::show;
@@ -39,7 +39,7 @@ pub(in crate::page) async fn preview_new(
 pub(in crate::page) async fn create(visitor: Visitor, form: Form) -> Result<Response, ApiProblem> {
     match created(&visitor, &form).await {
         Ok(made) => Ok(shown_once(&visitor, &made)),
-        Err(problem) => Ok(refused(show(&visitor, &form, None, Some(&problem)).await?)),
+        Err(problem) => Ok(refused(show(&visitor, &form, None, Some(&problem)).await?, &problem)),
     }
 }
 
@@ -86,7 +86,7 @@ pub(in crate::page) async fn edit(
 ) -> Result<Response, ApiProblem> {
     let id = id_of(&id)?;
     let row = visitor.app.webhook_get(&visitor.scope, id).await?;
-    show(&visitor, &Form::of(fields_of(&row.settings)), Some(id), None).await
+    show(&visitor, &Form::of(fields_of(&row)), Some(id), None).await
 }
 
 /// `POST /webhooks/{id}/edit`: the same form with what was entered. Stores nothing.
@@ -112,15 +112,18 @@ pub(in crate::page) async fn change(
         Err(problem) if problem.code() == ProblemCode::NotFound => Err(problem),
         Err(problem) => {
             // A form that is refused before it is stored has not looked for the webhook.
-            visitor.app.webhook_get(&visitor.scope, id).await?;
-            Ok(refused(show(&visitor, &form, Some(id), Some(&problem)).await?))
+            let current = visitor.app.webhook_get(&visitor.scope, id).await?;
+            let form = renewed(form, Some((id, current.revision)), &problem);
+            let problem = explained(problem, SAVED_AGAIN);
+            Ok(refused(show(&visitor, &form, Some(id), Some(&problem)).await?, &problem))
         }
     }
 }
 
 async fn changed(visitor: &Visitor, form: &Form, id: Uuid) -> Result<(), ApiProblem> {
     let change = read_webhook_patch(&document(changed_body(form))?)?;
-    let changed = visitor.app.webhook_change(&visitor.scope, id, change).await;
+    let expected = precondition(form);
+    let changed = visitor.app.webhook_change(&visitor.scope, id, change, &expected).await;
     changed.map(drop).map_err(|error| of_name(error.into()))
 }
 

@@ -49,6 +49,8 @@ async fn an_input_that_is_null_instead_of_its_default_stays_null() {
     submit(&api, &path, &with(&sent, &[("/cron", "0 5 * * *")])).await.expect(303);
     let now = api.get(&format!("/v1{path}")).await.expect(200).json();
     assert_eq!((&now["request"], &now["cron"]), (&request, &json!("0 5 * * *")), "{now}");
+    let form = open(&api, &format!("{path}/edit")).await.expect(200).text;
+    let sent = as_browser(&filled_form(&form, &path));
     let absent = json!({"inputs": {"question": "?"}}).to_string();
     submit(&api, &path, &with(&sent, &[("/request", &absent)])).await.expect(303);
     let now = api.get(&format!("/v1{path}")).await.expect(200).json();
@@ -205,5 +207,29 @@ async fn the_form_of_what_does_not_exist_is_not_found() {
         for path in [format!("/{list}/{id}/edit"), format!("/{list}/{id}")] {
             assert_eq!(submit(&api, &path, &[("/name", "a b")]).await.status, 404, "{path}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_second_of_two_people_sees_the_conflict_and_saves_beside_the_first() {
+    let api = server().await;
+    let run = schedule("run", json!({"inputs": {"question": "?"}}));
+    let hook = json!({"name": "w", "url": "http://127.0.0.1:9/", "events": ["run.failed"]});
+    for (list, body) in [("schedules", run), ("webhooks", hook)] {
+        let made = api.post(&format!("/v1/{list}"), body).await.expect(201).json();
+        let path = format!("/{list}/{}", made["id"].as_str().unwrap());
+        let form = open(&api, &format!("{path}/edit")).await.expect(200).text;
+        let sent = filled_form(&form, &path);
+        submit(&api, &path, &with(&sent, &[("/name", "first")])).await.expect(303);
+        let second = with(&sent, &[("/description", "of the second")]);
+        let conflict = submit(&api, &path, &second).await.expect(412).text;
+        assert!(words(&conflict).contains("another person has stored a change"), "{conflict}");
+        let now = api.get(&format!("/v1{path}")).await.expect(200).json();
+        assert_eq!((&now["name"], &now["description"]), (&json!("first"), &json!("")));
+        let again = filled_form(&conflict, &path);
+        submit(&api, &path, &with(&again, &[])).await.expect(303);
+        let now = api.get(&format!("/v1{path}")).await.expect(200).json();
+        let both = (&json!("first"), &json!("of the second"));
+        assert_eq!((&now["name"], &now["description"]), both, "{now}");
     }
 }

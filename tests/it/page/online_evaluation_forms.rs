@@ -161,7 +161,11 @@ async fn saving_an_online_evaluation_leaves_the_pause_that_another_person_began(
     submit(&api, "/graphs/q/online-evaluation/pause", &[]).await.expect(303);
     let shown = words(&submit(&api, PATH, &with(&sent, &[])).await.expect(200).text);
     assert!(shown.contains("&quot;enabled&quot;: false"), "{shown}");
-    submit(&api, SET, &with(&sent, &[("/sample", "0.25")])).await.expect(303);
+    // The pause is a change that this person has not seen.
+    let conflict = submit(&api, SET, &with(&sent, &[("/sample", "0.25")])).await.expect(412).text;
+    assert!(words(&conflict).contains("another person has stored a change"), "{conflict}");
+    let sent = filled_form(&conflict, SET);
+    submit(&api, SET, &with(&sent, &[])).await.expect(303);
     let set = api.get(API).await.expect(200).json();
     assert_eq!((&set["sample"], &set["enabled"]), (&json!(0.25), &json!(false)), "{set}");
     assert_eq!(set["metrics"]["short"]["expression"], expression, "with its lines");
@@ -171,4 +175,17 @@ async fn saving_an_online_evaluation_leaves_the_pause_that_another_person_began(
         with(&sent, &[]).into_iter().filter(|(name, _)| *name != "paused").collect();
     submit(&api, SET, &resumed).await.expect(303);
     assert_eq!(api.get(API).await.expect(200).json()["enabled"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_people_who_set_the_first_online_evaluation_the_second_sees_the_conflict() {
+    let api = server().await;
+    let sent = filled_form(&open(&api, PATH).await.expect(200).text, SET);
+    let typed =
+        [("/rows/0/name", "short"), ("/rows/0/metric/expression", "outputs.answer|length < 9")];
+    let body = json!({"metrics": {"brief": {"expression": "true"}}, "sample": 1});
+    api.put(API, body).await.expect(200);
+    let conflict = submit(&api, SET, &with(&sent, &typed)).await.expect(412).text;
+    assert!(words(&conflict).contains("saving again replaces it"), "{conflict}");
+    assert!(api.get(API).await.json()["metrics"]["brief"].is_object());
 }

@@ -190,10 +190,13 @@ async fn a_change_is_what_a_person_changed_and_leaves_the_rest() {
     assert!(preview.contains("-X PATCH"), "{preview}");
     assert!(preview.contains("-d '{ &quot;cron&quot;: &quot;0 5 * * *&quot; }'"), "{preview}");
     api.patch(&format!("/v1{path}"), json!({"overlap": "allow"})).await.expect(200);
-    submit(&api, &path, &change).await.expect(303);
+    let conflict = submit(&api, &path, &change).await.expect(412).text;
+    let sent = filled_form(&conflict, &path);
+    submit(&api, &path, &with(&sent, &[])).await.expect(303);
     let now = api.get(&format!("/v1{path}")).await.expect(200).json();
     assert_eq!((&now["cron"], &now["overlap"]), (&json!("0 5 * * *"), &json!("allow")), "{now}");
     assert_eq!(now["request"], made["request"]);
+    let sent = filled_form(&open(&api, &format!("{path}/edit")).await.expect(200).text, &path);
     let wrong = with(&sent, &[("/cron", "never")]);
     let refused = submit(&api, &path, &wrong).await.expect(422);
     assert!(filled_form(&refused.text, &path).contains(&("/cron".to_owned(), "never".to_owned())));

@@ -132,11 +132,13 @@ async fn a_webhook_is_changed_and_what_was_chosen_is_removed() {
     let body = "-d '{ &quot;score&quot;: null, &quot;events&quot;: [ &quot;run.finished&quot; ], &quot;graph&quot;: null }'";
     assert!(preview.contains(body), "{preview}");
     submit(&api, &format!("{path}/pause"), &[]).await.expect(303);
-    submit(&api, &path, &change).await.expect(303);
+    let conflict = submit(&api, &path, &change).await.expect(412).text;
+    submit(&api, &path, &with(&filled_form(&conflict, &path), &[])).await.expect(303);
     let now = only(&api).await;
     assert_eq!(now["events"], json!(["run.finished"]));
     assert_eq!((&now["graph"], &now["score"]), (&Value::Null, &Value::Null), "{now}");
     assert_eq!((&now["name"], &now["enabled"]), (&json!("low"), &json!(false)), "{now}");
+    let sent = filled_form(&open(&api, &format!("{path}/edit")).await.expect(200).text, &path);
     submit(&api, &path, &with(&sent, &[("/name", "")])).await.expect(422);
     assert_eq!(submit(&api, &format!("{path}0"), &change).await.status, 404);
 }

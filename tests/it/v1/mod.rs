@@ -35,6 +35,7 @@ mod problems;
 mod provenance;
 mod render;
 mod resumed_runs;
+mod revisions;
 mod run_labels;
 mod runs;
 mod schedules;
