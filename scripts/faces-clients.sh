@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Uses graphs as the clients of other protocols do: tools of the official `mcp` package over both transports, models of
-# the `openai` package, of LangChain's ChatOpenAI and of litellm, against a real server.
+# the `openai` package, of LangChain's ChatOpenAI, of litellm, of pydantic-ai and of Instructor, against a real server.
 #   scripts/faces-clients.sh
 # What PyPI provides is installed in the per-user cache. If that fails, the script says SKIPPED and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-PINS="mcp==2.3.0 openai==2.54.0 langchain-openai==1.7.3 litellm==1.106.2"
+PINS="mcp==2.3.0 openai==2.54.0 langchain-openai==1.7.3 litellm==1.106.2 pydantic-ai-slim[openai]==2.31.1 instructor==1.17.0"
 home=${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/faces-clients
 
 install() {

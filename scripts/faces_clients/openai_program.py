@@ -6,7 +6,7 @@ import json
 import litellm
 import openai
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import graphs
 
@@ -19,6 +19,10 @@ TALK = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "
 class Reply(BaseModel):
     answer: str
     mood: str
+
+
+class Short(BaseModel):
+    answer: str = Field(max_length=1)
 
 
 def with_responses():
@@ -37,6 +41,11 @@ def with_responses():
     assert final.output_text, final
     parsed = client.responses.parse(model="desk/reply", input=QUESTION, text_format=Reply)
     assert parsed.output_parsed.answer == whole.output_text, parsed
+    try:
+        client.chat.completions.parse(model="desk/reply", messages=TALK, response_format=Short)
+        raise SystemExit("an answer beyond the bounds of a strict schema was accepted")
+    except openai.UnprocessableEntityError as refused:
+        assert "/answer" in refused.body["message"], refused
     for options, error in [({"model": "nothing", "input": "?"}, openai.NotFoundError),
                            ({"model": "desk/reply", "input": "?", "previous_response_id": "resp_1"},
                             openai.BadRequestError)]:
@@ -53,7 +62,8 @@ def with_langchain(answer):
     found = model.invoke(QUESTION)
     assert found.content == answer and found.usage_metadata["total_tokens"] > 0, found
     assert "".join(chunk.content for chunk in model.stream(QUESTION)) == answer
-    assert model.with_structured_output(Reply, method="json_schema").invoke(QUESTION).answer == answer
+    for method in ["function_calling", "json_schema"]:
+        assert model.with_structured_output(Reply, method=method).invoke(QUESTION).answer == answer
     talk = ChatOpenAI(model="talk", base_url=BASE, api_key=graphs.KEY, max_retries=0)
     found = talk.invoke([("user", "Hello"), ("assistant", "Hi"), ("user", QUESTION)])
     run = graphs.request("GET", f"/v1/runs/{found.response_metadata['id'].removeprefix('chatcmpl-')}")

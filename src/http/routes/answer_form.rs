@@ -4,15 +4,13 @@
 use std::sync::Arc;
 
 use dsrs::graph::Program;
-use dsrs::problem::{Problem, Problems};
-use dsrs::signature::signature_to_schemas;
-use dsrs::value::parse_json;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::app::{App, AppError, ChatModel, Invalid};
+use crate::app::{App, ChatModel};
 use crate::http::protocol::problem::ApiProblem;
+use crate::http::routes::answer_schema::{AnswerSchema, OutputSchema};
+use crate::http::routes::answer_tool::AnswerTools;
 use crate::http::routes::chat_refusal::{refused, shown};
-use crate::http::routes::schema_cut::cut_to_schema;
 
 /// The form that a request asks for.
 pub(super) enum AnswerForm<'q> {
@@ -21,24 +19,22 @@ pub(super) enum AnswerForm<'q> {
     /// The JSON of all outputs.
     Json,
     /// JSON that fits a schema.
-    Schema {
-        /// Where the request has the form, as a JSON Pointer.
-        place: &'static str,
-        /// Where the request has the schema.
-        pointer: String,
-        schema: &'q Value,
-    },
+    Schema(AnswerSchema<'q>),
+    /// A call of one of these tools.
+    Call(AnswerTools<'q>),
 }
 
 /// The form of an answer that the outputs of a graph can have.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum OutputForm {
     /// The text of the output.
     Text,
     /// The JSON of all outputs.
     Json,
     /// The JSON of the outputs that this schema has.
-    Cut(Arc<Value>),
+    Cut(OutputSchema),
+    /// The arguments of a call of the tool with this name.
+    Call(Arc<str>, OutputSchema),
 }
 
 impl<'q> AnswerForm<'q> {
@@ -71,11 +67,19 @@ impl<'q> AnswerForm<'q> {
         format: &'q Map<String, Value>,
         steps: &[&str],
     ) -> Result<Self, ApiProblem> {
+        let (last, before) = steps.split_last().unwrap_or((&"", &[]));
         let pointer = format!("{place}/{}", steps.join("/"));
-        let (first, rest) = steps.split_first().unwrap_or((&"", &[]));
-        let found = rest.iter().try_fold(format.get(*first), |found, step| Some(found?.get(*step)));
-        match found.flatten() {
-            Some(schema) if schema.is_object() => Ok(Self::Schema { place, pointer, schema }),
+        let holder = before.iter().try_fold(format, |found, step| found.get(*step)?.as_object());
+        match holder.and_then(|holder| Some((holder, holder.get(*last)?))) {
+            Some((holder, schema)) if schema.is_object() => {
+                let is_strict = holder.get("strict") == Some(&Value::Bool(true));
+                Ok(Self::Schema(AnswerSchema {
+                    place: place.to_owned(),
+                    pointer,
+                    schema,
+                    is_strict,
+                }))
+            }
             Some(_) => Err(refused(pointer, "a schema is an object")),
             None => Err(refused(pointer, "it is missing: `json_schema` needs a schema")),
         }
@@ -83,36 +87,16 @@ impl<'q> AnswerForm<'q> {
 
     /// The form of the outputs of a program. A schema has to accept all of them that it has.
     pub(super) fn check(&self, app: &App, program: &Program) -> Result<OutputForm, ApiProblem> {
-        let (place, pointer, schema) = match self {
-            Self::Text => return Ok(OutputForm::Text),
-            Self::Json => return Ok(OutputForm::Json),
-            Self::Schema { place, pointer, schema } => (*place, pointer, *schema),
-        };
-        let outputs = signature_to_schemas(&program.signature()).to_json();
-        let outputs: Value = serde_json::from_str(&outputs).unwrap_or_default();
-        let request = json!({"from": outputs["output_schema"], "to": schema}).to_string();
-        let request =
-            parse_json(request.as_bytes()).map_err(|error| refused(pointer, error.to_string()))?;
-        let checked = app.type_assignable(&request).map_err(|error| moved(error, pointer))?;
-        match checked.mismatch {
-            None => Ok(OutputForm::Cut(Arc::new(schema.clone()))),
-            Some((path, reason)) => Err(refused(
-                place,
-                format!("the outputs of the graph do not fit the schema: `{path}`: {reason}"),
-            )),
+        match self {
+            Self::Text => Ok(OutputForm::Text),
+            Self::Json => Ok(OutputForm::Json),
+            Self::Schema(schema) => Ok(OutputForm::Cut(schema.check(app, program)?)),
+            Self::Call(tools) => {
+                let (name, schema) = tools.choose(app, program)?;
+                Ok(OutputForm::Call(name.into(), schema))
+            }
         }
     }
-}
-
-/// The problems of a schema, at its place in the request.
-fn moved(error: AppError, pointer: &str) -> ApiProblem {
-    let AppError::Invalid { problems, .. } = error else { return error.into() };
-    let mut found = Problems::new();
-    found.extend(problems.iter().map(|problem| {
-        let rest = problem.pointer.strip_prefix("/to").unwrap_or(&problem.pointer);
-        Problem { pointer: format!("{pointer}{rest}"), ..problem.clone() }
-    }));
-    AppError::invalid(Invalid::Request, found).into()
 }
 
 impl OutputForm {
@@ -121,18 +105,19 @@ impl OutputForm {
         matches!(self, Self::Text)
     }
 
+    /// The tool that the answer calls.
+    pub(super) fn called(&self) -> Option<&str> {
+        match self {
+            Self::Call(name, _) => Some(name),
+            _ => None,
+        }
+    }
+
     /// The text of the outputs of a run.
     pub(super) fn render(&self, model: &ChatModel, outputs: &Value) -> Result<String, ApiProblem> {
         match (self, outputs) {
             (Self::Text, Value::Object(outputs)) => Ok(model.answer(outputs)),
-            (Self::Cut(schema), outputs) => {
-                let cut = cut_to_schema(outputs, schema).ok_or_else(|| {
-                    let detail =
-                        "the schema has too many alternatives for these outputs; use fewer";
-                    refused("", detail)
-                })?;
-                Ok(cut.to_string())
-            }
+            (Self::Cut(schema) | Self::Call(_, schema), outputs) => schema.render(outputs),
             (_, outputs) => Ok(outputs.to_string()),
         }
     }

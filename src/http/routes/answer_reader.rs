@@ -6,6 +6,7 @@ use crate::app::{ChatModel, EventKind, EventStream, StreamItem};
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::answer_ending::AnswerEnding;
 use crate::http::routes::answer_form::OutputForm;
 use crate::store::run::RunRow;
 
@@ -23,6 +24,7 @@ pub(super) enum AnswerPart {
         text: String,
         /// The record.
         run: Value,
+        ending: AnswerEnding,
     },
     /// A limit of tokens cut the answer of a model.
     Cut,
@@ -47,6 +49,11 @@ impl AnswerReader {
     /// The answer of a run that has started.
     pub(super) fn new(model: ChatModel, form: OutputForm, events: EventStream<RunRow>) -> Self {
         Self { model, form, events, sent: String::new(), is_live: true }
+    }
+
+    /// The tool that the answer calls; its text is the arguments then.
+    pub(super) fn called(&self) -> Option<&str> {
+        self.form.called()
     }
 
     /// The next part; `None` after the last.
@@ -110,7 +117,10 @@ impl AnswerReader {
             Err(problem) => return AnswerPart::Failed(problem),
         };
         match text.strip_prefix(self.sent.as_str()).map(str::to_owned) {
-            Some(rest) => AnswerPart::Completed { rest, text, run },
+            Some(rest) => {
+                let ending = AnswerEnding::of(&self.model, &run["trace"]);
+                AnswerPart::Completed { rest, text, run, ending }
+            }
             None => {
                 let detail = "the model was asked again after a part of the answer was sent; \
                               ask without `stream` for the whole one";

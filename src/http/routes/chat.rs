@@ -15,6 +15,7 @@ use crate::http::protocol::caller::Caller;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::refusal::run_problem;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::answer_ending::AnswerEnding;
 use crate::http::routes::answer_form::{AnswerForm, OutputForm};
 use crate::http::routes::chat_refusal::{refused, shown};
 use crate::http::routes::run_events;
@@ -37,8 +38,8 @@ pub(super) struct ChatQuestion<'q> {
 
 /// How a graph answers.
 pub(super) enum ChatAnswer {
-    /// With a text.
-    Text(FinishedRun, String),
+    /// With a text, or the arguments of a call.
+    Text(FinishedRun, String, AnswerEnding),
     /// With no more than a part: a limit of tokens cut the answer of a model.
     Cut(FinishedRun),
     /// With the refusal of a model.
@@ -97,14 +98,17 @@ impl GraphChat {
             };
         }
         let content = self.content(&run.row)?;
-        Ok(ChatAnswer::Text(run, content))
+        let ending = AnswerEnding::of_trace(&self.model, &run.row.trace);
+        Ok(ChatAnswer::Text(run, content, ending))
     }
 
     /// Runs the graph, and returns its events. Dropping them cancels the run.
     pub(super) async fn stream(&self) -> Result<EventStream<RunRow>, ApiProblem> {
         let scope = self.caller.scope();
         let graph = GraphRef::Id(self.row.id);
-        let run = Box::pin(self.app.run_stream(&scope, &graph, self.request(), false)).await?;
+        // The last event says how the answer ended.
+        let request = ExecuteRequest { trace: true, ..self.request() };
+        let run = Box::pin(self.app.run_stream(&scope, &graph, request, false)).await?;
         let request_id = self.caller.request_id.clone();
         spawn_named("a streamed execution", run_events::finish(run.execution, None, request_id));
         Ok(run.events)

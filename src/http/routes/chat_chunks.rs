@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use crate::http::protocol::openai_problem::error_of;
 use crate::http::protocol::problem::ApiProblem;
+use crate::http::routes::answer_ending::AnswerEnding;
 use crate::http::routes::answer_reader::{AnswerPart, AnswerReader};
-use crate::http::views::{CachedTokensView, ChatUsageView, ReasoningTokensView};
+use crate::http::views::{CachedTokensView, ChatUsageView, ReasoningTokensView, ToolCallView};
 
 /// What a stream sends next.
 #[derive(Clone, Copy)]
@@ -54,25 +55,39 @@ impl ChatChunks {
         Some(match self.answer.next().await? {
             AnswerPart::Started(run) => {
                 self.id = format!("chatcmpl-{run}");
-                data(&self.chunk(&[json!({"role": "assistant", "content": ""})]))
+                let content = self.answer.called().is_none().then_some("");
+                data(&self.chunk(&[json!({"role": "assistant", "content": content})]))
             }
             AnswerPart::Text(text) => data(&self.chunk(&[json!({"content": text})])),
-            AnswerPart::Completed { rest, run, .. } => self.complete(&rest, &run),
+            AnswerPart::Completed { rest, run, ending, .. } => self.complete(rest, &run, ending),
             AnswerPart::Cut => self.end(&json!({}), "length"),
             AnswerPart::Refusal(said) => self.end(&json!({"refusal": said}), "content_filter"),
             AnswerPart::Failed(problem) => self.error(&problem),
         })
     }
 
-    /// The rest of the text, and the end.
-    fn complete(&mut self, rest: &str, run: &Value) -> Event {
-        let mut chunk = self.chunk(&[json!({"content": rest})]);
-        chunk["choices"][0]["finish_reason"] = json!("stop");
+    /// The rest of the text or the call, and the end.
+    fn complete(&mut self, rest: String, run: &Value, ending: AnswerEnding) -> Event {
+        let (delta, whole) = match self.answer.called() {
+            None => (json!({"content": rest}), "stop"),
+            Some(name) => (json!({"tool_calls": [self.call(name, rest)]}), "tool_calls"),
+        };
+        let mut chunk = self.chunk(&[delta]);
+        let reason = if ending == AnswerEnding::Cut { "length" } else { whole };
+        chunk["choices"][0]["finish_reason"] = json!(reason);
         self.state = match self.with_usage {
             true => ChunkState::Usage(usage_in(&run["usage"])),
             false => ChunkState::Done,
         };
         data(&chunk)
+    }
+
+    /// The call of a tool, as one delta.
+    fn call(&self, name: &str, arguments: String) -> Value {
+        let run = self.id.trim_start_matches("chatcmpl-");
+        let mut call = json!(ToolCallView::of_run(run, name, arguments));
+        call["index"] = json!(0);
+        call
     }
 
     /// The end of an answer without the rest of its text.

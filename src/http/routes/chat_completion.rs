@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use futures_util::stream;
+use serde_json::Value;
 
 use crate::app::{App, ChatMessage, ChatModel};
 use crate::http::protocol::answer;
@@ -16,8 +17,10 @@ use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::sse;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::answer_ending::AnswerEnding;
 use crate::http::routes::answer_form::AnswerForm;
 use crate::http::routes::answer_reader::AnswerReader;
+use crate::http::routes::answer_tool::{AnswerTools, FunctionPlace};
 use crate::http::routes::chat::{
     ChatAnswer, ChatQuestion, GraphChat, chat_model_row, declared_name,
 };
@@ -27,7 +30,7 @@ use crate::http::routes::chat_labels::chat_labels;
 use crate::http::routes::chat_refusal::{Unserved, refuse_unserved, refused};
 use crate::http::views::{
     ChatAnswerView, ChatChoiceView, ChatCompletionBody, ChatCompletionView, ChatModelListView,
-    ChatModelView, RunEvents,
+    ChatModelView, RunEvents, ToolCallView,
 };
 use crate::store::ListQuery;
 use crate::store::graph::GraphRef;
@@ -134,29 +137,43 @@ fn question(
     if request.n.is_some_and(|n| n != 1) {
         return Err(refused("/n", "a graph answers once"));
     }
-    if request.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
-        return Err(refused("/tools", "a graph has tools of its own; leave them out"));
-    }
     refuse_unserved(&unserved(request))?;
     let mut messages = Vec::with_capacity(request.messages.len());
     for (index, message) in request.messages.iter().enumerate() {
         let pointer = format!("/messages/{index}/content");
-        let content = text_of(&message.role, &message.content, &pointer)?;
+        let content = match (&message.content, call_arguments(&message.tool_calls)) {
+            (Value::Null, Some(arguments)) => arguments.to_owned(),
+            (content, _) => text_of(&message.role, content, &pointer)?,
+        };
         messages.push(ChatMessage { role: message.role.clone(), content });
     }
-    let steps = ["json_schema", "schema"];
-    let form = AnswerForm::of("/response_format", request.response_format.as_ref(), &steps)?;
+    let form = answer_form(request)?;
     Ok(ChatQuestion { model: &request.model, messages, form, place: "/messages", labels })
 }
 
-fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 7] {
+/// The arguments of the first call in a message of the assistant: what it said, if it has no text.
+fn call_arguments(calls: &Value) -> Option<&str> {
+    calls[0]["function"]["arguments"].as_str()
+}
+
+fn answer_form(request: &ChatCompletionBody) -> Result<AnswerForm<'_>, ApiProblem> {
+    let (tools, choice) = (request.tools.as_ref(), &request.tool_choice);
+    match AnswerTools::of(tools, choice, FunctionPlace::Member)? {
+        Some(tools) => Ok(AnswerForm::Call(tools)),
+        None => {
+            let format = request.response_format.as_ref();
+            AnswerForm::of("/response_format", format, &["json_schema", "schema"])
+        }
+    }
+}
+
+fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 6] {
     let of = |member, value, reason| Unserved { member, value, reason };
     let own = "a graph has tools of its own; leave it out";
     let no_tokens = "a graph has no probabilities of tokens; leave it out";
     [
         of("functions", &request.functions, own),
         of("function_call", &request.function_call, own),
-        of("tool_choice", &request.tool_choice, own),
         of("modalities", &request.modalities, "a graph answers with text only; leave it out"),
         of("audio", &request.audio, "a graph answers with text only; leave it out"),
         of("logprobs", &request.logprobs, no_tokens),
@@ -165,12 +182,28 @@ fn unserved(request: &ChatCompletionBody) -> [Unserved<'_>; 7] {
 }
 
 async fn whole(chat: GraphChat) -> Result<Response, ApiProblem> {
-    let (run, content, refusal, finish_reason) = match chat.answer().await? {
-        ChatAnswer::Text(run, content) => (run, Some(content), None, "stop"),
-        ChatAnswer::Cut(run) => (run, None, None, "length"),
-        ChatAnswer::Refusal(run, said) => (run, None, Some(said), "content_filter"),
+    let empty = ChatAnswerView::default();
+    let (run, message, finish_reason) = match chat.answer().await? {
+        ChatAnswer::Text(run, content, end) => {
+            let reason = match end {
+                AnswerEnding::Cut => "length",
+                AnswerEnding::Whole if chat.form.called().is_some() => "tool_calls",
+                AnswerEnding::Whole => "stop",
+            };
+            let message = match chat.form.called() {
+                None => ChatAnswerView { content: Some(content), ..empty },
+                Some(name) => {
+                    let call = ToolCallView::of_run(&run.row.id.to_string(), name, content);
+                    ChatAnswerView { tool_calls: Some(vec![call]), ..empty }
+                }
+            };
+            (run, message, reason)
+        }
+        ChatAnswer::Cut(run) => (run, empty, "length"),
+        ChatAnswer::Refusal(run, said) => {
+            (run, ChatAnswerView { refusal: Some(said), ..empty }, "content_filter")
+        }
     };
-    let message = ChatAnswerView { role: "assistant", content, refusal };
     let usage = serde_json::from_str(&run.row.usage).unwrap_or_default();
     Ok(answer::ok(&ChatCompletionView {
         id: format!("chatcmpl-{}", run.row.id),

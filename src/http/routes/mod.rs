@@ -1,7 +1,10 @@
 //! The routes, one file a noun: requests become calls of `app`, and what it gives becomes answers.
 
+mod answer_ending;
 mod answer_form;
 mod answer_reader;
+mod answer_schema;
+mod answer_tool;
 pub(crate) mod audit;
 pub(crate) mod background_run;
 pub(crate) mod batch;

@@ -17,8 +17,10 @@ use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::query::NoQuery;
 use crate::http::protocol::sse;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::answer_ending::AnswerEnding;
 use crate::http::routes::answer_form::AnswerForm;
 use crate::http::routes::answer_reader::AnswerReader;
+use crate::http::routes::answer_tool::{AnswerTools, FunctionPlace};
 use crate::http::routes::chat::{ChatAnswer, ChatQuestion, GraphChat};
 use crate::http::routes::chat_content::text_of;
 use crate::http::routes::chat_labels::chat_labels;
@@ -35,10 +37,7 @@ use crate::http::views::{ResponseBody, ResponseView, RunEvents, refusal_part};
     request_body(content = ResponseBody, example = json!({
         "model": "support-reply", "input": "My parcel has not arrived."})),
     responses((status = 200, description = "The response, or its events", content(
-        (ResponseView = "application/json", example = json!(
-            ResponseView::started("01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f", 1_757_000_000, "support-reply@1", None)
-                .counted(&json!({"input_tokens": 1290, "output_tokens": 212}))
-                .completed("It arrives tomorrow."))),
+        (ResponseView = "application/json", example = json!(example())),
         (RunEvents = "text/event-stream")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("run")))
 )]
@@ -68,12 +67,8 @@ fn question(request: &ResponseBody, headers: LabelHeaders) -> Result<ChatQuestio
         let detail = "start a run with `/v1/graphs/{graph}/runs` instead";
         return Err(refused("/background", detail));
     }
-    if request.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
-        return Err(refused("/tools", "a graph has tools of its own; leave them out"));
-    }
     refuse_unserved(&unserved(request))?;
-    let format = request.text.as_ref().and_then(|text| text.format.as_ref());
-    let form = AnswerForm::of("/text/format", format, &["schema"])?;
+    let form = answer_form(request)?;
     let mut messages = Vec::new();
     if let Some(instructions) = &request.instructions {
         let content = instructions.clone();
@@ -83,7 +78,26 @@ fn question(request: &ResponseBody, headers: LabelHeaders) -> Result<ChatQuestio
     Ok(ChatQuestion { model: &request.model, messages, form, place: "/input", labels })
 }
 
-fn unserved(request: &ResponseBody) -> [Unserved<'_>; 4] {
+/// The response of the example.
+fn example() -> ResponseView {
+    let run = "01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f";
+    let response = ResponseView::started(run, 1_757_000_000, "support-reply@1", None);
+    let item = response.item(None, "It arrives tomorrow.", true);
+    response.counted(&json!({"input_tokens": 1290, "output_tokens": 212})).completed(item)
+}
+
+fn answer_form(request: &ResponseBody) -> Result<AnswerForm<'_>, ApiProblem> {
+    let (tools, choice) = (request.tools.as_ref(), &request.tool_choice);
+    match AnswerTools::of(tools, choice, FunctionPlace::Itself)? {
+        Some(tools) => Ok(AnswerForm::Call(tools)),
+        None => {
+            let format = request.text.as_ref().and_then(|text| text.format.as_ref());
+            AnswerForm::of("/text/format", format, &["schema"])
+        }
+    }
+}
+
+fn unserved(request: &ResponseBody) -> [Unserved<'_>; 3] {
     let of = |member, value, reason| Unserved { member, value, reason };
     let whole = "no conversation is stored; send all its messages in `input`";
     let prompt = "no prompts are stored; the nodes of the graph have their instructions";
@@ -91,7 +105,6 @@ fn unserved(request: &ResponseBody) -> [Unserved<'_>; 4] {
     [
         of("conversation", &request.conversation, whole),
         of("prompt", &request.prompt, prompt),
-        of("tool_choice", &request.tool_choice, "a graph has tools of its own; leave it out"),
         of("modalities", &request.modalities, text),
     ]
 }
@@ -120,6 +133,8 @@ fn message_of(item: &Value, pointer: &str) -> Result<Option<ChatMessage>, ApiPro
             Ok(Some(ChatMessage { role: role.to_owned(), content }))
         }
         ("reasoning", _) => Ok(None),
+        ("function_call", _) => Ok(said("assistant", &item["arguments"])),
+        ("function_call_output", _) => Ok(said("tool", &item["output"])),
         ("message", None) => Err(refused(pointer, "a message has a `role`")),
         (other, _) => {
             let detail = format!("a graph reads messages, and no `{}`", shown(other));
@@ -128,17 +143,33 @@ fn message_of(item: &Value, pointer: &str) -> Result<Option<ChatMessage>, ApiPro
     }
 }
 
+/// A call of a tool, or its result, as a message.
+fn said(role: &str, text: &Value) -> Option<ChatMessage> {
+    let content = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
+    Some(ChatMessage { role: role.to_owned(), content })
+}
+
 async fn whole(chat: GraphChat, instructions: Option<&str>) -> Result<Response, ApiProblem> {
     let answered = chat.answer().await?;
-    let (ChatAnswer::Text(run, _) | ChatAnswer::Cut(run) | ChatAnswer::Refusal(run, _)) = &answered;
+    let (ChatAnswer::Text(run, ..) | ChatAnswer::Cut(run) | ChatAnswer::Refusal(run, _)) =
+        &answered;
     let usage: Value = serde_json::from_str(&run.row.usage).unwrap_or_default();
     let (id, created) = (run.row.id.to_string(), run.row.created_at.timestamp());
     let started = ResponseView::started(&id, created, &chat.model_name(), instructions);
     let started = started.counted(&usage);
     Ok(answer::ok(&match &answered {
-        ChatAnswer::Text(_, content) => started.completed(content),
-        ChatAnswer::Cut(_) => started.incomplete("max_output_tokens", &[]),
-        ChatAnswer::Refusal(_, said) => started.incomplete("content_filter", &[refusal_part(said)]),
+        ChatAnswer::Text(_, content, ending) => {
+            let item = started.item(chat.form.called(), content, *ending == AnswerEnding::Whole);
+            match ending {
+                AnswerEnding::Whole => started.completed(item),
+                AnswerEnding::Cut => started.incomplete("max_output_tokens", Some(item)),
+            }
+        }
+        ChatAnswer::Cut(_) => started.incomplete("max_output_tokens", None),
+        ChatAnswer::Refusal(_, said) => {
+            let item = started.message("incomplete", &[refusal_part(said)]);
+            started.incomplete("content_filter", Some(item))
+        }
     }))
 }
 

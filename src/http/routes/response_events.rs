@@ -6,6 +6,7 @@ use axum::response::sse::Event;
 use serde_json::{Value, json};
 
 use crate::http::protocol::openai_problem::error_of;
+use crate::http::routes::answer_ending::AnswerEnding;
 use crate::http::routes::answer_reader::{AnswerPart, AnswerReader};
 use crate::http::views::{ResponseView, output_text, refusal_part};
 
@@ -65,12 +66,14 @@ impl ResponseEvents {
                 self.waiting.push_back(delta(&response, &text));
                 self.response = Some(response);
             }
-            AnswerPart::Completed { rest, text, run } => {
-                self.complete(response, &rest, &text, &run["usage"]);
+            AnswerPart::Completed { rest, text, run, ending } => {
+                let response = response.counted(&run["usage"]);
+                self.complete(response, &rest, &text, ending);
             }
-            AnswerPart::Cut => self.end(response, "max_output_tokens", &[]),
+            AnswerPart::Cut => self.end(response, "max_output_tokens", None),
             AnswerPart::Refusal(said) => {
-                self.end(response, "content_filter", &[refusal_part(&said)]);
+                let item = response.message("incomplete", &[refusal_part(&said)]);
+                self.end(response, "content_filter", Some(item));
             }
             AnswerPart::Failed(problem) => {
                 let error = error_of(&problem).error;
@@ -82,8 +85,8 @@ impl ResponseEvents {
     }
 
     /// The end of a response that is incomplete.
-    fn end(&mut self, response: ResponseView, reason: &str, content: &[Value]) {
-        let response = response.incomplete(reason, content);
+    fn end(&mut self, response: ResponseView, reason: &str, item: Option<Value>) {
+        let response = response.incomplete(reason, item);
         self.waiting.push_back(json!({"type": "response.incomplete", "response": response}));
         self.is_over = true;
     }
@@ -95,31 +98,61 @@ impl ResponseEvents {
         self.waiting.extend([
             json!({"type": "response.created", "response": response}),
             json!({"type": "response.in_progress", "response": response}),
-            json!({"type": "response.output_item.added", "output_index": 0,
-                "item": response.message("in_progress", &[])}),
-            json!({"type": "response.content_part.added", "item_id": response.message_id(),
-                "output_index": 0, "content_index": 0, "part": output_text("")}),
         ]);
+        let added =
+            |item| json!({"type": "response.output_item.added", "output_index": 0, "item": item});
+        match self.answer.called() {
+            Some(name) => self.waiting.push_back(added(response.call("in_progress", name, ""))),
+            None => self.waiting.extend([
+                added(response.message("in_progress", &[])),
+                json!({"type": "response.content_part.added", "item_id": response.message_id(),
+                    "output_index": 0, "content_index": 0, "part": output_text("")}),
+            ]),
+        }
         self.response = Some(response);
     }
 
-    fn complete(&mut self, response: ResponseView, rest: &str, text: &str, usage: &Value) {
-        let item = response.message_id();
-        if !rest.is_empty() {
-            self.waiting.push_back(delta(&response, rest));
+    fn complete(&mut self, response: ResponseView, rest: &str, text: &str, ending: AnswerEnding) {
+        let item = response.item(self.answer.called(), text, ending == AnswerEnding::Whole);
+        self.waiting.extend(match self.answer.called() {
+            Some(name) => written_call(&response, name, text),
+            None => written_text(&response, rest, text),
+        });
+        let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+        self.waiting.push_back(done);
+        match ending {
+            AnswerEnding::Cut => self.end(response, "max_output_tokens", Some(item)),
+            AnswerEnding::Whole => {
+                let response = response.completed(item);
+                self.waiting.push_back(json!({"type": "response.completed", "response": response}));
+                self.is_over = true;
+            }
         }
-        let response = response.counted(usage).completed(text);
-        self.waiting.extend([
-            json!({"type": "response.output_text.done", "item_id": item, "output_index": 0,
-                "content_index": 0, "text": text, "logprobs": []}),
-            json!({"type": "response.content_part.done", "item_id": item, "output_index": 0,
-                "content_index": 0, "part": output_text(text)}),
-            json!({"type": "response.output_item.done", "output_index": 0,
-                "item": response.message("completed", &[output_text(text)])}),
-            json!({"type": "response.completed", "response": response}),
-        ]);
-        self.is_over = true;
     }
+}
+
+/// The rest of a text, and its end.
+fn written_text(response: &ResponseView, rest: &str, text: &str) -> Vec<Value> {
+    let item = response.message_id();
+    let rest = (!rest.is_empty()).then(|| delta(response, rest));
+    let ends = [
+        json!({"type": "response.output_text.done", "item_id": item, "output_index": 0,
+            "content_index": 0, "text": text, "logprobs": []}),
+        json!({"type": "response.content_part.done", "item_id": item, "output_index": 0,
+            "content_index": 0, "part": output_text(text)}),
+    ];
+    rest.into_iter().chain(ends).collect()
+}
+
+/// The arguments of a call.
+fn written_call(response: &ResponseView, name: &str, arguments: &str) -> Vec<Value> {
+    let item = response.call_item_id();
+    vec![
+        json!({"type": "response.function_call_arguments.delta", "item_id": item,
+            "output_index": 0, "delta": arguments}),
+        json!({"type": "response.function_call_arguments.done", "item_id": item,
+            "output_index": 0, "name": name, "arguments": arguments}),
+    ]
 }
 
 fn delta(response: &ResponseView, text: &str) -> Value {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::openai_response::{CachedTokensView, ReasoningTokensView};
+use super::trace::ToolCallView;
 
 /// A request for an answer to messages.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -31,11 +32,13 @@ pub struct ChatCompletionBody {
     /// How many answers: only 1.
     #[serde(default)]
     pub n: Option<u32>,
-    /// Tools of the client: a graph has its own, so that none are accepted.
+    /// Tools of the client. A graph has its own: these are accepted only if `tool_choice` demands the call of one. The
+    /// answer is then the call of the first one whose parameters are outputs of the graph.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Vec<Map<String, Value>>>,
-    /// Which tool of the client is called: only `none` and `auto`, which have no effect.
+    /// `required`, or `{"type": "function", "function": {"name": …}}`: the answer is the call of a tool. `none` and `auto`
+    /// have no effect.
     #[serde(default)]
     #[schema(value_type = Value)]
     pub tool_choice: Value,
@@ -82,6 +85,10 @@ pub struct ChatMessageBody {
     #[serde(default)]
     #[schema(value_type = Value)]
     pub content: Value,
+    /// The calls of a message of the assistant: the arguments of the first one stand for a content that is null.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub tool_calls: Value,
 }
 
 /// Options of a stream.
@@ -118,8 +125,8 @@ pub struct ChatChoiceView {
     pub index: u32,
     /// The message.
     pub message: ChatAnswerView,
-    /// `stop`; `length` if a limit of tokens cut the answer of a model; `content_filter` if a model refused to
-    /// answer.
+    /// `stop`; `tool_calls` if the answer is a call; `length` if a limit of tokens cut the answer of a model;
+    /// `content_filter` if a model refused to answer.
     pub finish_reason: &'static str,
 }
 
@@ -129,11 +136,20 @@ pub struct ChatChoiceView {
 pub struct ChatAnswerView {
     /// `assistant`.
     pub role: &'static str,
-    /// The text of the output, or its JSON. Null if the answer is cut or refused.
+    /// The text of the output, or its JSON. Null if the answer is a call, cut or refused.
     pub content: Option<String>,
+    /// The call of a tool of the client, if the request demands one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<Vec<ToolCallView>>,
     /// What the refusal of a model says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
+}
+
+impl Default for ChatAnswerView {
+    fn default() -> Self {
+        Self { role: "assistant", content: None, tool_calls: None, refusal: None }
+    }
 }
 
 /// The tokens of a run.

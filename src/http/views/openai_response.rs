@@ -32,11 +32,12 @@ pub struct ResponseBody {
     /// Whether the client does not wait: refused.
     #[serde(default)]
     pub background: Option<bool>,
-    /// Tools of the client: a graph has its own, so that none are accepted.
+    /// Tools of the client. A graph has its own: these are accepted only if `tool_choice` demands the call of one. The
+    /// answer is then the call of the first one whose parameters are outputs of the graph.
     #[serde(default)]
     #[schema(value_type = Option<Vec<Object>>)]
     pub tools: Option<Vec<Map<String, Value>>>,
-    /// Which tool of the client is called: only `none` and `auto`, which have no effect.
+    /// `required`, or `{"type": "function", "name": …}`: the answer is the call of a tool. `none` and `auto` have no effect.
     #[serde(default)]
     #[schema(value_type = Value)]
     pub tool_choice: Value,
@@ -86,7 +87,7 @@ pub struct ResponseView {
     pub status: &'static str,
     /// The graph and its version.
     pub model: String,
-    /// One message, when the response is complete.
+    /// One message, or the call of a tool of the client if the request demands one, when the response is complete.
     #[schema(value_type = Vec<Object>)]
     pub output: Vec<Value>,
     /// Why it failed.
@@ -175,18 +176,16 @@ impl ResponseView {
         self
     }
 
-    /// The same with its text.
-    pub(crate) fn completed(mut self, text: &str) -> Self {
-        self.output = vec![self.message("completed", &[output_text(text)])];
+    /// The same with its item.
+    pub(crate) fn completed(mut self, item: Value) -> Self {
+        self.output = vec![item];
         self.status = "completed";
         self
     }
 
-    /// The same with the reason why there is no whole text, and the message as far as there is one.
-    pub(crate) fn incomplete(mut self, reason: &str, content: &[Value]) -> Self {
-        if !content.is_empty() {
-            self.output = vec![self.message("incomplete", content)];
-        }
+    /// The same with the reason why there is no whole answer, and its item as far as there is one.
+    pub(crate) fn incomplete(mut self, reason: &str, item: Option<Value>) -> Self {
+        self.output = item.into_iter().collect();
         self.status = "incomplete";
         self.incomplete_details = Some(json!({"reason": reason}));
         self
@@ -199,9 +198,31 @@ impl ResponseView {
         self
     }
 
+    /// The item of its answer: a message with a text, or the call of a tool with these arguments.
+    pub(crate) fn item(&self, called: Option<&str>, text: &str, is_whole: bool) -> Value {
+        let status = if is_whole { "completed" } else { "incomplete" };
+        match called {
+            None => self.message(status, &[output_text(text)]),
+            Some(name) => self.call(status, name, text),
+        }
+    }
+
     /// The id of its message.
     pub(crate) fn message_id(&self) -> String {
         self.id.replacen("resp_", "msg_", 1)
+    }
+
+    /// The id of its call.
+    pub(crate) fn call_item_id(&self) -> String {
+        self.id.replacen("resp_", "fc_", 1)
+    }
+
+    /// Its call of a tool of the client.
+    pub(crate) fn call(&self, status: &str, name: &str, arguments: &str) -> Value {
+        json!({
+            "id": self.call_item_id(), "type": "function_call", "status": status,
+            "call_id": self.id.replacen("resp_", "call_", 1), "name": name, "arguments": arguments
+        })
     }
 
     /// Its message.

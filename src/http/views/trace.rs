@@ -1,6 +1,7 @@
 //! The trace of a run, span by span. It is stored as text; these types only describe it.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -161,11 +162,11 @@ pub struct MessageView {
     pub reasoning_content: Option<String>,
 }
 
-/// A tool call that an LM requests.
-#[derive(ToSchema)]
+/// A call of a tool: one that an LM requests, or one that a graph answers to a client of OpenAI's API.
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ToolCall)]
 pub struct ToolCallView {
-    /// The id that the provider assigned.
+    /// The id that the provider assigned; `call_` and the id of the run in an answer of a graph.
     pub id: String,
     /// `function`.
     pub r#type: String,
@@ -173,8 +174,16 @@ pub struct ToolCallView {
     pub function: ToolCallFunction,
 }
 
+impl ToolCallView {
+    /// The call that a run answers.
+    pub(crate) fn of_run(run: &str, name: &str, arguments: String) -> Self {
+        let function = ToolCallFunction { name: name.to_owned(), arguments };
+        Self { id: format!("call_{run}"), r#type: "function".to_owned(), function }
+    }
+}
+
 /// A tool and its arguments.
-#[derive(ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ToolCallFunction {
     /// The name of the tool.
     pub name: String,

@@ -73,6 +73,32 @@ async fn a_predictor_accepts_a_part_or_asks_for_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn clients_of_openai_learn_that_an_accepted_part_is_no_whole() {
+    let lm = FakeLm::doing([ending(CUT, "length")]).await;
+    let (_server, api) = graph(&lm, json!({"on_length": "accept"})).await;
+    let messages = json!([{"role": "user", "content": "Where?"}]);
+    let body = json!({"model": "q", "messages": messages});
+    let answer = api.post("/openai/v1/chat/completions", body.clone()).await.expect(200).json();
+    let choice = &answer["choices"][0];
+    assert_eq!(text(choice, "finish_reason"), "length");
+    assert_eq!(text(&choice["message"], "content"), "Paris is the cap");
+    let mut streaming = body;
+    streaming["stream"] = true.into();
+    let stream = api.post("/openai/v1/chat/completions", streaming).await.expect(200).text;
+    assert!(stream.contains("\"finish_reason\":\"length\""), "{stream}");
+
+    let body = json!({"model": "q", "input": "Where?"});
+    let found = api.post("/openai/v1/responses", body.clone()).await.expect(200).json();
+    assert_eq!(text(&found, "status"), "incomplete");
+    assert_eq!(text(&found["incomplete_details"], "reason"), "max_output_tokens");
+    assert_eq!(text(&found["output"][0]["content"][0], "text"), "Paris is the cap");
+    let mut streaming = body;
+    streaming["stream"] = true.into();
+    let stream = api.post("/openai/v1/responses", streaming).await.expect(200).text;
+    assert!(stream.contains("event: response.incomplete"), "{stream}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_choice_is_refused_with_the_known_ones() {
     let lm = FakeLm::doing([ending(CUT, "length")]).await;
     let server = on(&test_database().await, &lm).start();

@@ -43,6 +43,7 @@ mod state;
 mod state_versions;
 mod strategies;
 mod streams;
+mod structured_answers;
 mod unmeasured;
 mod usage;
 mod waiting_runs;

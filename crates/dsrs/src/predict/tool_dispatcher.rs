@@ -10,7 +10,7 @@ use tokio::time::sleep_until;
 
 use super::{Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus, Tool, ToolError};
 use crate::lm::{ToolSet, ToolSpec};
-use crate::read::{ArgumentSchema, listed, nearest};
+use crate::read::{ValueSchema, listed, nearest};
 use crate::value::{Fields, Payload};
 
 /// The most characters of a result shown to the LM.
@@ -30,7 +30,7 @@ pub(crate) struct ToolDispatcher {
 #[derive(Clone)]
 struct RegisteredTool {
     tool: Arc<dyn Tool>,
-    arguments: Arc<ArgumentSchema>,
+    arguments: Arc<ValueSchema>,
 }
 
 impl fmt::Debug for ToolDispatcher {
@@ -79,7 +79,7 @@ impl ToolDispatcher {
         }
         let schema: serde_json::Value =
             serde_json::from_str(spec.parameters.get()).unwrap_or_default();
-        let arguments = ArgumentSchema::compile(&schema).map_err(|error| {
+        let arguments = ValueSchema::compile(&schema).map_err(|error| {
             format!("the arguments of `{name}` are not a supported JSON Schema: {error}")
         })?;
         let arguments = Arc::new(arguments);

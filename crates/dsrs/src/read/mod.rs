@@ -1,12 +1,12 @@
 //! The collecting reader of documents from clients: it reports every problem with its place instead
 //! of stopping at the first. Knows JSON, but not the meaning of documents.
 
-mod argument_schema;
 mod config_schema;
 mod schema_cost;
+mod value_schema;
 
-pub(crate) use argument_schema::ArgumentSchema;
 pub use config_schema::{ConfigSchema, unknown_name};
+pub use value_schema::ValueSchema;
 
 use std::sync::Arc;
 

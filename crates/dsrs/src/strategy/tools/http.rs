@@ -11,7 +11,7 @@ use super::url::UrlTemplate;
 use crate::lm::ToolSpec;
 use crate::predict::is_tool_name;
 use crate::problem::{At, Code, Problems};
-use crate::read::{self, ArgumentSchema, Object, nearest};
+use crate::read::{self, Object, ValueSchema, nearest};
 use crate::value::{Fields, Map, Payload};
 
 /// A tool that is an HTTP request.
@@ -260,7 +260,7 @@ fn parameters(
                 problems.add(&at.key("type"), Code::InvalidValue, "arguments are an object");
             }
             let tree = serde_json::to_value(given).unwrap_or_default();
-            if let Err(error) = ArgumentSchema::compile(&tree) {
+            if let Err(error) = ValueSchema::compile(&tree) {
                 let detail = format!("the arguments are not a supported JSON Schema: {error}");
                 problems.add(at, Code::InvalidType, detail);
             }

@@ -1,7 +1,7 @@
-//! JSON Schemas of arguments, which callers and other servers write: bounded in size, depth, references
+//! JSON Schemas of values, which callers and other servers write: bounded in size, depth, references
 //! and patterns, compiled once, and applied with bounded work. Knows nothing of tools.
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationOptions, Validator};
 use serde_json::Value;
 
 use super::schema_cost::{VALUE_DEPTH, visits_of};
@@ -31,29 +31,51 @@ const WORK: u64 = 20_000_000;
 /// The bytes of a text that count as one value.
 const PIECE: usize = 16;
 
-/// A compiled schema.
-pub(crate) struct ArgumentSchema {
+/// A JSON Schema of values that a stranger may have written: compiling and applying it takes bounded work.
+///
+/// ```
+/// use dsrs::read::ValueSchema;
+/// use serde_json::json;
+///
+/// let schema = ValueSchema::compile(&json!({"properties": {"age": {"maximum": 150}}})).unwrap();
+/// assert!(schema.problems(&json!({"age": 30}), 5).is_empty());
+/// assert_eq!(schema.problems(&json!({"age": 151}), 5)[0].0, "/age");
+/// ```
+pub struct ValueSchema {
     validator: Validator,
     /// How often one branch of a value is visited at most.
     visits: u64,
 }
 
-impl ArgumentSchema {
-    /// Compiles a schema.
+impl ValueSchema {
+    /// Compiles a schema. Its `format`s say nothing about values.
     ///
     /// # Errors
     /// If it is no JSON Schema, or beyond a limit.
-    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+    pub fn compile(schema: &Value) -> Result<Self, String> {
+        Self::with(schema, jsonschema::options())
+    }
+
+    /// Compiles a schema whose `format`s values have to keep, as far as JSON Schema defines them.
+    ///
+    /// # Errors
+    /// If it is no JSON Schema, or beyond a limit.
+    pub fn with_formats(schema: &Value) -> Result<Self, String> {
+        Self::with(schema, jsonschema::options().should_validate_formats(true))
+    }
+
+    fn with(schema: &Value, options: ValidationOptions) -> Result<Self, String> {
         Census::of(schema)?;
         let visits = visits_of(schema)?;
         let patterns = PatternOptions::regex().size_limit(PATTERN_SIZE);
-        let options = jsonschema::options().with_pattern_options(patterns);
+        let options = options.with_pattern_options(patterns);
         let validator = options.build(schema).map_err(|error| shortened(&error.to_string()))?;
         Ok(Self { validator, visits })
     }
 
-    /// The first problems of a value: the place of each, and what is wrong.
-    pub(crate) fn problems(&self, value: &Value, most: usize) -> Vec<(String, String)> {
+    /// The first `most` problems of a value: the place of each as a JSON Pointer, and what is wrong.
+    #[must_use]
+    pub fn problems(&self, value: &Value, most: usize) -> Vec<(String, String)> {
         let at_root = |reason: String| vec![(String::new(), reason)];
         let Some(size) = size(value, VALUE_DEPTH) else {
             return at_root(format!("nested deeper than {VALUE_DEPTH} levels"));
@@ -167,11 +189,11 @@ mod tests {
     use super::*;
 
     fn refusal(schema: &Value) -> String {
-        ArgumentSchema::compile(schema).err().unwrap()
+        ValueSchema::compile(schema).err().unwrap()
     }
 
     fn problems(schema: &Value, value: &Value) -> Vec<(String, String)> {
-        ArgumentSchema::compile(schema).unwrap().problems(value, 5)
+        ValueSchema::compile(schema).unwrap().problems(value, 5)
     }
 
     /// `count` definitions, each made from a reference to the next one.
@@ -242,7 +264,7 @@ mod tests {
         let deep = (0..63).fold(json!({}), |schema, _| json!({"not": schema}));
         let check = move || {
             for schema in [same_place, recursive, deep] {
-                let schema = ArgumentSchema::compile(&schema).unwrap();
+                let schema = ValueSchema::compile(&schema).unwrap();
                 for value in [&list, &object, &json!("long text")] {
                     schema.problems(value, 5);
                 }
@@ -250,7 +272,7 @@ mod tests {
             // A parsed text nests no deeper.
             for depth in [64, 100, 127] {
                 let schema = (0..depth).fold(json!({}), |schema, _| json!({"not": schema}));
-                assert!(ArgumentSchema::compile(&schema).is_err());
+                assert!(ValueSchema::compile(&schema).is_err());
             }
         };
         std::thread::Builder::new().stack_size(STACK).spawn(check).unwrap().join().unwrap();
