@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -97,12 +98,19 @@ impl EngineWorker {
         self.decline_part(id).await?;
         let slot = self.slot(session).await?;
         let work = self.begin_work()?;
-        let Some(job) = self.take_over(id).await? else { return Ok(()) };
+        let Some(mut job) = self.take_over(id).await? else { return Ok(()) };
+        if u32::try_from(job.attempt).is_ok_and(|attempt| attempt > self.app.worker.attempts) {
+            wait(LOSS_IS_KNOWN, session).await;
+            let counted = persist(|| job::attempts(&self.app.db, job.lease)).await;
+            job.attempt = counted.map_err(unfinished)?.unwrap_or(job.attempt);
+        }
         let lease = JobLease::new(self.app.db.clone(), job.scope.clone(), job.lease);
         // A job that is requeued is in the queue of the database, and is sent again. One that this attempt has lost
         // must not be left without an attempt, so the engine starts another, which may find nothing to do.
         let (lease, stop) = (Arc::new(lease), stop_reason(session.clone()));
-        match self.drive(ClaimedJob { job, lease, work, stop }, slot).await? {
+        let (db, lost) = (self.app.db.clone(), job.lease);
+        let forgive = async move { persist(|| job::forgive_attempt(&db, lost)).await };
+        match self.drive(ClaimedJob { job, lease, work, stop }, slot, forgive).await? {
             DriveEnd::Ended | DriveEnd::Requeued => Ok(()),
             DriveEnd::Lost => Err(Unfinished::Elsewhere(LOST)),
         }
@@ -111,13 +119,19 @@ impl EngineWorker {
     /// Makes an attempt at a run whose progress is in the engine.
     async fn run(self, invocation: Invocation, is_draining: bool) -> Result<(), Unfinished> {
         let Invocation { input, state, session, .. } = invocation;
-        let slot = self.slot(&session).await?;
-        let work = self.begin_work()?;
         let lease = ObjectLease::open(self.app.db.clone(), session.clone(), &input, &state);
         let lease = Arc::new(lease.map_err(|error| match error {
             DocumentError::Newer(_) => Unfinished::Elsewhere("a newer release made the run"),
             DocumentError::Malformed(_) => Unfinished::Failed(error.to_string()),
         })?);
+        wait(pause_before(lease.begun()), &session).await;
+        persist(|| lease.read_forgiven()).await.map_err(unfinished)?;
+        if lease.counted() > self.app.worker.attempts {
+            wait(LOSS_IS_KNOWN, &session).await;
+            persist(|| lease.read_forgiven()).await.map_err(unfinished)?;
+        }
+        let slot = self.slot(&session).await?;
+        let work = self.begin_work()?;
         if persist(|| lease.write_end(self.app.worker.attempts)).await.map_err(unfinished)? {
             return Ok(());
         }
@@ -125,8 +139,9 @@ impl EngineWorker {
             return persist(|| lease.return_to_queue()).await.map_err(unfinished);
         }
         let (job, held) = (lease.job(background_run::JOB), lease.clone());
-        let stop = stop_reason(session);
-        match self.drive(ClaimedJob { job, lease: held, work, stop }, slot).await? {
+        let (stop, lost) = (stop_reason(session), lease.clone());
+        let forgive = async move { persist(|| lost.forgive()).await };
+        match self.drive(ClaimedJob { job, lease: held, work, stop }, slot, forgive).await? {
             DriveEnd::Ended => Ok(()),
             // The database refused it: the run has ended or has a job.
             DriveEnd::Lost if lease.is_over() => Ok(()),
@@ -143,11 +158,13 @@ impl EngineWorker {
         slot.ok_or(Unfinished::Elsewhere("the connection to the engine is lost"))
     }
 
-    /// Drives an attempt to its end. It stops if the engine has replaced it.
+    /// Drives an attempt to its end. It stops if the engine has replaced it: then the attempt does not count, because
+    /// this worker lives.
     async fn drive(
         &self,
         claimed: ClaimedJob,
         slot: OwnedSemaphorePermit,
+        forgive: impl Future<Output = Result<(), StoreError>> + Send + 'static,
     ) -> Result<DriveEnd, Unfinished> {
         let Some(kind) = job_registry::find(&claimed.job.kind) else {
             return Err(Unfinished::Failed(format!(
@@ -158,7 +175,14 @@ impl EngineWorker {
         let attempt = kind.drive(self.app.clone(), claimed);
         let attempt = async move {
             let _slot = slot;
-            attempt.await
+            let end = attempt.await;
+            // Here, because nothing waits for an attempt whose connection is lost.
+            if matches!(end, Ok(DriveEnd::Lost))
+                && let Err(error) = forgive.await
+            {
+                tracing::error!(cause = error.cause(), "an attempt that was lost counts");
+            }
+            end
         };
         match self.app.compute().spawn("an attempt at a job", attempt).await {
             Ok(Some(Ok(end))) => Ok(end),
@@ -212,10 +236,37 @@ impl Worker for EngineWorker {
     }
 }
 
+/// The attempts that begin at once, the pause before the next, and how often it doubles.
+const UNPAUSED_ATTEMPTS: u32 = 2;
+const PAUSE: Duration = Duration::from_secs(1);
+const MOST_DOUBLINGS: u32 = 3;
+
+/// The time in which a worker learns that its connection to the engine is lost, and notes that it lives: no work is
+/// given up before.
+const LOSS_IS_KNOWN: Duration = Duration::from_secs(10);
+
 const DIVIDED: &str = "this worker works on another part of the job";
 const LOST: &str = "another attempt has the work";
 const FOREIGN: &str =
     "another installation has sent the work; docs/operations/engine.md says what to do";
+
+/// The pause before an attempt at a run, of so many without progress: a cause that takes workers with it may pass
+/// meanwhile. A worker that ends within the pause has not begun.
+fn pause_before(attempts: u32) -> Duration {
+    match attempts.checked_sub(UNPAUSED_ATTEMPTS + 1) {
+        Some(paused) => PAUSE * 2u32.pow(paused.min(MOST_DOUBLINGS)),
+        None => Duration::ZERO,
+    }
+}
+
+/// Waits, unless the engine ends or cancels the attempt.
+async fn wait(time: Duration, session: &EngineSession) {
+    tokio::select! {
+        () = tokio::time::sleep(time) => {}
+        () = session.lost().cancelled() => {}
+        () = session.cancelled().cancelled() => {}
+    }
+}
 
 /// Ends when an attempt is to stop before its end.
 fn stop_reason(session: EngineSession) -> BoxFuture<'static, StopReason> {

@@ -114,6 +114,23 @@ pub async fn end(scope: &Scope, db: &Db, run: &Arc<RunRow>) -> Result<bool, Stor
     Ok(background_run::finish(scope, db, lease, run, 0).await?.is_stored())
 }
 
+/// Notes that an attempt has lost its run although its worker lives: it does not count.
+pub async fn forgive_attempt(scope: &Scope, db: &Db, run: Uuid) -> Result<(), StoreError> {
+    let sql =
+        "update runs set lost_attempts = lost_attempts + 1 where workspace_id = $1 and id = $2";
+    let noted = sqlx::query(sql).bind(scope.workspace).bind(run);
+    noted.execute(&mut *db.scoped(scope).await?).await?;
+    Ok(())
+}
+
+/// How many attempts have lost the run although their workers lived.
+pub async fn lost_attempts(scope: &Scope, db: &Db, run: Uuid) -> Result<u32, StoreError> {
+    let sql = "select lost_attempts from runs where workspace_id = $1 and id = $2";
+    let found = sqlx::query_scalar::<_, i32>(sql).bind(scope.workspace).bind(run);
+    let found = found.fetch_optional(&mut *db.scoped(scope).await?).await?;
+    Ok(found.and_then(|lost| u32::try_from(lost).ok()).unwrap_or(0))
+}
+
 /// The number of runs of a workspace that wait in the engine, counted up to `most`.
 pub async fn count_queued(scope: &Scope, db: &Db, most: u32) -> Result<u32, StoreError> {
     let count: i64 = sqlx::query_scalar(

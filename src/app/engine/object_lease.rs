@@ -2,7 +2,7 @@
 //! state first, and then a row in the database, so that every attempt writes the same record, and one that was
 //! replaced writes none. May not know graphs.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -11,8 +11,7 @@ use futures_util::FutureExt;
 
 use super::lease::{AttemptLease, LeaseWrite};
 use super::run_document::{
-    DocumentError, SentRun, read_attempts, read_node, read_run, write_attempts, write_node,
-    write_run,
+    AttemptCount, DocumentError, SentRun, read_node, read_run, write_node, write_run,
 };
 use crate::app::clock::now;
 use crate::restate::{EngineSession, ObjectState};
@@ -48,7 +47,10 @@ pub(crate) struct ObjectLease {
     sent: SentRun,
     /// This attempt is the first.
     is_first: bool,
-    attempts: u32,
+    /// With this one.
+    attempts: Mutex<AttemptCount>,
+    /// How many attempts have lost the run although their workers lived.
+    forgiven: AtomicU32,
     /// The record, if an earlier attempt has ended the run and not written it.
     ended: Option<Arc<RunRow>>,
     nodes: Mutex<Vec<NodeRow>>,
@@ -68,21 +70,23 @@ impl ObjectLease {
         input: &Bytes,
         state: &ObjectState,
     ) -> Result<Self, DocumentError> {
-        let before = state.get(ATTEMPTS).map(|text| read_attempts(text)).transpose()?;
-        let attempts = before.unwrap_or(0).saturating_add(1);
+        let count = |name| state.get(name).map(|text| AttemptCount::read(text)).transpose();
+        let (before, end_attempts) = (count(ATTEMPTS)?, count(END_ATTEMPTS)?);
+        let mut attempts = before.unwrap_or_default();
+        attempts.begun = attempts.begun.saturating_add(1);
         let ended = state.get(END).map(|text| read_run(text)).transpose()?;
-        let end_attempts = state.get(END_ATTEMPTS).map(|text| read_attempts(text)).transpose()?;
         Ok(Self {
             db,
             session,
             sent: SentRun::read(input)?,
             is_first: before.is_none() && state.is_empty(),
-            attempts,
+            forgiven: AtomicU32::new(attempts.forgiven_before),
+            attempts: Mutex::new(attempts),
             ended: ended.map(Arc::new),
             nodes: Mutex::new(nodes_of(state)?),
             over: AtomicBool::new(false),
             end_stored: AtomicBool::new(false),
-            end_attempts: end_attempts.unwrap_or(0),
+            end_attempts: end_attempts.unwrap_or_default().begun,
             size: AtomicUsize::new(input.len() + state.values().map(Bytes::len).sum::<usize>()),
         })
     }
@@ -94,7 +98,7 @@ impl ObjectLease {
             scope: self.sent.scope.clone(),
             kind: kind.as_str().to_owned(),
             request: self.sent.request.clone(),
-            attempt: i32::try_from(self.attempts).unwrap_or(i32::MAX),
+            attempt: i32::try_from(self.counted()).unwrap_or(i32::MAX),
             cancelled: false,
             parent: None,
             items: None,
@@ -108,12 +112,42 @@ impl ObjectLease {
         let Some(run) = self.ended.as_ref().filter(|_| attempts <= most_attempts) else {
             return Ok(false);
         };
-        if self.session.note(END_ATTEMPTS.to_owned(), write_attempts(attempts)).await.is_err() {
+        let count = AttemptCount { begun: attempts, forgiven_before: 0 };
+        if self.session.note(END_ATTEMPTS.to_owned(), count.write()).await.is_err() {
             return Ok(true);
         }
         engine_run::end(&self.sent.scope, &self.db, run).await?;
         self.clear().await;
         Ok(true)
+    }
+
+    /// The attempts since one has stored progress, with this one.
+    pub(crate) fn begun(&self) -> u32 {
+        self.attempts().begun
+    }
+
+    /// The attempts since one has stored progress, with this one and without those whose workers lived.
+    pub(crate) fn counted(&self) -> u32 {
+        self.attempts().counted(self.forgiven.load(Ordering::Relaxed))
+    }
+
+    /// Learns which of the attempts before were lost although their workers lived.
+    pub(crate) async fn read_forgiven(&self) -> Result<(), StoreError> {
+        let count = *self.attempts();
+        if count.begun > 1 {
+            let SentRun { scope, run, .. } = &self.sent;
+            let lost = engine_run::lost_attempts(scope, &self.db, run.id).await?;
+            self.forgiven.store(lost, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Notes that this attempt was lost although its worker lives.
+    pub(crate) async fn forgive(&self) -> Result<(), StoreError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        engine_run::forgive_attempt(&self.sent.scope, &self.db, self.sent.run.id).await
     }
 
     /// Whether the run has ended or has a job, so that no attempt of the engine is needed.
@@ -144,6 +178,21 @@ impl ObjectLease {
     async fn clear(&self) {
         self.over.store(true, Ordering::Relaxed);
         let _ = self.session.clear().await;
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, AttemptCount> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The count anew, once this attempt stores progress; `None` if it counts as the first already.
+    fn first_again(&self) -> Option<Bytes> {
+        let mut attempts = self.attempts();
+        let anew =
+            AttemptCount { begun: 1, forgiven_before: self.forgiven.load(Ordering::Relaxed) };
+        (attempts.begun > 1).then(|| {
+            *attempts = anew;
+            anew.write()
+        })
     }
 
     fn nodes(&self) -> MutexGuard<'_, Vec<NodeRow>> {
@@ -178,6 +227,10 @@ impl ObjectLease {
             self.give_back(None).await?;
             return Ok(false);
         }
+        if let Some(count) = self.first_again() {
+            // What is stored next confirms it.
+            let _ = self.session.note(ATTEMPTS.to_owned(), count).await;
+        }
         let stored = self.session.store(format!("{NODE}{}", node.node), text).await;
         // Another node may have given the run back meanwhile, without this one.
         if stored.is_err() || self.is_over() {
@@ -192,7 +245,7 @@ impl ObjectLease {
             let text = write_run(&run);
             // Even if the record is too large for the engine, it confirms that no other attempt has the run.
             let (name, text) = match self.grows_too_large(text.len()) {
-                true => (ATTEMPTS, write_attempts(self.attempts)),
+                true => (ATTEMPTS, self.attempts().write()),
                 false => (END, text),
             };
             if self.session.store(name.to_owned(), text).await.is_err() {
@@ -215,7 +268,7 @@ impl AttemptLease for ObjectLease {
                 return Ok(false);
             }
             // Not before: what cannot reach the database is no attempt.
-            let attempts = write_attempts(self.attempts);
+            let attempts = self.attempts().write();
             Ok(self.session.note(ATTEMPTS.to_owned(), attempts).await.is_ok())
         }
         .boxed()
@@ -246,10 +299,13 @@ impl AttemptLease for ObjectLease {
 
     fn requeue(&self) -> LeaseWrite<'_, ()> {
         async move {
-            let attempts = write_attempts(self.attempts.saturating_sub(1));
+            let mut count = *self.attempts();
+            count.begun = count.begun.saturating_sub(1);
             // Lost or not, another attempt follows.
-            let _ = self.session.store(ATTEMPTS.to_owned(), attempts).await;
-            Ok(())
+            match self.session.store(ATTEMPTS.to_owned(), count.write()).await {
+                Ok(()) => Ok(()),
+                Err(_) => self.forgive().await,
+            }
         }
         .boxed()
     }

@@ -96,6 +96,9 @@ struct NodeDocument {
 #[derive(Serialize, Deserialize)]
 struct AttemptsDocument {
     attempts: u32,
+    // Servers of the release before write none.
+    #[serde(default)]
+    forgiven: u32,
 }
 
 impl SentRun {
@@ -140,14 +143,31 @@ pub(crate) fn read_node(text: &[u8]) -> Result<NodeRow, DocumentError> {
     Ok(NodeRow { node, outcome, usage, trace })
 }
 
-/// The number of attempts.
-pub(crate) fn write_attempts(attempts: u32) -> Bytes {
-    write(AttemptsDocument { attempts })
+/// The attempts at a run since one has stored progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AttemptCount {
+    /// How many have begun.
+    pub(crate) begun: u32,
+    /// How many had lost the run before these although their workers lived.
+    pub(crate) forgiven_before: u32,
 }
 
-/// Reads what [`write_attempts`] wrote.
-pub(crate) fn read_attempts(text: &[u8]) -> Result<u32, DocumentError> {
-    Ok(read::<AttemptsDocument>(text)?.attempts)
+impl AttemptCount {
+    /// The count as a document.
+    pub(crate) fn write(self) -> Bytes {
+        write(AttemptsDocument { attempts: self.begun, forgiven: self.forgiven_before })
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, DocumentError> {
+        let AttemptsDocument { attempts, forgiven } = read(text)?;
+        Ok(Self { begun: attempts, forgiven_before: forgiven })
+    }
+
+    /// How many count, if so many have lost the run although their workers lived.
+    pub(crate) fn counted(self, forgiven: u32) -> u32 {
+        self.begun.saturating_sub(forgiven.saturating_sub(self.forgiven_before))
+    }
 }
 
 fn write<T: Serialize>(document: T) -> Bytes {
@@ -270,7 +290,11 @@ mod tests {
             trace: text("{}"),
         };
         assert_eq!(read_node(&write_node(&node)).unwrap(), node);
-        assert_eq!(read_attempts(&write_attempts(7)).unwrap(), 7);
+        let count = AttemptCount { begun: 7, forgiven_before: 2 };
+        assert_eq!(AttemptCount::read(&count.write()).unwrap(), count);
+        assert_eq!((count.counted(0), count.counted(5), count.counted(50)), (7, 4, 0));
+        let earlier = AttemptCount::read(br#"{"format":1,"attempts":3}"#).unwrap();
+        assert_eq!(earlier.counted(1), 2);
     }
 
     #[test]

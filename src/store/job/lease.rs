@@ -96,6 +96,23 @@ pub(in crate::store) async fn release(
     Ok(cancelled)
 }
 
+/// The number of attempts that count, with this one; `None` if the lease is lost.
+pub async fn attempts(db: &Db, lease: Lease) -> Result<Option<i32>, StoreError> {
+    let found = sqlx::query_scalar("select attempts from jobs where id = $1 and holder = $2");
+    let found = found.bind(lease.job).bind(lease.holder);
+    Ok(found.fetch_optional(&mut *db.scoped(&lease).await?).await?)
+}
+
+/// Notes that an attempt has lost its job although its worker lives: it does not count, unless another attempt has
+/// stored progress since.
+pub async fn forgive_attempt(db: &Db, lease: Lease) -> Result<(), StoreError> {
+    let sql = "update jobs set attempts = attempts - 1
+               where id = $1 and attempts > case when holder = $2 then 0 else 1 end";
+    let noted = sqlx::query(sql).bind(lease.job).bind(lease.holder);
+    noted.execute(&mut *db.scoped(&lease).await?).await?;
+    Ok(())
+}
+
 /// Resets the count of attempts within a transaction that stores progress. False if the lease is lost:
 /// then nothing may be stored. No other worker can claim the job until the transaction ends.
 pub(in crate::store) async fn progress(

@@ -26,7 +26,7 @@ pub use dispatch::{
     take_queued,
 };
 pub use figures::{QueueFigures, queue_figures};
-pub use lease::{Lease, RenewedLease, renew, requeue};
+pub use lease::{Lease, RenewedLease, attempts, forgive_attempt, renew, requeue};
 pub(super) use lease::{begin_results, lock, progress, release, remove};
 pub use part::{ItemRange, OtherParts, divide, offer, reclaim, take_back, take_front};
 pub(super) use queue::{add, add_parked, set_parked};

@@ -1,6 +1,7 @@
 //! Restate as the engine, on a real node of it. What both engines promise is in the tests of background work, which
 //! run with each (`DSRS_TEST_ENGINE`); here is what only this one does.
 
+mod attempts;
 mod hostile;
 mod moves;
 mod takeover;

@@ -16,7 +16,7 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
     alter table optimizations drop column expired;
     alter table batches drop column reasoning_tokens, drop column cache_write_tokens, drop column tags,
         drop column session_id, drop column user_id, drop column metadata;
-    alter table runs drop column tags, drop column session_id, drop column user_id, drop column metadata;
+    alter table runs drop column lost_attempts, drop column tags, drop column session_id, drop column user_id, drop column metadata;
     drop trigger runs_added on runs;
     drop trigger runs_changed on runs;
     drop trigger evaluation_results_added on evaluation_results;
