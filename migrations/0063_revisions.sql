@@ -3,4 +3,5 @@
 alter table webhooks add column revision integer not null default 1; -- counts the changes of clients
 alter table online_evaluations
     add column id       uuid    not null default gen_random_uuid(), -- the default is for servers before this column
-    add column revision integer not null default 1;
+    add column revision integer not null default 1,
+    add column unmeasured integer not null default 0; -- runs of the day `spent_on` that have no score, for the provider's reasons

@@ -41,6 +41,9 @@ pub(super) struct EvalArgs {
     /// Give up when more examples than this have failed
     #[arg(long, value_name = "COUNT")]
     max_errors: Option<u32>,
+    /// Give up when a larger share of the examples has no score
+    #[arg(long, value_name = "SHARE", value_parser = score)]
+    max_unmeasured: Option<f64>,
     /// The graph version; the newest by default
     #[arg(long, value_name = "N")]
     version: Option<i32>,
@@ -71,6 +74,7 @@ fn body(args: &EvalArgs) -> Value {
         vec![
             ("concurrency", args.concurrency.map(Value::from)),
             ("max_errors", args.max_errors.map(Value::from)),
+            ("max_unmeasured", args.max_unmeasured.map(Value::from)),
             ("version", args.version.map(Value::from)),
             ("state_version", args.state_version.map(Value::from)),
         ],
@@ -97,7 +101,8 @@ async fn print(session: &Session, evaluation: &Value) -> Result<(), CommandFailu
     if session.json {
         return print_json(evaluation);
     }
-    let mut table = TextTable::new(&["graph", "dataset", "examples", "failed", "score", "usage"]);
+    let columns = ["graph", "dataset", "examples", "failed", "unmeasured", "score", "usage"];
+    let mut table = TextTable::new(&columns);
     let (version, state) = (&evaluation["version"], &evaluation["state_version"]);
     let counts = &evaluation["counts"];
     let dataset = &evaluation["dataset"];
@@ -106,6 +111,7 @@ async fn print(session: &Session, evaluation: &Value) -> Result<(), CommandFailu
         format!("{} {}", cell(&dataset["dataset"]), cell(&dataset["version"])),
         format!("{}/{}", counts["done"], counts["total"]),
         cell(&counts["failed"]),
+        cell(&counts["unmeasured"]),
         score_text(&evaluation["mean_score"]),
         usage(&evaluation["usage"]),
     ]);

@@ -59,6 +59,9 @@ pub(super) struct OptimizeArgs {
     /// The alias of the model that writes proposals
     #[arg(long, value_name = "ALIAS")]
     prompt_model: Option<String>,
+    /// Give up when a larger share of the examples has no score
+    #[arg(long, value_name = "SHARE", value_parser = score)]
+    max_unmeasured: Option<f64>,
     /// Exit with code 1 if the best score on the held-out examples is lower
     #[arg(long, value_name = "SCORE", value_parser = score)]
     fail_under: Option<f64>,
@@ -103,6 +106,7 @@ fn body(args: &OptimizeArgs) -> Value {
             ("seed", args.seed.map(Value::from)),
             ("concurrency", args.concurrency.map(Value::from)),
             ("prompt_model", args.prompt_model.clone().map(Value::from)),
+            ("max_unmeasured", args.max_unmeasured.map(Value::from)),
         ],
     )
 }

@@ -43,7 +43,7 @@ pub(super) fn object(text: &str) -> Result<Value, String> {
 /// A score, from 0 to 1.
 pub(super) fn score(text: &str) -> Result<f64, String> {
     let score = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
-    score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
+    score.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// The failure of a job that has not succeeded.

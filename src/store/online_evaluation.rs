@@ -39,6 +39,8 @@ pub struct OnlineEvaluationRow {
     pub spent_calls: i64,
     /// The cost of today.
     pub spent_cost: f64,
+    /// The runs of today without a score that a metric could not give.
+    pub unmeasured: i32,
     /// When it was set first.
     pub created_at: DateTime<Utc>,
     /// When it was set last.
@@ -53,7 +55,8 @@ fn columns() -> String {
     format!(
         "id, revision, graph_id, metrics::text, sample, enabled, calls_per_day, cost_per_day,
          case when spent_on = {TODAY} then spent_calls else 0 end as spent_calls,
-         case when spent_on = {TODAY} then spent_cost else 0 end as spent_cost, created_at, updated_at, created_by"
+         case when spent_on = {TODAY} then spent_cost else 0 end as spent_cost,
+         case when spent_on = {TODAY} then unmeasured else 0 end as unmeasured, created_at, updated_at, created_by"
     )
 }
 
@@ -166,21 +169,31 @@ pub async fn delete(
     Ok(true)
 }
 
+/// What metrics add to a day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DaySpending {
+    /// Requests to models.
+    pub(super) calls: i64,
+    pub(super) cost: f64,
+    /// Runs that stay without a score.
+    pub(super) unmeasured: i32,
+}
+
 /// Adds what metrics have spent to the day, within the transaction that stores their scores.
 pub(super) async fn spend(
     scope: &Scope,
     connection: &mut PgConnection,
     graph: Uuid,
-    calls: i64,
-    cost: f64,
+    spent: DaySpending,
 ) -> Result<(), StoreError> {
     let sql = format!(
         "update online_evaluations
          set spent_calls = case when spent_on = {TODAY} then spent_calls else 0 end + $3,
-             spent_cost = case when spent_on = {TODAY} then spent_cost else 0 end + $4, spent_on = {TODAY}
+             spent_cost = case when spent_on = {TODAY} then spent_cost else 0 end + $4,
+             unmeasured = case when spent_on = {TODAY} then unmeasured else 0 end + $5, spent_on = {TODAY}
          where workspace_id = $1 and graph_id = $2"
     );
-    let spent = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(graph);
-    spent.bind(calls).bind(cost).execute(connection).await?;
+    let sums = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(graph);
+    sums.bind(spent.calls).bind(spent.cost).bind(spent.unmeasured).execute(connection).await?;
     Ok(())
 }

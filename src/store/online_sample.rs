@@ -7,7 +7,8 @@ use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::feedback::{self, FeedbackRow};
-use super::{Db, Scope, StoreError, online_evaluation, usage_judging};
+use super::online_evaluation::{self, DaySpending};
+use super::{Db, Scope, StoreError, usage_judging};
 
 /// The statement that chooses runs, to be a part of another one. `ended` is the name of a part with rows of `runs`;
 /// `runs` is the place of the parameter with the ids of those that clients or workers have ended. A run is chosen by a
@@ -69,6 +70,8 @@ pub struct JudgingSpent {
     pub calls: i64,
     /// The cost, if prices are known.
     pub cost: Option<f64>,
+    /// Whether the run stays without a score that a metric could not give.
+    pub leaves_unmeasured: bool,
 }
 
 /// Stores the scores of a claimed run, and what they cost. False if another attempt has it.
@@ -111,9 +114,15 @@ async fn add_spent(
     claimed: &ClaimedSample,
     spent: &JudgingSpent,
 ) -> Result<(), StoreError> {
+    if spent.calls > 0 || spent.leaves_unmeasured {
+        let spending = DaySpending {
+            calls: spent.calls,
+            cost: spent.cost.unwrap_or_default(),
+            unmeasured: spent.leaves_unmeasured.into(),
+        };
+        online_evaluation::spend(scope, connection, claimed.graph_id, spending).await?;
+    }
     if spent.calls > 0 {
-        let cost = spent.cost.unwrap_or_default();
-        online_evaluation::spend(scope, connection, claimed.graph_id, spent.calls, cost).await?;
         usage_judging::count(scope, connection, claimed.run_id, &spent.usage).await?;
     }
     Ok(())

@@ -148,7 +148,7 @@ async fn judged(
         match score {
             Ok(score) => found.scores.push((name.to_string(), score)),
             Err(error) => {
-                found.is_unmeasured |= RolloutFailure::of(&error, None).is_unmeasured;
+                found.is_unmeasured |= RolloutFailure::of_metric(&error).is_unmeasured;
                 tracing::warn!(run = %row.id, metric = %name, code = error.kind.code(), "a run has no score");
             }
         }
@@ -175,14 +175,15 @@ async fn postpone(
     sample: &ClaimedSample,
     found: &JudgedRun,
 ) -> Result<(), AppError> {
-    Ok(online_sample::postpone(scope, &app.db, sample, &spent(found)).await?)
+    Ok(online_sample::postpone(scope, &app.db, sample, &spent(found, false)).await?)
 }
 
-fn spent(found: &JudgedRun) -> JudgingSpent {
+fn spent(found: &JudgedRun, leaves_unmeasured: bool) -> JudgingSpent {
     JudgingSpent {
         usage: usage_json(&found.spent),
         calls: i64::try_from(found.spent.lm_calls).unwrap_or(i64::MAX),
         cost: found.spent.cost,
+        leaves_unmeasured,
     }
 }
 
@@ -195,7 +196,7 @@ async fn store(
 ) -> Result<(), AppError> {
     let rows: Vec<FeedbackRow> =
         found.scores.iter().map(|(name, score)| feedback(scope, run, name, score)).collect();
-    let spent = spent(&found);
+    let spent = spent(&found, found.is_unmeasured);
     if online_sample::finish(scope, &app.db, sample, rows, &spent).await? {
         for (name, score) in &found.scores {
             app.metrics.score(&run.graph_name, name, ONLINE, score.value);

@@ -50,6 +50,9 @@ pub struct OnlineEvaluationView<'a> {
     pub spent_calls: i64,
     /// The cost of today.
     pub spent_cost: f64,
+    /// The runs of today that stay without a score, because their metric failed for a reason of its provider, the time or
+    /// a budget.
+    pub unmeasured: i32,
     /// When it was set first.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
@@ -70,6 +73,7 @@ impl<'a> From<&'a OnlineEvaluationRow> for OnlineEvaluationView<'a> {
             cost_per_day: row.settings.cost_per_day,
             spent_calls: row.spent_calls,
             spent_cost: row.spent_cost,
+            unmeasured: row.unmeasured,
             created_at: row.created_at,
             updated_at: row.updated_at,
             created_by: &row.created_by,
@@ -82,7 +86,7 @@ impl OnlineEvaluationView<'static> {
         json!({
             "metrics": {"short": {"expression": "outputs.answer|length < 400"}},
             "sample": 0.1, "enabled": true, "calls_per_day": 1000, "cost_per_day": null, "spent_calls": 0,
-            "spent_cost": 0.0, "created_at": crate::app::timestamp(example::time(0)),
+            "spent_cost": 0.0, "unmeasured": 0, "created_at": crate::app::timestamp(example::time(0)),
             "updated_at": crate::app::timestamp(example::time(0)), "created_by": "deploy"
         })
     }

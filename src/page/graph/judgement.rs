@@ -64,6 +64,9 @@ fn panel(
                 dl.facts {
                     dt { "Judges" } dd { (percent(settings.sample)) " of the runs that succeed" }
                     dt { "Today" } dd { (budget(evaluation)) }
+                    @if evaluation.unmeasured > 0 {
+                        dt { "Unmeasured" } dd { (count(i64::from(evaluation.unmeasured))) " runs of today: their metric failed for a reason of its provider or the time" }
+                    }
                     dt { "Metrics" } dd { (metrics(&settings.metrics)) }
                 }
                 @if scores.is_empty() { p.small.muted { "No scores in the last " (DAYS) " days." } }

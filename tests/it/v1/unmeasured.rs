@@ -242,3 +242,57 @@ async fn a_share_is_from_0_to_1() {
     let refused = api.post("/v1/graphs/q/optimizations", body).await.expect(422);
     assert_eq!(refused.errors(), ["/max_unmeasured invalid_value"]);
 }
+
+/// A note on each question, and an answer from it. Each request costs a token of output.
+fn two_steps() -> Value {
+    json!({"name": "steps", "nodes": {
+            "first": {"strategy": "predict", "signature": "question -> note"},
+            "second": {"strategy": "predict", "signature": "question, note -> answer"}},
+        "edges": [{"from": "first.note", "to": "second.note"}]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_tries_of_an_example_are_paid() {
+    let met = Mutex::new(HashSet::new());
+    let lm = ScriptedLm::by(move |request| {
+        let asked = question(request);
+        let is_second =
+            request.chat.messages().last().unwrap().content.contains("[[ ## note ## ]]\n");
+        match is_second && met.lock().unwrap().insert(asked.clone()) {
+            true => refused(),
+            false if is_second => answer(&asked.replace('q', "a").replace('?', "")),
+            false => "[[ ## note ## ]]\nhm".into(),
+        }
+    });
+    let (api, lm) = api(lm, 0..4).await;
+    api.post("/v1/graphs", two_steps()).await.expect(201);
+    let body = json!({"dataset": "easy", "metric": "exact"});
+    let accepted = api.post("/v1/graphs/steps/evaluations", body).await.expect(202);
+    let done = |answer: &Answer| answer.json()["finished_at"].is_string();
+    let found = api.until(accepted.header("location"), done).await.expect(200).json();
+    assert_eq!((&found["mean_score"], &found["counts"]["unmeasured"]), (&json!(1.0), &json!(0)));
+    // The first step of the first try, and both steps of the second.
+    assert_eq!((lm.requests().len(), &found["usage"]["lm_calls"]), (16, &json!(12)), "{found}");
+    let results = format!("/v1/evaluations/{}/results", found["id"].as_str().unwrap());
+    let results = api.get(&results).await.expect(200).json();
+    for result in results["items"].as_array().unwrap() {
+        assert_eq!(result["usage"]["lm_calls"], 3, "{result}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_writes_no_score_gives_none() {
+    let lm = ScriptedLm::by(|request| {
+        let said = request.chat.messages().map(|turn| turn.content.to_string());
+        match said.last().unwrap_or_default().contains("[[ ## answer ## ]]\n") {
+            true => "[[ ## score ## ]]\nrather good".into(),
+            false => answer("a"),
+        }
+    });
+    let (api, _) = api(lm, 0..4).await;
+    let judge =
+        json!({"judge": {"signature": "question, answer -> score: float", "score": "score"}});
+    let found = evaluated(&api, json!({"metric": judge})).await;
+    assert_eq!(found["error"]["code"], "too_many_unmeasured", "{found}");
+    assert_eq!(found["mean_score"], Value::Null);
+}

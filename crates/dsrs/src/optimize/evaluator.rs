@@ -174,7 +174,7 @@ impl Evaluator {
             Ok(score) => rollout.score = score,
             Err(error) => {
                 self.check_stop(&error)?;
-                rollout.error = Some(RolloutFailure::of(&error, None));
+                rollout.error = Some(RolloutFailure::of_metric(&error));
             }
         }
         self.check_paid(&ctx.run)

@@ -21,7 +21,21 @@ pub struct RolloutFailure {
 }
 
 impl RolloutFailure {
-    /// The failure of a node, or of the metric.
+    /// The failure of a metric. What its own model answers says nothing about the program either.
+    #[must_use]
+    pub fn of_metric(error: &PredictError) -> Self {
+        let is_of_its_model = matches!(
+            error.kind,
+            PredictErrorKind::Lm
+                | PredictErrorKind::Parse { .. }
+                | PredictErrorKind::Incomplete { .. }
+                | PredictErrorKind::Filtered
+        );
+        let failure = Self::of(error, None);
+        Self { is_unmeasured: failure.is_unmeasured || is_of_its_model, ..failure }
+    }
+
+    /// The failure of a node.
     #[must_use]
     pub fn of(error: &PredictError, node: Option<Arc<str>>) -> Self {
         Self {
@@ -128,6 +142,14 @@ mod tests {
         let incomplete = PredictErrorKind::Incomplete { field: None, failure: Box::default() };
         assert!(!of(parse) && !of(incomplete) && !of(PredictErrorKind::Filtered));
         assert!(!of(PredictErrorKind::Op) && !of(PredictErrorKind::Lm));
+    }
+
+    #[test]
+    fn what_the_model_of_a_metric_answers_is_no_score_of_the_program() {
+        let of = |kind| RolloutFailure::of_metric(&PredictError::new(kind, "no")).is_unmeasured;
+        assert!(of(PredictErrorKind::Parse { field: None, failure: Box::default() }));
+        assert!(of(PredictErrorKind::Filtered) && of(PredictErrorKind::Timeout));
+        assert!(!of(PredictErrorKind::Op), "an expression that does not fit the outputs");
     }
 
     #[test]
