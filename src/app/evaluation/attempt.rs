@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::Program;
-use dsrs::lm::Usage;
 use dsrs::optimize::{Evaluator, Metric};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
@@ -24,6 +23,7 @@ use crate::app::job::item_ranges::{ItemRanges, RANGE};
 use crate::app::job::item_work::{ItemPage, ItemWork, WriteOutcome, item_concurrency, run_items};
 use crate::app::job::kind::JobKind;
 use crate::app::persist::persist;
+use crate::app::run::documents::usage_of_json;
 use crate::app::run::record::RunVersions;
 use crate::app::task::run_blocking;
 use crate::app::{App, AppError};
@@ -198,7 +198,7 @@ impl ItemWork for EvaluationWork {
         result: &EvaluationItemResult,
     ) -> Option<EvaluationItem> {
         let is_open = result.scored.unmeasured && item.earlier.is_none();
-        let used = || (read_usage(&result.scored.usage), read_usage(&result.scored.judging));
+        let used = || (usage_of_json(&result.scored.usage), usage_of_json(&result.scored.judging));
         is_open.then(|| EvaluationItem { earlier: Some(used()), ..item.clone() })
     }
 
@@ -233,30 +233,6 @@ impl EvaluationWork {
     /// Whether workers of other servers may have a part.
     const fn has_others(&self) -> bool {
         self.is_divided && (self.job.parent.is_some() || self.items() > RANGE)
-    }
-}
-
-/// What a stored result has used.
-fn read_usage(json: &str) -> Usage {
-    let written = Payload::from_record(json).unwrap_or_default();
-    let member = |name: &str| written.as_map().and_then(|members| members.get(name));
-    let count = |name: &str| match member(name) {
-        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or_default(),
-        _ => 0,
-    };
-    let cost = match member("cost") {
-        Some(Payload::Float(cost)) => Some(*cost),
-        Some(Payload::Int(cost)) => Some(*cost as f64),
-        _ => None,
-    };
-    Usage {
-        lm_calls: count("lm_calls"),
-        input_tokens: count("input_tokens"),
-        output_tokens: count("output_tokens"),
-        reasoning_tokens: count("reasoning_tokens"),
-        cached_tokens: count("cached_tokens"),
-        cache_write_tokens: count("cache_write_tokens"),
-        cost,
     }
 }
 

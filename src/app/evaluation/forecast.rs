@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use dsrs::value::Payload;
+use dsrs::lm::Usage;
 
+use crate::app::run::documents::usage_of_json;
 use crate::app::{App, AppError};
 use crate::store::batch::UsageTotals;
 use crate::store::evaluation::{self, EvaluationRow};
@@ -61,7 +62,7 @@ impl App {
         };
         let runs = run::list(scope, &self.db, &filter, ListQuery::new(None, NEWEST)).await?;
         let own = runs.items.iter().filter(|run| run.graph_version == pin.version);
-        let usages: Vec<UsageTotals> = own.filter_map(|run| read_usage(&run.usage)).collect();
+        let usages: Vec<Usage> = own.map(|run| usage_of_json(&run.usage)).collect();
         let count = program.predictors().len();
         Ok(of_runs(&usages).unwrap_or(UsageEstimate {
             basis: EstimateBasis::Predictors { count },
@@ -83,9 +84,9 @@ fn of_evaluation(spent: UsageTotals, done: i32) -> UsageEstimate {
     }
 }
 
-fn of_runs(usages: &[UsageTotals]) -> Option<UsageEstimate> {
+fn of_runs(usages: &[Usage]) -> Option<UsageEstimate> {
     let count = usages.len();
-    let mean = |of: &dyn Fn(&UsageTotals) -> f64| usages.iter().map(of).sum::<f64>() / count as f64;
+    let mean = |of: &dyn Fn(&Usage) -> f64| usages.iter().map(of).sum::<f64>() / count as f64;
     let costs: Option<Vec<f64>> = usages.iter().map(|usage| usage.cost).collect();
     (count > 0).then(|| UsageEstimate {
         basis: EstimateBasis::Runs { count },
@@ -95,37 +96,13 @@ fn of_runs(usages: &[UsageTotals]) -> Option<UsageEstimate> {
     })
 }
 
-/// The usage of a run, which is stored as JSON text.
-fn read_usage(text: &str) -> Option<UsageTotals> {
-    let usage = Payload::from_record(text).ok()?;
-    let members = usage.as_map()?;
-    let count = |name: &str| match members.get(name) {
-        Some(Payload::Int(count)) => *count,
-        _ => 0,
-    };
-    let cost = match members.get("cost") {
-        Some(Payload::Float(cost)) => Some(*cost),
-        Some(Payload::Int(cost)) => Some(*cost as f64),
-        _ => None,
-    };
-    Some(UsageTotals {
-        lm_calls: count("lm_calls"),
-        input_tokens: count("input_tokens"),
-        output_tokens: count("output_tokens"),
-        reasoning_tokens: count("reasoning_tokens"),
-        cached_tokens: count("cached_tokens"),
-        cache_write_tokens: count("cache_write_tokens"),
-        cost,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_estimate_of_runs_is_their_mean_and_a_missing_price_makes_the_cost_unknown() {
-        let read = |text| read_usage(text).unwrap();
+        let read = usage_of_json;
         let one = read(r#"{"lm_calls": 1, "input_tokens": 10, "output_tokens": 2, "cost": 0.5}"#);
         let two = read(r#"{"lm_calls": 2, "input_tokens": 20, "output_tokens": 4, "cost": 1.5}"#);
         let found = of_runs(&[one, two]).unwrap();

@@ -58,6 +58,34 @@ pub(crate) fn usage_json(usage: &Usage) -> String {
     object.finish()
 }
 
+/// Reads what [`usage_json`] wrote. A number that is missing is 0; a cost is unknown.
+pub(crate) fn usage_of_json(json: &str) -> Usage {
+    Payload::from_record(json).as_ref().map(usage_of).unwrap_or_default()
+}
+
+/// The same, of a value.
+pub(crate) fn usage_of(written: &Payload) -> Usage {
+    let member = |name: &str| written.as_map().and_then(|members| members.get(name));
+    let count = |name: &str| match member(name) {
+        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or_default(),
+        _ => 0,
+    };
+    let cost = match member("cost") {
+        Some(Payload::Float(cost)) => Some(*cost),
+        Some(Payload::Int(cost)) => Some(*cost as f64),
+        _ => None,
+    };
+    Usage {
+        lm_calls: count("lm_calls"),
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        reasoning_tokens: count("reasoning_tokens"),
+        cached_tokens: count("cached_tokens"),
+        cache_write_tokens: count("cache_write_tokens"),
+        cost,
+    }
+}
+
 /// Named values as an object.
 pub(crate) fn fields_json(fields: &Fields) -> String {
     let mut object = JsonObject::with_capacity(64 * fields.len() + 2);

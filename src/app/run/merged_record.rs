@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use uuid::Uuid;
 
 use crate::app::json::JsonObject;
-use crate::app::run::documents::{fields_json, node_json, trace_json, usage_json};
+use crate::app::run::documents::{fields_json, node_json, trace_json, usage_json, usage_of_json};
 use crate::app::{AppError, RunFailure};
 use crate::store::background_run::{self, StoredRun};
 use crate::store::run::{RunRow, RunStatus};
@@ -84,8 +84,8 @@ impl UnfinishedRun {
 
     /// What earlier attempts spent.
     pub(crate) fn spent(&self) -> Usage {
-        let mut spent = read_usage(&self.run.usage);
-        self.ended.iter().for_each(|row| spent += read_usage(&row.usage));
+        let mut spent = usage_of_json(&self.run.usage);
+        self.ended.iter().for_each(|row| spent += usage_of_json(&row.usage));
         spent
     }
 
@@ -133,7 +133,7 @@ impl UnfinishedRun {
         let Self { run, ended, .. } = self;
         let usages = ended.iter().map(|row| row.usage.as_str()).chain([run.usage.as_str()]);
         let mut usage = added.usage;
-        usages.for_each(|earlier| usage += read_usage(earlier));
+        usages.for_each(|earlier| usage += usage_of_json(earlier));
         let traces = ended.iter().map(|row| row.trace.as_str());
         let trace =
             concatenate(std::iter::once(run.trace.as_str()).chain(traces).chain([&*added.trace]));
@@ -168,7 +168,7 @@ pub(crate) fn node_row(node: &CompletedNode, start: DateTime<Utc>) -> NodeRow {
     NodeRow {
         node: node.name.to_string(),
         outcome: node_json(&node.name, &node.outcome, start),
-        usage: usage_json(&usage_of(&node.spans)),
+        usage: usage_json(&usage_of_spans(&node.spans)),
         trace: trace_json(&node.spans, start),
     }
 }
@@ -274,32 +274,12 @@ fn with_final_status(node: Payload, not_started: Option<&str>) -> Payload {
     Payload::map(members)
 }
 
-fn usage_of(spans: &[Span]) -> Usage {
+fn usage_of_spans(spans: &[Span]) -> Usage {
     let mut usage = Usage::default();
     for span in spans.iter().filter(|span| span.kind.is_paid()) {
         usage += span.usage.unwrap_or_default();
     }
     usage
-}
-
-fn read_usage(json: &str) -> Usage {
-    let usage = members(json);
-    let count = |name: &str| match usage.get(name) {
-        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or(0),
-        _ => 0,
-    };
-    Usage {
-        lm_calls: count("lm_calls"),
-        input_tokens: count("input_tokens"),
-        output_tokens: count("output_tokens"),
-        reasoning_tokens: count("reasoning_tokens"),
-        cached_tokens: count("cached_tokens"),
-        cache_write_tokens: count("cache_write_tokens"),
-        cost: match usage.get("cost") {
-            Some(Payload::Float(cost)) => Some(*cost),
-            _ => None,
-        },
-    }
 }
 
 /// Several traces as one, with consecutive span ids.
@@ -353,7 +333,9 @@ mod tests {
 
     #[test]
     fn usage_survives_writing_and_reading() {
-        let usage = Usage { lm_calls: 3, input_tokens: 40, cost: Some(0.5), ..Usage::default() };
-        assert_eq!(read_usage(&usage_json(&usage)), usage);
+        for cost in [Some(0.5), Some(2.0), None] {
+            let usage = Usage { lm_calls: 3, input_tokens: 40, cost, ..Usage::default() };
+            assert_eq!(usage_of_json(&usage_json(&usage)), usage);
+        }
     }
 }

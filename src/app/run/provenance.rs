@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Lineage, Program, Provenance, RunRecord};
-use dsrs::lm::Usage;
 use dsrs::predict::{DynPredictor, RecordedSpan, Recording, SpanKind, SpanStatus, param_id};
 use dsrs::value::{Fields, JsonError, Map, Payload, ValueRef};
 
 use crate::app::json::JsonObject;
 use crate::app::program::read_state;
+use crate::app::run::documents::usage_of;
 use crate::app::{App, AppError};
 use crate::store::Scope;
 use crate::store::graph_version;
@@ -103,30 +103,10 @@ fn span(span: &Payload) -> Option<RecordedSpan> {
         status,
         number: id("attempt"),
         model: text("model"),
-        usage: member(span, "usage").map(usage),
+        usage: member(span, "usage").map(usage_of),
         inputs: fields("inputs"),
         outputs: fields("outputs"),
     })
-}
-
-fn usage(usage: &Payload) -> Usage {
-    let count = |name: &str| match member(usage, name) {
-        Some(Payload::Int(count)) => u64::try_from(*count).unwrap_or_default(),
-        _ => 0,
-    };
-    let cost = match member(usage, "cost") {
-        Some(Payload::Float(cost)) => Some(*cost),
-        _ => None,
-    };
-    Usage {
-        lm_calls: count("lm_calls"),
-        input_tokens: count("input_tokens"),
-        output_tokens: count("output_tokens"),
-        reasoning_tokens: count("reasoning_tokens"),
-        cached_tokens: count("cached_tokens"),
-        cache_write_tokens: count("cache_write_tokens"),
-        cost,
-    }
 }
 
 fn member<'p>(payload: &'p Payload, name: &str) -> Option<&'p Payload> {
