@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
+from .decorators import leave_out
 from .place import is_users
 
 Note = Callable[[str], None]
-#: where decorators are from that change nothing of a graph: `lru_cache`, and `contextmanager`, which is applied again
-STANDARD = ("functools", "contextlib")
 
 
 def followed_function(
@@ -34,13 +32,14 @@ def followed_function(
 
 def users_function(function: Any, note: Note) -> FunctionType | None:
     """The function itself, or the one that decorators of libraries wrap; none if no code of the program is in it."""
-    seen = function
+    seen, decorators = function, []
     while not _is_users(seen):
+        decorators.append(seen)
         seen = getattr(seen, "__wrapped__", None)
         if seen is None:
             return None
-    if seen is not function and _package(function) not in STANDARD:
-        note(f"the decorator of `{seen.__qualname__}` ({_package(function)}) is left out")
+    for decorator in decorators:
+        leave_out(decorator, seen, note)
     return seen  # type: ignore[no-any-return]
 
 
@@ -59,12 +58,3 @@ def _bound(function: Any) -> tuple[Any, Any]:
     called = getattr(type(function), "__call__", None)  # noqa: B004
     is_object = isinstance(called, FunctionType) and not isinstance(function, FunctionType)
     return (called, function) if is_object else (function, None)
-
-
-def _package(function: Any) -> str:
-    """The library of a decorator."""
-    if isinstance(function, FunctionType):
-        file = Path(function.__code__.co_filename)
-        is_module = file.parent.name in ("site-packages", "dist-packages") or file.stem in STANDARD
-        return file.stem if is_module else file.parent.name
-    return str(type(function).__module__)
