@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import types
 from collections.abc import Iterator
@@ -86,6 +87,37 @@ def test_a_decorator_that_watches_is_left_out_and_noted(
         f"the decorator of `program.<locals>.Decorated.forward` ({name}) is left out",
         f"the decorator of `program.<locals>.Decorated.polite` ({name}) is left out",
     ]
+
+
+class Forgives(contextlib.ContextDecorator):
+    """A context that suppresses failures."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *failure: object) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def timed() -> Iterator[None]:
+    """A context that suppresses none."""
+    yield
+
+
+def test_a_context_that_decorates_is_entered(client: Client, name: str, lm: dspy.LM) -> None:
+    made = program(timed())
+    pushed = push(made, name, client=client)
+    assert_alike(client, made, pushed, {"question": "Where?"})
+    assert pushed.notes == []
+    settings = graph_of(program(dspy.context(lm=dspy.LM("openai/small", temperature=0.2))), "settings")
+    assert settings["nodes"]["ask"]["lm"] == {"temperature": 0.2}
+
+
+def test_a_context_that_decorates_and_suppresses_is_refused() -> None:
+    with pytest.raises(CannotPush) as refusal:
+        graph_of(program(Forgives()), "refused")
+    assert refusal.value.reasons[0].what == "catches the failure of a predictor"
 
 
 def test_any_other_decorator_is_refused_by_name_and_line(library: Any) -> None:

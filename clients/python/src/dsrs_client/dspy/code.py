@@ -8,7 +8,8 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from .decorators import leave_out
+from .catching import Entered
+from .decorators import context_of, leave_out
 from .place import is_users
 
 Note = Callable[[str], None]
@@ -24,7 +25,7 @@ def followed_function(
     found = users_function(plain, note)
     if found is None:
         return None
-    made: Any = run(found)
+    made = in_contexts(run(found), plain)
     if _is_context_manager(plain):
         made = contextlib.contextmanager(made)
     return MethodType(made, owner) if owner is not None else made
@@ -43,8 +44,26 @@ def users_function(function: Any, note: Note) -> FunctionType | None:
     return seen  # type: ignore[no-any-return]
 
 
+def in_contexts(made: Any, function: Any) -> Any:
+    """A function with hooks in the contexts that decorate the original one."""
+    contexts, seen = [], function
+    while not _is_users(seen):
+        contexts.append(context_of(seen))
+        seen = seen.__wrapped__
+    contexts = [context for context in contexts if context is not None]
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        with contextlib.ExitStack() as stack:
+            for context in contexts:
+                stack.enter_context(Entered(context._recreate_cm()))
+            return made(*arguments, **named)
+
+    return call if contexts else made
+
+
 def _is_context_manager(function: Any) -> bool:
-    return isinstance(function, FunctionType) and function.__code__.co_filename == contextlib.__file__
+    is_made = isinstance(function, FunctionType) and function.__code__.co_filename == contextlib.__file__
+    return is_made and context_of(function) is None
 
 
 def _is_users(function: Any) -> bool:

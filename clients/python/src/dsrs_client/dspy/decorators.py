@@ -9,7 +9,7 @@ from typing import Any
 from .place import Place
 from .refusal import refuse
 
-#: what changes nothing of a graph: `lru_cache`, `contextmanager`, which is applied again, and DSPy's own
+#: what changes nothing of a graph: `lru_cache`, contexts, which are entered again, and DSPy's own
 STANDARD = {"contextlib", "dspy", "functools"}
 #: packages whose decorators record calls or check types, and return what the function returns
 WATCHING = {
@@ -32,6 +32,14 @@ def leave_out(decorator: Any, function: FunctionType, note: Callable[[str], None
         "Remove the decorator, or decorate what calls the program.",
         Place(function.__code__.co_filename, function.__code__.co_firstlineno),
     )
+
+
+def context_of(decorator: Any) -> Any:
+    """The context manager that decorates a function."""
+    if not isinstance(decorator, FunctionType) or decorator.__globals__.get("__name__") != "contextlib":
+        return None
+    cells = dict(zip(decorator.__code__.co_freevars, decorator.__closure__ or (), strict=True))
+    return cells["self"].cell_contents if "self" in cells else None
 
 
 def _package(decorator: Any) -> str:

@@ -16,7 +16,7 @@ import dspy
 from .attributes import changed, restored, snapshot
 from .calls import Calls
 from .catching import refuse_caught
-from .code import users_function
+from .code import in_contexts, users_function
 from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
@@ -90,7 +90,7 @@ class Tracer:
         call = users_function(own_call(module), self.draft.note)
         if call is None:
             return self.forwarded(module, *positional, **arguments)
-        return MethodType(self.hooks.run(call), module)(*positional, **arguments)
+        return MethodType(in_contexts(self.hooks.run(call), own_call(module)), module)(*positional, **arguments)
 
     def forwarded(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What `forward` of a module returns: a node's outputs, or what its own code does."""
@@ -102,7 +102,7 @@ class Tracer:
         followed = users_function(function, self.draft.note)
         if followed is None:
             refuse_library(module, function)
-        made = self.hooks.run(followed)
+        made = in_contexts(self.hooks.run(followed), function)
         return (made if owner is None else MethodType(made, owner))(*positional, **arguments)
 
     def node(self, module: Any, leaf: Leaf, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
