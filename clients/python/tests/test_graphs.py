@@ -126,6 +126,11 @@ def test_an_outage_is_unmeasured_in_counts_progress_and_comparisons(client: Clie
     with pytest.raises(Problem) as failure:
         ask.evaluate(name, show=False)
     assert failure.value.code == "too_many_unmeasured"
+    with pytest.raises(RunFailed) as outage:
+        ask(question=OUTAGE)
+    with pytest.raises(RunFailed) as refusal:
+        ask(question="answer with status 400")
+    assert (outage.value.is_unmeasured, refusal.value.is_unmeasured) == (True, False)
     allowed = ask.evaluate(name, max_unmeasured=0.5, show=False)
     assert (allowed["mean_score"], allowed["counts"]["unmeasured"], allowed["counts"]["failed"]) == (1.0, 1, 0)
     shown: list[str] = []

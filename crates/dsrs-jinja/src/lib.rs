@@ -4,6 +4,7 @@
 
 mod analysis;
 mod language;
+mod operator;
 mod operators;
 mod parts;
 mod refusal;
@@ -11,5 +12,6 @@ mod walk;
 
 pub use analysis::{Analysis, AnalysisError, NameUsage};
 pub use language::{FILTERS, FUNCTIONS, METHODS, TESTS};
-pub use operators::{ADD, JOIN, MULTIPLY, expression_with_filters, template_with_filters};
+pub use operator::{ADD, JOIN, MULTIPLY};
+pub use operators::{expression_with_filters, template_with_filters};
 pub use refusal::{Refusal, RefusalKind};

@@ -5,17 +5,11 @@ use std::ops::Range;
 
 use minijinja::Error;
 use minijinja::machinery::ast::{BinOp, BinOpKind, Expr, Spanned, Stmt};
-use minijinja::machinery::{Token, parse, parse_expr, tokenize};
+use minijinja::machinery::{parse, parse_expr, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
+use crate::operator::{Operator, Sign};
 use crate::parts::parts;
-
-/// The filter that `~` becomes.
-pub const JOIN: &str = "operator_join";
-/// The filter that `*` becomes.
-pub const MULTIPLY: &str = "operator_multiply";
-/// The filter that `+` becomes.
-pub const ADD: &str = "operator_add";
 
 /// An expression with its operators as filters. Parses recursively: the caller bounds its depth.
 ///
@@ -35,54 +29,6 @@ pub fn template_with_filters(source: &str) -> Result<String, Error> {
     let mut edits = Edits::of(source, false)?;
     edits.statement(&parse(source, "template", SyntaxConfig::default())?);
     Ok(edits.apply(source))
-}
-
-/// An operator that becomes a filter.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Join,
-    Multiply,
-    Add,
-}
-
-impl Operator {
-    const fn of(kind: BinOpKind) -> Option<Self> {
-        match kind {
-            BinOpKind::Concat => Some(Self::Join),
-            BinOpKind::Mul => Some(Self::Multiply),
-            BinOpKind::Add => Some(Self::Add),
-            _ => None,
-        }
-    }
-
-    const fn filter(self) -> &'static str {
-        match self {
-            Self::Join => JOIN,
-            Self::Multiply => MULTIPLY,
-            Self::Add => ADD,
-        }
-    }
-}
-
-/// What the place of an operator depends on.
-#[derive(Clone, Copy)]
-enum Sign {
-    Open,
-    Close,
-    Operator(Operator),
-}
-
-impl Sign {
-    fn of(token: &Token<'_>) -> Option<Self> {
-        match token {
-            Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => Some(Self::Open),
-            Token::ParenClose | Token::BracketClose | Token::BraceClose => Some(Self::Close),
-            Token::Tilde => Some(Self::Operator(Operator::Join)),
-            Token::Mul => Some(Self::Operator(Operator::Multiply)),
-            Token::Plus => Some(Self::Operator(Operator::Add)),
-            _ => None,
-        }
-    }
 }
 
 /// The changes of a text.
