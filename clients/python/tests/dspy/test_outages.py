@@ -13,6 +13,7 @@ import pytest
 from dsrs_client import Client
 from dsrs_client import RunFailed as ProblemOfRun
 from dsrs_client.dspy import Remote, Unmeasured, push
+from dsrs_client.dspy.unmeasured import PERMANENT
 
 # The key is wrong, which the server does not try again; and the request is wrong, which is the program's.
 OUTAGE, REFUSAL = "answer with status 401", "answer with status 400"
@@ -202,3 +203,9 @@ def test_a_refusal_of_the_server_is_no_score(error: Exception, asked: int, clien
 def test_inputs_that_do_not_fit_are_a_score_of_0(client: Client, remote: Remote) -> None:
     refusing = Refusing(client, Refused(422, code="invalid_input"))
     assert evaluate(Remote(remote.connection.name, client=refusing), examples("Peru"), threads=1) == 0.0
+
+
+def test_the_codes_that_waiting_does_not_change_are_those_of_the_server(client: Client) -> None:
+    document = client.request("GET", "/openapi.json")
+    assert set(document["components"]["schemas"]["ProblemCode"]["enum"]) >= PERMANENT
+    assert document["components"]["schemas"]["Problem"]["properties"]["unmeasured"]["type"] == ["boolean", "null"]

@@ -19,7 +19,7 @@ LONGEST_WAIT = 30.0
 _REFUSALS = {401, 402, 403, 404, 408, 429}
 
 # What the same request in a few seconds does not change.
-_PERMANENT = {
+PERMANENT = {
     "budget_exhausted",
     "budget_spent",
     "forbidden",
@@ -79,7 +79,7 @@ def _problem(error: Exception) -> dict[str, Any]:
 def _wait(error: Exception, wait: float | None) -> float | None:
     """Seconds before the next attempt; None if there is none."""
     problem = _problem(error)
-    if wait is None or problem.get("code") in _PERMANENT or status_of(error) == 401:
+    if wait is None or problem.get("code") in PERMANENT or status_of(error) == 401:
         return None
     asked = float(problem.get("retry_after") or 0)
     return max(wait, asked) if asked <= LONGEST_WAIT else None
