@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-PINS="httpx==0.28.1 pydantic==2.14.3 pytest==9.2.0 mypy==2.4.1 ruff==0.17.6 hatchling dspy==3.4.1"
+PINS="httpx==0.28.1 pydantic==2.14.3 pytest==9.2.0 mypy==2.4.1 ruff==0.17.6 hatchling dspy==3.4.1 optuna==5.0.0"
 home=${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/python-client
 
 install() {

@@ -6,7 +6,8 @@
 FILE is a JSON object of answers by the name of a field: a text, or {"words": {WORD: TEXT}, "otherwise": TEXT} for the
 text of the first word that the last message contains. With "learned": true it knows the words only if the prompt has
 demos, so that an optimizer can improve it. It prints its base URL and serves until it is ended.
-A prompt with `wait 5 s before you answer` makes it wait.
+A prompt with `wait 5 s before you answer` makes it wait. One with `answer with status 503` makes it fail, and one with
+`answer 2 times with status 503` makes it fail so often, counted for each text of the last message.
 """
 
 import argparse
@@ -14,11 +15,13 @@ import http.server
 import json
 import pathlib
 import re
+import threading
 import time
 
 ANSWERS = {}
 VALUES = {"int": "1", "float": "0.5", "bool": "true"}
 WAIT = re.compile(r"wait (\d+) s before you answer")
+FAILURE = re.compile(r"answer (?:(\d+) times )?with status (\d+)")
 HEADER = re.compile(r"\[\[ ## (\w+) ## \]\]")
 
 
@@ -31,6 +34,21 @@ def by_word(answer, messages):
             if word in last:
                 return text
     return answer["otherwise"]
+
+
+FAILED = {}
+LOCK = threading.Lock()
+
+
+def status(text):
+    """The status of the answer: 200, unless the prompt asks for another one."""
+    failure = FAILURE.search(text)
+    if failure is None:
+        return 200
+    times, code = failure.groups()
+    with LOCK:
+        FAILED[text] = FAILED.get(text, 0) + 1
+        return int(code) if times is None or FAILED[text] <= int(times) else 200
 
 
 def value(name, text, messages):
@@ -70,8 +88,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         wait = WAIT.search(str(request["messages"][-1].get("content")))
         if wait:
             time.sleep(int(wait.group(1)))
-        answer = json.dumps(completion(request)).encode()
-        self.send_response(200)
+        code = status(str(request["messages"][-1].get("content")))
+        failure = {"error": {"message": "as the prompt asks"}}
+        answer = json.dumps(completion(request) if code == 200 else failure).encode()
+        self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()

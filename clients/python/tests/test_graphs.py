@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dsrs_client import AsyncClient, Client, Graph, InvalidInput, NotFound, Result, RunFailed
+from dsrs_client import AsyncClient, Client, Graph, InvalidInput, NotFound, Problem, Result, RunFailed
+from dsrs_client.jobs import follow
 from dsrs_client.picture import picture
 
 
@@ -116,6 +117,37 @@ def test_a_graph_is_evaluated_and_optimized(client: Client, ask: Graph, name: st
     assert ask.optimize("labeled_few_shot", name, "exact", show=False)["status"] == "succeeded"
 
 
+OUTAGE = "answer with status 401"
+
+
+def test_an_outage_is_unmeasured_in_counts_progress_and_comparisons(client: Client, ask: Graph, name: str) -> None:
+    answer, asked = ask(question="q").answer, ["q0", "q1", "q2", OUTAGE]
+    client.upload(name, [{"inputs": {"question": text}, "expected": {"answer": answer}} for text in asked])
+    with pytest.raises(Problem) as failure:
+        ask.evaluate(name, show=False)
+    assert failure.value.code == "too_many_unmeasured"
+    with pytest.raises(RunFailed) as outage:
+        ask(question=OUTAGE)
+    with pytest.raises(RunFailed) as refusal:
+        ask(question="answer with status 400")
+    assert (outage.value.is_unmeasured, refusal.value.is_unmeasured) == (True, False)
+    allowed = ask.evaluate(name, max_unmeasured=0.5, show=False)
+    assert (allowed["mean_score"], allowed["counts"]["unmeasured"], allowed["counts"]["failed"]) == (1.0, 1, 0)
+    shown: list[str] = []
+    path = f"/v1/evaluations/{allowed['id']}"
+    client._transport.run(follow(path, lambda done, total, text: shown.append(text), 0))
+    assert shown == ["score 1.000, 1 unmeasured"]
+    compared = client.compare(allowed["id"], ask.evaluate(name, max_unmeasured=0.5, show=False)["id"])
+    assert (compared["n"], compared["unmeasured"], len(compared["pairs"])) == (3, 1, 3)
+
+
+def test_an_optimization_has_a_share_of_examples_without_a_score(client: Client, ask: Graph, name: str) -> None:
+    asked = ["q0", "q1", "q2", OUTAGE] * 3
+    client.upload(name, [{"inputs": {"question": text}, "expected": {"answer": "a"}} for text in asked])
+    job = ask.optimize("labeled_few_shot", name, max_unmeasured=1.0, show=False)
+    assert (job["status"], job["max_unmeasured"]) == ("succeeded", 1.0)
+
+
 def test_a_table_is_uploaded_with_its_columns(client: Client, name: str, tmp_path: Path) -> None:
     file = tmp_path / "questions.csv"
     file.write_text("question,answer\nq1,a1\nq2,a2\n")
@@ -158,6 +190,9 @@ def test_the_asynchronous_client_changes_states_and_optimizes(client: Client, as
             await graph.state.activate(1)
             assert len(await graph.state.history()) == 2
             assert (await graph.optimize("labeled_few_shot", name, show=False))["status"] == "succeeded"
+            evaluation = await graph.evaluate(name, max_unmeasured=0.0, show=False)
+            compared = await client.compare(evaluation["id"], evaluation["id"])
+            assert (compared["n"], compared["unmeasured"], compared["gain"]) == (4, 0, 0.0)
             assert (await graph.definition())["name"] == ask.name
 
     asyncio.run(story())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::graph::RunError;
+use dsrs::optimize::RolloutFailure;
 use dsrs::predict::{PredictError, PredictErrorKind, RejectedAnswer};
 use dsrs::value::Payload;
 use uuid::Uuid;
@@ -36,6 +37,8 @@ pub struct RunFailure {
     pub report: Option<Payload>,
     /// How long to wait before a retry, if the provider limits the rate.
     pub retry_after: Option<Duration>,
+    /// Whether the failure says nothing about the program, as an evaluation decides it.
+    pub is_unmeasured: bool,
 }
 
 impl RunFailure {
@@ -61,10 +64,11 @@ impl RunFailure {
             raw: failure.map(|failure| failure.raw.clone()),
             report: failure.map(|failure| failure.report.to_payload()),
             retry_after,
+            is_unmeasured: RolloutFailure::of(error, None).is_unmeasured,
         }
     }
 
-    /// A failure of the run as a whole.
+    /// A failure of the run as a whole: of the server or of the caller, never of the program.
     pub(crate) fn of_run(
         run_id: Uuid,
         request_id: &RequestId,
@@ -83,6 +87,7 @@ impl RunFailure {
             raw: None,
             report: None,
             retry_after: None,
+            is_unmeasured: true,
         }
     }
 
@@ -99,6 +104,9 @@ impl RunFailure {
         }
         if let Some(wait) = self.retry_after {
             object.shown("retry_after", whole_seconds(wait));
+        }
+        if self.is_unmeasured {
+            object.shown("unmeasured", true);
         }
         object.finish()
     }

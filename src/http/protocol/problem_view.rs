@@ -68,6 +68,10 @@ pub struct ProblemView<'a> {
     /// Seconds to wait before a retry, as in `Retry-After`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
+    /// Of a run that failed: true if the failure says nothing about the program, because the provider, the time, a
+    /// budget or the server failed. Such a run is no score of 0. Absent if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<bool>,
     /// Of `GET /readyz`: whether the database answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<Cow<'a, str>>,
@@ -146,7 +150,7 @@ mod tests {
         let recorded = concat!(
             r#"{"detail":"a \"b\"","code":"parse_error","errors":[],"request_id":"r-1","#,
             r#""run_id":"01990d5e-7c1c-7b7e-9d8a-0c2f0f1f2f3f","node":"n","predictor":"n.p","#,
-            r#""field":"f","reason":"no","raw":"x","report":[{"penalty":1.0}],"retry_after":3}"#
+            r#""field":"f","reason":"no","raw":"x","report":[{"penalty":1.0}],"retry_after":3,"unmeasured":true}"#
         );
         let view = serde_json::to_string(&ProblemView::recorded(recorded)).unwrap();
         let head = r#"{"type":"/problems/parse_error","title":"#;

@@ -80,6 +80,7 @@ pub(crate) fn run_problem(failure: &RunFailure) -> ApiProblem {
         view.raw = text(&failure.raw);
         view.report = failure.report.as_ref().map(|report| report.to_json().into());
         view.retry_after = seconds;
+        view.unmeasured = failure.is_unmeasured.then_some(true);
     });
     match seconds {
         Some(seconds) => problem.retry_after(seconds),

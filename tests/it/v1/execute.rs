@@ -120,7 +120,9 @@ async fn a_failing_provider_is_an_lm_error() {
     let lm =
         ScriptedLm::always(ScriptedAnswer::fail(LmErrorKind::Provider, "it broke").status(500));
     let (answer, run) = failure(lm, question()).await;
-    assert_eq!(answer.expect(502).code(), "lm_error");
+    let answer = answer.expect(502);
+    assert_eq!(answer.code(), "lm_error");
+    assert_eq!([&answer.json()["unmeasured"], &run["error"]["unmeasured"]], [&json!(true); 2]);
     assert_eq!((&run["status"], &run["error"]["node"]), (&json!("failed"), &json!("ask")));
     assert_eq!(run["error"]["predictor"], "ask");
     assert_eq!(run["nodes"]["ask"]["status"], "failed");
@@ -182,6 +184,7 @@ async fn an_unparsable_answer_is_a_parse_error_with_the_raw_text() {
     let answer = answer.expect(422);
     assert_eq!(answer.code(), "parse_error");
     assert_eq!(answer.json()["raw"], nonsense);
+    assert_eq!([&answer.json()["unmeasured"], &run["error"]["unmeasured"]], [&Value::Null; 2]);
     assert_eq!(run["trace"]["spans"][2]["raw"], nonsense);
 }
 

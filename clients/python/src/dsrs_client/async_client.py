@@ -46,6 +46,10 @@ class AsyncClient:
         """Any request of the API."""
         return await self._transport.send(Request(method, path, json))
 
+    async def compare(self, evaluation: str, against: str) -> Json:
+        """Two evaluations, by their ids, example by example; what one of them could not measure is left out."""
+        return await self._transport.run(jobs.compare(evaluation, against))
+
     def graph(self, name: str, version: int | None = None, state_version: int | None = None) -> AsyncGraph:
         """A stored graph. Nothing is sent until it is used."""
         return AsyncGraph(self._transport, GraphOperations(name, version, state_version))
@@ -98,15 +102,36 @@ class AsyncGraph:
         """The messages that a node would send, by predictor. No model is called."""
         return await self._transport.run(self._operations.render(node, inputs))
 
-    async def evaluate(self, dataset: Any, metric: Any = "exact", *, show: bool | None = None, **options: Any) -> Json:
-        """Scores the graph on a dataset and waits for the end."""
+    async def evaluate(
+        self,
+        dataset: Any,
+        metric: Any = "exact",
+        *,
+        max_unmeasured: float | None = None,
+        show: bool | None = None,
+        **options: Any,
+    ) -> Json:
+        """Scores the graph on a dataset and waits for the end.
+
+        `max_unmeasured` is the share of the examples that may have no score, because the provider, the time or a budget
+        failed; if more do, it raises `too_many_unmeasured`.
+        """
+        options["max_unmeasured"] = max_unmeasured
         started = await self._transport.run(jobs.start_evaluation(self.name, dataset, metric, options))
         return await self._follow(f"/v1/evaluations/{started['id']}", f"evaluation of {self.name}", show)
 
     async def optimize(
-        self, optimizer: str, trainset: Any, metric: Any = "exact", *, show: bool | None = None, **options: Any
+        self,
+        optimizer: str,
+        trainset: Any,
+        metric: Any = "exact",
+        *,
+        max_unmeasured: float | None = None,
+        show: bool | None = None,
+        **options: Any,
     ) -> Json:
-        """Searches a better state and waits for the end."""
+        """Searches a better state and waits for the end. `max_unmeasured` is that of `evaluate`."""
+        options["max_unmeasured"] = max_unmeasured
         started = await self._transport.run(jobs.start_optimization(self.name, optimizer, trainset, metric, options))
         return await self._follow(f"/v1/optimizations/{started['id']}", f"{optimizer} on {self.name}", show)
 

@@ -72,6 +72,10 @@ class Client:
         """Checks a definition without storing it."""
         return self.request("POST", "/v1/graphs/validate", definition)
 
+    def compare(self, evaluation: str, against: str) -> Json:
+        """Two evaluations, by their ids, example by example; what one of them could not measure is left out."""
+        return self._transport.run(jobs.compare(evaluation, against))
+
     def upload(self, name: str, examples: Iterable[dict[str, Any]] | str | Path, **options: Any) -> Json:
         """Stores a dataset: a list of `{"inputs": …, "expected": …}`, or a CSV or JSON lines file with `inputs=[…]`."""
         if not isinstance(examples, (str, Path)):
@@ -143,15 +147,36 @@ class Graph:
         """The messages that a node would send, by predictor. No model is called."""
         return self._transport.run(self._operations.render(node, inputs))
 
-    def evaluate(self, dataset: Any, metric: Any = "exact", *, show: bool | None = None, **options: Any) -> Json:
-        """Scores the graph on a dataset and waits for the end."""
+    def evaluate(
+        self,
+        dataset: Any,
+        metric: Any = "exact",
+        *,
+        max_unmeasured: float | None = None,
+        show: bool | None = None,
+        **options: Any,
+    ) -> Json:
+        """Scores the graph on a dataset and waits for the end.
+
+        `max_unmeasured` is the share of the examples that may have no score, because the provider, the time or a budget
+        failed; if more do, it raises `too_many_unmeasured`.
+        """
+        options["max_unmeasured"] = max_unmeasured
         started = self._transport.run(jobs.start_evaluation(self.name, dataset, metric, options))
         return self._follow(f"/v1/evaluations/{started['id']}", f"evaluation of {self.name}", show)
 
     def optimize(
-        self, optimizer: str, trainset: Any, metric: Any = "exact", *, show: bool | None = None, **options: Any
+        self,
+        optimizer: str,
+        trainset: Any,
+        metric: Any = "exact",
+        *,
+        max_unmeasured: float | None = None,
+        show: bool | None = None,
+        **options: Any,
     ) -> Json:
-        """Searches a better state and waits for the end."""
+        """Searches a better state and waits for the end. `max_unmeasured` is that of `evaluate`."""
+        options["max_unmeasured"] = max_unmeasured
         started = self._transport.run(jobs.start_optimization(self.name, optimizer, trainset, metric, options))
         return self._follow(f"/v1/optimizations/{started['id']}", f"{optimizer} on {self.name}", show)
 

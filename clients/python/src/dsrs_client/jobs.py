@@ -30,7 +30,22 @@ def _standing(job: dict[str, Any]) -> tuple[int, int, str]:
     total = max(1, int(counts["total"]))
     done = counts.get("done", total - counts.get("pending", 0))
     score = job.get("mean_score")
-    return min(int(done), total), total, f"score {score:.3f}" if score is not None else str(job["status"])
+    text = f"score {score:.3f}" if score is not None else str(job["status"])
+    unmeasured = counts.get("unmeasured")
+    return min(int(done), total), total, f"{text}, {unmeasured} unmeasured" if unmeasured else text
+
+
+def compare(evaluation: str, against: str) -> Operation[Json]:
+    """The comparison with all of its pairs."""
+    path = f"/v1/evaluations/{segment(evaluation)}/comparison"
+    pairs: list[Json] = []
+    cursor: str | None = None
+    while True:
+        page = yield get(path, against=against, limit=200, cursor=cursor)
+        pairs += page["pairs"]
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return {**page, "pairs": pairs}
 
 
 def start_evaluation(graph: str, dataset: Any, metric: Any, options: dict[str, Any]) -> Operation[Json]:

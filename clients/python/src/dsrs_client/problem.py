@@ -30,6 +30,8 @@ class Problem(Exception):
         self.run_id: str | None = problem.get("run_id")
         self.node: str | None = problem.get("node")
         self.raw: str | None = problem.get("raw")
+        #: of a run: the provider, the time, a budget or the server failed, which says nothing about the program
+        self.is_unmeasured = bool(problem.get("unmeasured"))
         super().__init__(str(self))
 
     def __str__(self) -> str:

@@ -31,6 +31,7 @@ ALIKE: dict[str, Any] = {
     "the name of a member": lambda p, q: p.ask(question=q).mood.name,
     "a map over values": lambda p, q: ", ".join(map(str, [p.ask(question=q).tiny, 1.5])),
     "the greatest first": lambda p, q: sorted(p.ask(question=q).words, reverse=True),
+    "the lines of a text": lambda p, q: p.ask(question=f"{q}\nWhen?\r\n\nWho?").answer.splitlines(),
 }
 
 
@@ -38,6 +39,23 @@ ALIKE: dict[str, Any] = {
 def test_a_graph_has_the_value_that_python_has(steps: Any, client: Client, name: str, lm: dspy.LM) -> None:
     program = Small(steps)
     assert_alike(client, program, push(program, name, client=client), {"question": "Where?"})
+
+
+TEXTS = [
+    "",
+    "\n",
+    "one",
+    "one\n\ntwo\r\nthree\rfour\n",
+    "a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i",
+    " a \r\n\t'b' \"c\" \\ {{ d }} é",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=ascii)
+def test_lines_end_where_they_end_in_python(text: str, client: Client, name: str, lm: dspy.LM) -> None:
+    program = Small(lambda p, q: [p.again(question="Where?").answer, q.splitlines()][1])
+    pushed = push(program, name, client=client, inputs={"question": str})
+    assert assert_alike(client, program, pushed, {"question": text}) == {"made": text.splitlines()}
 
 
 FAILING: dict[str, Any] = {
@@ -82,6 +100,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "one letter of a text": (
         lambda p, q: p.ask(question=q).answer[0],
         "`[0]` of `ask.answer`, a `str`, is not a part that an edge can select.",
+    ),
+    "lines with their ends": (
+        lambda p, q: p.ask(question=q).answer.splitlines(True),
+        "calls `.splitlines` of `ask.answer` and retains the ends of lines. Nearest: `render`",
     ),
     "joined numbers": (
         lambda p, q: ", ".join([p.ask(question=q).tiny]),

@@ -9,6 +9,7 @@ use minijinja::{AutoEscape, Environment, Error, Output, State, Value};
 use super::bounded::bound;
 use super::filters::add_filters;
 use super::methods::add_methods;
+use super::operators::add_operators;
 use super::pattern::add_matching_test;
 use super::value_text::write_json;
 
@@ -24,6 +25,7 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     bound(&mut engine);
     add_filters(&mut engine);
     add_methods(&mut engine);
+    add_operators(&mut engine);
     add_matching_test(&mut engine);
     engine.remove_filter("pprint");
     for global in ["namespace", "debug"] {

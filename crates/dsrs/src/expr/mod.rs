@@ -8,6 +8,7 @@ mod engine;
 mod filters;
 mod language;
 mod methods;
+mod operators;
 mod pattern;
 mod template;
 mod value_text;
@@ -16,8 +17,8 @@ mod work;
 use std::fmt;
 use std::sync::Arc;
 
-use dsrs_jinja::Analysis;
 pub use dsrs_jinja::NameUsage;
+use dsrs_jinja::{Analysis, expression_with_filters};
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
@@ -102,7 +103,9 @@ impl Expression {
             return Err(ExprError { reason });
         }
         let analysis = Arc::new(check_expression(source)?);
-        let compiled = ENGINE.compile_expression_owned(source.to_owned()).map_err(explain)?;
+        let computed = expression_with_filters(source).map_err(explain)?;
+        depth::check_expression(&computed)?;
+        let compiled = ENGINE.compile_expression_owned(computed).map_err(explain)?;
         Ok(Self { source: Arc::from(source), compiled: Arc::new(compiled), analysis })
     }
 

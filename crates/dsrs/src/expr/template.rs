@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use dsrs_jinja::Analysis;
+use dsrs_jinja::{Analysis, template_with_filters};
 use minijinja::Environment;
 
 use super::depth::BlockDepth;
@@ -62,7 +62,9 @@ impl Template {
         check(source)?;
         let analysis = check_template(source)?;
         let mut engine = ENGINE.clone();
-        engine.add_template_owned(NAME, source.to_owned()).map_err(explain)?;
+        let computed = template_with_filters(source).map_err(explain)?;
+        check(&computed)?;
+        engine.add_template_owned(NAME, computed).map_err(explain)?;
         let names = analysis.names().into_iter().map(Arc::from).collect();
         Ok(Self { engine, names, analysis: Arc::new(analysis) })
     }

@@ -8,7 +8,7 @@ use minijinja::{Error, ErrorKind, Value};
 
 use crate::value::Payload;
 
-/// The longest text that a filter or method may return, in bytes.
+/// The longest text that a filter, a method or an operator may return, in bytes.
 pub(super) const LIMIT: usize = 4 << 20;
 
 /// Writes a value as JSON: compact, or with so many spaces for each level.
@@ -41,7 +41,7 @@ pub(super) fn within(length: usize) -> Result<(), Error> {
     if length <= LIMIT {
         return Ok(());
     }
-    let reason = format!("a filter would produce a text of more than {LIMIT} bytes");
+    let reason = format!("a filter or an operator would produce more than {LIMIT} bytes");
     Err(Error::new(ErrorKind::InvalidOperation, reason))
 }
 

@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value, filters, tests as c
 const WORK: usize = 64 << 20;
 
 /// The charge for an element of a list, in addition to its text.
-const ELEMENT: usize = 16;
+pub(super) const ELEMENT: usize = 16;
 
 /// The remaining work of one evaluation, in bytes.
 struct RemainingWork(usize);
@@ -100,6 +100,11 @@ fn meter_filters(engine: &mut Environment<'_>) {
 /// Adds a filter that is charged for the contents of its input and for its output.
 pub(super) fn add_filter(engine: &mut Environment<'_>, name: &'static str, filter: Value) {
     add_metered(engine, name, WalkDepth::Everything, filter);
+}
+
+/// Adds a filter that is charged for texts, and for elements of lists without their contents.
+pub(super) fn add_shallow_filter(engine: &mut Environment<'_>, name: &'static str, filter: Value) {
+    add_metered(engine, name, WalkDepth::Elements, filter);
 }
 
 fn add_metered(engine: &mut Environment<'_>, name: &'static str, walk: WalkDepth, filter: Value) {

@@ -11,6 +11,7 @@ from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
 from .refusal import CannotPush, Reason
 from .remote import Remote
+from .unmeasured import Unmeasured
 from .waiting import RunFailed, answer
 
 _KINDS = (_attempts, _react, _stored, _unknown)
@@ -23,6 +24,7 @@ __all__ = [
     "Reason",
     "Remote",
     "RunFailed",
+    "Unmeasured",
     "answer",
     "graph_of",
     "pull",

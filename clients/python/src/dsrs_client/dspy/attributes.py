@@ -20,12 +20,12 @@ def restored(modules: list[Any]) -> Iterator[None]:
     saved: Saved = []
     seen: set[int] = set()
     for module in modules:
-        _save(module, saved, seen)
+        save(module, saved, seen)
     try:
         yield
     finally:
         for thing, content in saved:
-            _restore(thing, content)
+            restore(thing, content)
 
 
 def changed(modules: list[Any], names: dict[int, str], before: list[dict[str, Any]]) -> list[str]:
@@ -40,17 +40,18 @@ def changed(modules: list[Any], names: dict[int, str], before: list[dict[str, An
 
 def snapshot(module: Any) -> dict[str, Any]:
     """What shows whether an attribute has changed: its identity and that of its parts."""
-    return {name: _identity(value, 3) for name, value in vars(module).items()}
+    return {name: identity(value, 3) for name, value in vars(module).items()}
 
 
-def _identity(value: Any, depth: int) -> Any:
+def identity(value: Any, depth: int) -> Any:
+    """A value, or which object it is and which parts it has, down to a depth."""
     if isinstance(value, (str, int, float, bool, type(None))):
         return value
     parts = _content(value) if depth else None
     if parts is None:
         return id(value)
     items = parts.items() if isinstance(parts, dict) else enumerate(parts)
-    return (id(value), [(key, _identity(part, depth - 1)) for key, part in items])
+    return (id(value), [(key, identity(part, depth - 1)) for key, part in items])
 
 
 def _content(thing: Any) -> Any:
@@ -62,17 +63,29 @@ def _content(thing: Any) -> Any:
     return None
 
 
-def _save(thing: Any, saved: Saved, seen: set[int]) -> None:
+def save(thing: Any, saved: Saved, seen: set[int]) -> None:
+    """Copies what a container or an object holds, and what those in it hold."""
     content = _content(thing)
     if content is None or id(thing) in seen:
         return
     seen.add(id(thing))
     saved.append((thing, content))
     for part in content.values() if isinstance(content, dict) else content:
-        _save(part, saved, seen)
+        save(part, saved, seen)
 
 
-def _restore(thing: Any, content: Any) -> None:
+def _same(now: Any, then: Any) -> bool:
+    if isinstance(now, set):
+        return bool(now == then)
+    if isinstance(now, dict):
+        return list(now) == list(then) and _same(list(now.values()), list(then.values()))
+    return len(now) == len(then) and all(one is other for one, other in zip(now, then, strict=True))
+
+
+def restore(thing: Any, content: Any) -> None:
+    """Gives a container or an object what it held. Other threads may use one that has not changed."""
+    if _same(_content(thing), content):
+        return
     if type(thing) in (list, deque):
         thing.clear()
         thing.extend(content)

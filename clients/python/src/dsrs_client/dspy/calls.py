@@ -20,7 +20,7 @@ from .leaf import KINDS
 from .refusal import op, refuse
 from .text_functions import text_method
 from .unrepeatable import IGNORED, is_clock, refuse_unrepeatable
-from .value import TextMethod, Value, link_of
+from .value import LinesMethod, TextMethod, Value, link_of
 
 if TYPE_CHECKING:
     from .trace import Tracer
@@ -48,7 +48,7 @@ class Calls:
             return stand_in(*arguments, **named)
         if isinstance(function, dspy.Module):
             return self.tracer.called(function, *arguments, **named)
-        if isinstance(function, (dspy.Parallel, TextMethod)) or hasattr(function, RECORDS):
+        if isinstance(function, (dspy.Parallel, LinesMethod, TextMethod)) or hasattr(function, RECORDS):
             return function(*arguments, **named)
         if isinstance(function, partial):
             return self.call(function.func, *function.args, *arguments, **{**function.keywords, **named})

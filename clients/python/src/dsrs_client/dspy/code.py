@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
+from .catching import Entered
+from .decorators import context_of, leave_out
 from .place import is_users
 
 Note = Callable[[str], None]
-#: where decorators are from that change nothing of a graph: `lru_cache`, and `contextmanager`, which is applied again
-STANDARD = ("functools", "contextlib")
 
 
 def followed_function(
@@ -26,7 +25,7 @@ def followed_function(
     found = users_function(plain, note)
     if found is None:
         return None
-    made: Any = run(found)
+    made = in_contexts(run(found), plain)
     if _is_context_manager(plain):
         made = contextlib.contextmanager(made)
     return MethodType(made, owner) if owner is not None else made
@@ -34,18 +33,37 @@ def followed_function(
 
 def users_function(function: Any, note: Note) -> FunctionType | None:
     """The function itself, or the one that decorators of libraries wrap; none if no code of the program is in it."""
-    seen = function
+    seen, decorators = function, []
     while not _is_users(seen):
+        decorators.append(seen)
         seen = getattr(seen, "__wrapped__", None)
         if seen is None:
             return None
-    if seen is not function and _package(function) not in STANDARD:
-        note(f"the decorator of `{seen.__qualname__}` ({_package(function)}) is left out")
+    for decorator in decorators:
+        leave_out(decorator, seen, note)
     return seen  # type: ignore[no-any-return]
 
 
+def in_contexts(made: Any, function: Any) -> Any:
+    """A function with hooks in the contexts that decorate the original one."""
+    contexts, seen = [], function
+    while not _is_users(seen):
+        contexts.append(context_of(seen))
+        seen = seen.__wrapped__
+    contexts = [context for context in contexts if context is not None]
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        with contextlib.ExitStack() as stack:
+            for context in contexts:
+                stack.enter_context(Entered(context._recreate_cm()))
+            return made(*arguments, **named)
+
+    return call if contexts else made
+
+
 def _is_context_manager(function: Any) -> bool:
-    return isinstance(function, FunctionType) and function.__code__.co_filename == contextlib.__file__
+    is_made = isinstance(function, FunctionType) and function.__code__.co_filename == contextlib.__file__
+    return is_made and context_of(function) is None
 
 
 def _is_users(function: Any) -> bool:
@@ -59,12 +77,3 @@ def _bound(function: Any) -> tuple[Any, Any]:
     called = getattr(type(function), "__call__", None)  # noqa: B004
     is_object = isinstance(called, FunctionType) and not isinstance(function, FunctionType)
     return (called, function) if is_object else (function, None)
-
-
-def _package(function: Any) -> str:
-    """The library of a decorator."""
-    if isinstance(function, FunctionType):
-        file = Path(function.__code__.co_filename)
-        is_module = file.parent.name in ("site-packages", "dist-packages") or file.stem in STANDARD
-        return file.stem if is_module else file.parent.name
-    return str(type(function).__module__)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .annotation import Unknown, schema_of
-from .link import Link, Operation
+from .link import CALL, Link, Operation
 from .place import Place
+from .refusal import refuse
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class Draft:
 
     def selection(self, link: Link) -> str:
         """The link as an edge writes it; its op becomes a node the first time."""
+        if link.call != CALL.get():
+            refuse(f"uses {link.label} of an earlier call")
         source = link.source
         if isinstance(source, Operation):
             source = f"{self._write(source)}.{source.output}"

@@ -11,6 +11,7 @@ from typing import Any
 from .annotation import Unknown, is_optional
 from .catching import Entered, caught
 from .container import collected, holds_splice, holds_value
+from .module_globals import ModuleGlobals
 from .place import is_users
 from .refusal import op, refuse
 from .rewrite import rewritten
@@ -29,6 +30,7 @@ class Hooks:
         #: makes a call; :class:`Calls` sets it
         self.call: Callable[..., Any]
         self._rewritten: dict[FunctionType, FunctionType] = {}
+        self.globals = ModuleGlobals()
 
     def joined(self, *parts: Any) -> Any:
         """An f-string."""
@@ -89,6 +91,7 @@ class Hooks:
         if "__dsrs_hooks__" in function.__code__.co_freevars:
             return function
         if function not in self._rewritten:
+            self.globals.add(function)
             self._rewritten[function] = rewritten(function, self)
         return self._rewritten[function]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .catching import refuse_caught
 from .place import Place, here
+
+#: the number of the call of the program that is traced
+CALL: ContextVar[int] = ContextVar("CALL", default=0)
 
 
 @dataclass(eq=False)
@@ -37,6 +41,8 @@ class Link:
     source: str | Operation
     path: str
     annotation: Any
+    #: the call of the program that it belongs to
+    call: int = field(default_factory=CALL.get, compare=False)
 
     @property
     def label(self) -> str:

@@ -93,7 +93,9 @@ def _left_out(name: str, info: Any) -> dict[str, Any]:
     if "default" in field:
         return field
     if is_optional(info.annotation):
-        return {**field, "default": None}
+        refuse(
+            f"calls a predictor without its input `{name}`: DSPy leaves it out of the prompt", f"Pass `{name}=None`."
+        )
     refuse(f"calls a predictor without its input `{name}`")
 
 

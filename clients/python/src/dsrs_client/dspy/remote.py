@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dspy
@@ -13,9 +13,11 @@ from .connection import Connection
 from .hints import hint_of, with_hint
 from .json_value import to_json
 from .lm import known_settings
+from .scoring import Scoring, scoring
 from .server import Requests
 from .state import apply_state, demos_of
 from .type_text import python_type
+from .unmeasured import measured
 
 
 class Remote(dspy.Module):
@@ -24,13 +26,21 @@ class Remote(dspy.Module):
     Its predictors are those of the graph, with their instructions and demos, so that DSPy's optimizers can change them.
     As long as they are as loaded, calls use the active state of the graph. Changed predictors run as a draft beside
     the graph, which stays as it is until :meth:`publish`. ``functions`` are what a graph with `await` nodes waits for.
+    In DSPy's evaluations and optimizers, a failure that is not the program's is repeated after each of ``waits``, in
+    seconds, and then raises :class:`Unmeasured`. Anywhere else it is an exception like any other.
     """
 
     def __init__(
-        self, name: str, *, client: Requests, functions: Mapping[str, Callable[..., Any]] | None = None
+        self,
+        name: str,
+        *,
+        client: Requests,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        waits: Sequence[float] = (1.0, 5.0),
     ) -> None:
         super().__init__()
         self.functions = dict(functions or {})
+        self.waits = tuple(waits)
         self.connection = Connection(name, client)
         graph = self.connection.graph
         types = graph["types"]
@@ -42,8 +52,15 @@ class Remote(dspy.Module):
 
     def forward(self, **inputs: Any) -> Any:
         """Executes the graph."""
+        return self._answer(inputs, scoring())
+
+    def _answer(self, inputs: dict[str, Any], scoring: Scoring | None) -> Any:
         traced = dspy.settings.trace is not None
-        run = self.connection.execute(to_json(inputs), self._state(), traced, self.functions)
+
+        def execute() -> dict[str, Any]:
+            return self.connection.execute(to_json(inputs), self._state(), traced, self.functions)
+
+        run = measured(execute, scoring, self.waits)
         if traced:
             self._record(run["trace"]["spans"])
         if (tracker := dspy.settings.usage_tracker) is not None:
@@ -52,7 +69,7 @@ class Remote(dspy.Module):
 
     async def aforward(self, **inputs: Any) -> Any:
         """Executes the graph beside other tasks."""
-        return await asyncio.to_thread(self.forward, **inputs)
+        return await asyncio.to_thread(self._answer, inputs, scoring())
 
     def publish(self) -> int:
         """Makes the instructions and demos of this module the active state of the graph; returns its version."""

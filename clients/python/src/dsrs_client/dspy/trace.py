@@ -16,13 +16,13 @@ import dspy
 from .attributes import changed, restored, snapshot
 from .calls import Calls
 from .catching import refuse_caught
-from .code import users_function
+from .code import in_contexts, users_function
 from .comparison import compare
 from .draft import Draft
 from .hooks import Hooks
 from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
 from .leaf import Leaf, leaf_of
-from .link import Link
+from .link import CALL, Link
 from .lm import Models
 from .mapping import mapped
 from .notes import notes_of_types
@@ -65,13 +65,15 @@ class Tracer:
             with _lock, restored(self.modules), calls_go_to(self):
                 before = [snapshot(module) for module in self.modules]
                 draft = self._traced()
-                self._refuse_growth(draft, changed(self.modules, self.names, before))
+                grown = [*changed(self.modules, self.names, before), *self.hooks.globals.changed()]
+                self._refuse_growth(draft, grown)
         except Stop as stop:
             raise CannotPush([self._placed((self.stops or [stop])[0].reason, caller)]) from None
         except Exception as error:
             reason = self.stops[0].reason if self.stops else _failure(error)
             raise CannotPush([self._placed(reason, caller)]) from error
         finally:
+            self.hooks.globals.restore()
             INSTALLED.reset(installed)
             STOPS.reset(stops)
             OUTERMOST.reset(outermost)
@@ -88,7 +90,7 @@ class Tracer:
         call = users_function(own_call(module), self.draft.note)
         if call is None:
             return self.forwarded(module, *positional, **arguments)
-        return MethodType(self.hooks.run(call), module)(*positional, **arguments)
+        return MethodType(in_contexts(self.hooks.run(call), own_call(module)), module)(*positional, **arguments)
 
     def forwarded(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What `forward` of a module returns: a node's outputs, or what its own code does."""
@@ -100,7 +102,7 @@ class Tracer:
         followed = users_function(function, self.draft.note)
         if followed is None:
             refuse_library(module, function)
-        made = self.hooks.run(followed)
+        made = in_contexts(self.hooks.run(followed), function)
         return (made if owner is None else MethodType(made, owner))(*positional, **arguments)
 
     def node(self, module: Any, leaf: Leaf, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
@@ -140,12 +142,13 @@ class Tracer:
     def _traced(self) -> Draft:
         """The graph of one call of the program."""
         self.draft, self.models = Draft(), Models(self.options.models)
+        CALL.set(CALL.get() + 1)
         returned = self.called(self.program, **self._arguments())
         declare_outputs(self.draft, returned, place_of(self.program))
         self.draft.notes += [note for note in self.models.notes if note not in self.draft.notes]
         return self.draft
 
-    def _refuse_growth(self, first: Draft, attributes: list[str]) -> None:
+    def _refuse_growth(self, first: Draft, grown: list[str]) -> None:
         """Refuses a program whose second call draws another graph: its answers depend on the calls before."""
         self.is_second = True
         try:
@@ -157,7 +160,7 @@ class Tracer:
                 return
             what, place = "draws another graph when it is called again", _difference(first, second)
         self.stops.clear()
-        changing = [*attributes, *(f"the clock (`{name}`)" for name in self.clocks)]
+        changing = [*grown, *(f"the clock (`{name}`)" for name in self.clocks)]
         because = f": {', '.join(changing)} changes from call to call" if changing else ""
         refuse(f"{what}{because}", "Make it an input of `forward`.", place or place_of(self.program))
 

@@ -53,8 +53,11 @@ class Value:
             return _member(link, name)
         if is_enum(without_null(link.annotation)) and name in ("value", "name"):
             return _of_member(link, name)
-        if is_text(link.annotation) and not may_be_none(link.annotation) and name in TEXT_METHODS:
-            return TextMethod(link, name)
+        if is_text(link.annotation) and not may_be_none(link.annotation):
+            if name in TEXT_METHODS:
+                return TextMethod(link, name)
+            if name == "splitlines":
+                return LinesMethod(link, name)
         if name in ("items", "keys", "values"):
             refuse(f"goes through {link.label}, {plural(link.annotation)}, whose length the run decides", op("map"))
         refuse(
@@ -143,6 +146,18 @@ def _arithmetic(name: str, left: Any, right: Any) -> Value:
     from .arithmetic import combined
 
     return combined(name, left, right)
+
+
+class LinesMethod:
+    """`.splitlines`, before it is called."""
+
+    def __init__(self, link: Link, name: str) -> None:
+        self.link, self.name = link, name
+
+    def __call__(self, keepends: object = False) -> Value:
+        if keepends is not False:
+            refuse(f"calls `.splitlines` of {self.link.label} and retains the ends of lines", op("render"))
+        return Value(computed("value.splitlines()", self.link, list[str]))
 
 
 class TextMethod:

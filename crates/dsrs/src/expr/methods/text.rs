@@ -151,6 +151,12 @@ mod tests {
             ("", "split", vec![], "[]"),
             ("", "split", vec![text(",")], r#"[""]"#),
             ("a\r\nb\n", "splitlines", vec![], r#"["a","b"]"#),
+            (
+                "a\rb\n\rc\x0bd\x0ce\x1cf\x1dg\x1eh\u{85}i\u{2028}j\u{2029}",
+                "splitlines",
+                vec![],
+                r#"["a","b","","c","d","e","f","g","h","i","j"]"#,
+            ),
             ("a=b=c", "partition", vec![text("=")], r#"["a","=","b=c"]"#),
             ("a=b=c", "rpartition", vec![text("=")], r#"["a=b","=","c"]"#),
             ("a", "rpartition", vec![text("=")], r#"["","","a"]"#),

@@ -15,7 +15,7 @@ pub(super) fn parted(text: &str, method: &str, arguments: &[Value]) -> Found {
         "split" | "rsplit" => split(text, method == "rsplit", arguments)?,
         "splitlines" => {
             let () = from_args(arguments)?;
-            text.lines().collect()
+            lines(text)
         }
         "partition" | "rpartition" => {
             let (separator,): (&str,) = from_args(arguments)?;
@@ -50,6 +50,29 @@ fn split<'t>(text: &'t str, from_end: bool, arguments: &[Value]) -> Result<Vec<&
     let mut parts: Vec<&str> = text.rsplitn(most, separator).collect();
     parts.reverse();
     Ok(parts)
+}
+
+/// The lines of a text, which end where Python's `splitlines` ends them.
+fn lines(text: &str) -> Vec<&str> {
+    let is_end = |sign: char| {
+        matches!(
+            sign,
+            '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let (mut lines, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let Some((line, behind)) = rest.find(is_end).and_then(|at| rest.split_at_checked(at))
+        else {
+            lines.push(rest);
+            break;
+        };
+        lines.push(line);
+        let mut behind_end = behind.chars();
+        behind_end.next();
+        rest = behind.strip_prefix("\r\n").unwrap_or(behind_end.as_str());
+    }
+    lines
 }
 
 /// The words of a text, at most so many; the last one is what remains.
