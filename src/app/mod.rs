@@ -132,7 +132,7 @@ pub(crate) use run::failure::whole_seconds;
 pub(crate) use run::labels as run_labels;
 pub(crate) use run::resume::{ResumeOutcome, ResumeRequest};
 pub(crate) use run::signal::SignalRequest;
-pub(crate) use run_spans::AnsweredSpan;
+pub(crate) use run_spans::{AnsweredSpan, McpCall, McpCallEnd, McpCallSpan};
 pub(crate) use schedule::calendar::zone_names;
 pub(crate) use schedule::policy::{CatchUp, Overlap, ScheduleTarget};
 pub(crate) use schedule::{

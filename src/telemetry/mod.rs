@@ -13,8 +13,10 @@ mod protobuf;
 mod queue;
 mod request;
 mod sampler;
+mod schema;
 mod span;
 
 pub use context::RemoteSpan;
 pub use queue::{SpanCounts, Telemetry};
+pub use schema::{GENAI_SCHEMA, GENERAL_SCHEMA};
 pub use span::{AttributeWriter, EncodedSpans, SpanPlace, SpanRole, SpanWriter};

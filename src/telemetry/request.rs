@@ -1,6 +1,7 @@
 //! Requests of OTLP, assembled of encoded spans. Knows their messages and limits, not how they are sent.
 
 use super::protobuf::{end_of_message, length_of, put_bytes, put_length};
+use super::schema::{GENAI_SCHEMA, GENERAL_SCHEMA};
 use super::span::{AttributeWriter, EncodedSpans};
 use crate::config::TelemetryConfig;
 
@@ -10,11 +11,14 @@ pub(super) const MOST_BYTES: usize = 2 << 20;
 /// The field for the spans of a scope, and for the scopes of a resource.
 const CONTENT: u32 = 2;
 
-/// Who sends spans: the first part of every request.
+/// The field for the address of the schema of a resource, and of a scope.
+const SCHEMA: u32 = 3;
+
+/// Who sends spans: what every request has besides them.
 pub(super) struct SpanSource {
-    /// `ResourceSpans.resource`.
+    /// `ResourceSpans.resource` and `schema_url`.
     resource: Vec<u8>,
-    /// `ScopeSpans.scope`.
+    /// `ScopeSpans.scope` and `schema_url`.
     scope: Vec<u8>,
 }
 
@@ -35,7 +39,10 @@ impl SpanSource {
         let mut scope = Vec::new();
         put_bytes(&mut scope, 1, b"dsrs-server");
         put_bytes(&mut scope, 2, env!("CARGO_PKG_VERSION").as_bytes());
-        Self { resource: field(1, &attributes), scope: field(1, &scope) }
+        Self {
+            resource: with_schema(field(1, &attributes), GENERAL_SCHEMA),
+            scope: with_schema(field(1, &scope), GENAI_SCHEMA),
+        }
     }
 
     /// `ExportTraceServiceRequest` with one resource and one scope.
@@ -56,6 +63,11 @@ fn field(number: u32, content: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put_bytes(&mut out, number, content);
     out
+}
+
+fn with_schema(mut source: Vec<u8>, url: &str) -> Vec<u8> {
+    put_bytes(&mut source, SCHEMA, url.as_bytes());
+    source
 }
 
 impl<'a> SpanBatch<'a> {
@@ -139,7 +151,10 @@ mod tests {
 
     #[test]
     fn a_request_reads_back_as_spans_of_one_resource() {
-        let source = SpanSource { resource: field(1, b""), scope: field(1, b"\x0a\x04name") };
+        let source = SpanSource {
+            resource: with_schema(field(1, b""), "of the resource"),
+            scope: with_schema(field(1, b"\x0a\x04name"), "of the scope"),
+        };
         let mut spans = run(2, 300);
         spans.extend(&run(1, 1));
         let batches = SpanBatch::divide(&spans, 512);
@@ -147,6 +162,8 @@ mod tests {
         let [resource] = &request.resource_spans[..] else { panic!("one resource") };
         let [scope] = &resource.scope_spans[..] else { panic!("one scope") };
         assert_eq!(scope.scope.as_ref().unwrap().name, "name");
+        let schemas = [&*resource.schema_url, &*scope.schema_url];
+        assert_eq!(schemas, ["of the resource", "of the scope"]);
         let ids: Vec<u8> = scope.spans.iter().map(|span| span.span_id[0]).collect();
         assert_eq!(ids, [0, 1, 0]);
     }

@@ -3,6 +3,7 @@
 //! them. Calls wait for a connection; a waiting call speeds up the next attempt.
 
 mod connect;
+mod handshake;
 mod listing;
 mod schema;
 mod tool;
@@ -24,7 +25,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::{McpConfig, McpTransport};
-use connect::{McpConnection, connect};
+use connect::McpConnection;
+use handshake::connect;
 use tool::McpTool;
 
 /// How long a server may take to start and to list its tools: some install themselves first.

@@ -1,13 +1,22 @@
-//! The names of attributes: of the semantic conventions, of OpenInference, and our own. A test compares the first ones
-//! with the registry of the conventions.
+//! The names of attributes: of the semantic conventions (their version: `telemetry/schema.rs`), of OpenInference, and our
+//! own. A test compares the first ones with the registry of the conventions.
 
 /// `gen_ai.*` and general attributes of the semantic conventions.
 pub(super) mod gen_ai {
     pub(crate) const OPERATION: &str = "gen_ai.operation.name";
     pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
-    pub(crate) const WORKFLOW: &str = "gen_ai.workflow.name";
+    pub(crate) const AGENT: &str = "gen_ai.agent.name";
     pub(crate) const CONVERSATION: &str = "gen_ai.conversation.id";
     pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
+    pub(crate) const FREQUENCY_PENALTY: &str = "gen_ai.request.frequency_penalty";
+    pub(crate) const MAX_TOKENS: &str = "gen_ai.request.max_tokens";
+    pub(crate) const OUTPUT_TYPE: &str = "gen_ai.output.type";
+    pub(crate) const PRESENCE_PENALTY: &str = "gen_ai.request.presence_penalty";
+    pub(crate) const SEED: &str = "gen_ai.request.seed";
+    pub(crate) const STOP: &str = "gen_ai.request.stop_sequences";
+    pub(crate) const TEMPERATURE: &str = "gen_ai.request.temperature";
+    pub(crate) const TOP_K: &str = "gen_ai.request.top_k";
+    pub(crate) const TOP_P: &str = "gen_ai.request.top_p";
     pub(crate) const REQUEST_STREAM: &str = "gen_ai.request.stream";
     pub(crate) const RESPONSE_MODEL: &str = "gen_ai.response.model";
     pub(crate) const RESPONSE_ID: &str = "gen_ai.response.id";
@@ -16,7 +25,7 @@ pub(super) mod gen_ai {
     pub(crate) const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
     pub(crate) const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
     pub(crate) const CACHE_READ: &str = "gen_ai.usage.cache_read.input_tokens";
-    pub(crate) const CACHE_WRITE: &str = "gen_ai.usage.cache_creation.input_tokens";
+    pub(crate) const CACHE_WRITE: &str = "gen_ai.usage.cache_write.input_tokens";
     pub(crate) const REASONING: &str = "gen_ai.usage.reasoning.output_tokens";
     pub(crate) const TOOL_NAME: &str = "gen_ai.tool.name";
     pub(crate) const TOOL_TYPE: &str = "gen_ai.tool.type";
@@ -37,6 +46,17 @@ pub(super) mod gen_ai {
     pub(crate) const HTTP_STATUS: &str = "http.response.status_code";
     pub(crate) const URL_PATH: &str = "url.path";
     pub(crate) const URL_SCHEME: &str = "url.scheme";
+}
+
+/// `mcp.*` of the semantic conventions, and what they take from others.
+pub(super) mod mcp {
+    pub(crate) const METHOD: &str = "mcp.method.name";
+    pub(crate) const REVISION: &str = "mcp.protocol.version";
+    pub(crate) const SESSION: &str = "mcp.session.id";
+    pub(crate) const REQUEST: &str = "jsonrpc.request.id";
+    pub(crate) const STATUS: &str = "rpc.status_code";
+    pub(crate) const TRANSPORT: &str = "network.transport";
+    pub(crate) const PROTOCOL: &str = "network.protocol.name";
 }
 
 /// Attributes that Phoenix and Langfuse read (OpenInference).

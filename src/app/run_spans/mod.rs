@@ -4,13 +4,16 @@
 mod attributes;
 mod contents;
 mod endpoints;
+mod mcp_call;
 mod messages;
 mod place;
+mod request_params;
 mod request_span;
 mod run;
 mod span;
 
 pub(crate) use endpoints::ModelEndpoints;
+pub(crate) use mcp_call::{McpCall, McpCallEnd, McpCallSpan};
 pub(crate) use place::RunTrace;
 pub(crate) use request_span::AnsweredSpan;
 pub(crate) use run::{ScoreEvent, TracedRun};

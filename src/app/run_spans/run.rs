@@ -133,7 +133,7 @@ impl EndedTrace<'_> {
     fn attributes(&self, to: &mut AttributeWriter<'_>) {
         let (run, usage) = (self.run, &self.outcome.usage);
         to.text(gen_ai::OPERATION, "invoke_workflow");
-        to.text(gen_ai::WORKFLOW, run.graph);
+        to.text(gen_ai::AGENT, run.graph);
         to.text(inference::KIND, "CHAIN");
         to.text(own::RUN, run.id.as_hyphenated().encode_lower(&mut [0; Hyphenated::LENGTH]));
         to.text(own::RUN_KIND, run.kind);

@@ -8,7 +8,7 @@ use dsrs::value::Payload;
 
 use super::attributes::{gen_ai, inference, own};
 use super::endpoints::ModelEndpoints;
-use super::{contents, messages};
+use super::{contents, messages, request_params};
 use crate::store::run_label::RunLabels;
 use crate::telemetry::{AttributeWriter, SpanRole, SpanWriter};
 
@@ -54,6 +54,7 @@ impl Description<'_> {
         let to = &mut out.attributes();
         to.text(inference::KIND, "LLM");
         self.endpoint(span, to);
+        request_params::describe(span, to);
         answer(span, to);
         if self.contents {
             if let Some(input) = messages::input(span) {

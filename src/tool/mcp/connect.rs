@@ -1,9 +1,8 @@
-//! One connection to an MCP server: a child process or streamable HTTP, with the newest protocol or an
-//! older one. Does not decide when to reconnect.
+//! One connection to an MCP server: a child process or streamable HTTP. Decides neither which handshake it begins with nor
+//! when to reconnect.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue};
 use indexmap::IndexMap;
@@ -11,14 +10,13 @@ use reqwest::redirect;
 use rmcp::ClientHandler;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService,
+    ClientLifecycleMode, NotificationContext, RoleClient, RunningService,
     serve_client_with_lifecycle,
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use tokio::process::Command;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 use url::Url;
 
 use crate::config::{McpTransport, SecretText};
@@ -38,63 +36,24 @@ impl ClientHandler for McpListener {
 
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("dsrs-server", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
+        let mut config = ClientConfig::new(ClientCapabilities::default(), us);
+        // The newest one that `initialize` may name; discovery names its own.
+        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        config
     }
 }
 
-/// How long a child process has for the newest protocol. An old server ignores what it does not know.
-const PROBE: Duration = Duration::from_secs(10);
-
-/// Connects; `stale` is notified when the server reports that its tools changed.
+/// Connects with one handshake.
 ///
 /// # Errors
 /// The reason. It may contain the address.
-pub(super) async fn connect(
-    transport: &McpTransport,
-    stale: &Arc<Notify>,
-) -> Result<McpConnection, String> {
-    let connected = match transport {
-        McpTransport::Child { .. } => connect_child(transport, stale).await?,
-        McpTransport::Http { .. } => begin(transport, stale, newest_or_older()).await?,
-    };
-    connected.map_err(|error| error.to_string())
-}
-
-/// Each handshake has a process of its own: one that is slow to start would read both from its input.
-async fn connect_child(
-    transport: &McpTransport,
-    stale: &Arc<Notify>,
-) -> Result<Result<McpConnection, ClientInitializeError>, String> {
-    let probed = timeout(PROBE, begin(transport, stale, newest())).await;
-    if let Ok(Ok(Ok(connection))) = probed {
-        return Ok(Ok(connection));
-    }
-    let was_silent = probed.is_err();
-    match begin(transport, stale, ClientLifecycleMode::Initialize).await? {
-        // Slow to start, and without the older handshake.
-        Err(_) if was_silent => begin(transport, stale, newest()).await,
-        begun => Ok(begun),
-    }
-}
-
-fn newest() -> ClientLifecycleMode {
-    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
-}
-
-fn newest_or_older() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-    }
-}
-
-async fn begin(
+pub(super) async fn open(
     transport: &McpTransport,
     stale: &Arc<Notify>,
     lifecycle: ClientLifecycleMode,
-) -> Result<Result<McpConnection, ClientInitializeError>, String> {
+) -> Result<McpConnection, String> {
     let listener = McpListener { stale: stale.clone() };
-    Ok(match transport {
+    let begun = match transport {
         McpTransport::Child { program, arguments, env } => {
             let child = child(program, arguments, env)?;
             serve_client_with_lifecycle(listener, child, lifecycle).await
@@ -103,7 +62,8 @@ async fn begin(
             let http = http(url, headers)?;
             serve_client_with_lifecycle(listener, http, lifecycle).await
         }
-    })
+    };
+    begun.map_err(|error| error.to_string())
 }
 
 fn child(

@@ -57,6 +57,8 @@ pub struct SeenSpan {
     pub failed: bool,
     pub message: String,
     pub resource: Attributes,
+    /// The addresses of the schemas of its resource and its scope.
+    pub schemas: [String; 2],
     /// The headers of its request.
     pub headers: HeaderMap,
     pub nanos: (u64, u64),
@@ -206,7 +208,9 @@ impl Collector {
             let resource = attributes(&group.resource.expect("a resource").attributes);
             for scope in group.scope_spans {
                 assert_eq!(scope.scope.expect("a scope").name, "dsrs-server");
-                let spans = scope.spans.into_iter().map(|span| seen(span, &resource, headers));
+                let schemas = [group.schema_url.clone(), scope.schema_url];
+                let spans = scope.spans.into_iter();
+                let spans = spans.map(|span| seen(span, &resource, &schemas, headers));
                 let spans: Vec<SeenSpan> = spans.collect();
                 self.seen.send_modify(|seen| seen.extend(spans));
             }
@@ -291,7 +295,7 @@ fn inflated(encoding: &HeaderValue, body: &[u8]) -> Vec<u8> {
     plain
 }
 
-fn seen(span: Span, resource: &Attributes, headers: &HeaderMap) -> SeenSpan {
+fn seen(span: Span, resource: &Attributes, schemas: &[String; 2], headers: &HeaderMap) -> SeenSpan {
     assert_eq!((span.trace_id.len(), span.span_id.len()), (16, 8));
     assert!(span.start_time_unix_nano <= span.end_time_unix_nano, "{span:?}");
     let status = span.status.unwrap_or_default();
@@ -311,6 +315,7 @@ fn seen(span: Span, resource: &Attributes, headers: &HeaderMap) -> SeenSpan {
         failed: status.code == i32::from(status::StatusCode::Error),
         message: status.message,
         resource: resource.clone(),
+        schemas: schemas.clone(),
         headers: headers.clone(),
         nanos: (span.start_time_unix_nano, span.end_time_unix_nano),
         name: span.name,

@@ -1,9 +1,14 @@
 //! Spans for OpenTelemetry, as a collector of our own receives them: structure, names, places in traces, contents, and
 //! that no collector disturbs a run.
 
+#[cfg(feature = "mcp")]
+mod mcp;
+mod requests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use dsrs_server::telemetry::{GENAI_SCHEMA, GENERAL_SCHEMA};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -152,7 +157,7 @@ async fn a_run_is_a_tree_of_spans_below_the_span_of_its_caller() {
     });
     assert_eq!(json!(chat.attributes), expected);
     let expected = json!({
-        "gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "qa",
+        "gen_ai.operation.name": "invoke_workflow", "gen_ai.agent.name": "qa",
         "openinference.span.kind": "CHAIN", "dsrs.run.id": run["id"], "dsrs.run.kind": "execution",
         "dsrs.status": "succeeded", "dsrs.graph.name": "qa", "dsrs.graph.version": 1,
         "dsrs.state.version": 1, "dsrs.request.id": request.get("dsrs.request.id"),
@@ -160,6 +165,11 @@ async fn a_run_is_a_tree_of_spans_below_the_span_of_its_caller() {
     });
     assert_eq!(json!(root.attributes), expected);
     assert_eq!(chat.resource["service.name"], "support");
+    for schema in [GENERAL_SCHEMA, GENAI_SCHEMA] {
+        assert!(chat.schemas.iter().any(|found| found == schema), "{:?}", chat.schemas);
+        let version = schema.rsplit('/').next().unwrap();
+        assert!(PAGE.contains(version), "docs/operations/tracing.md lacks {version}");
+    }
     assert_eq!(chat.resource["service.namespace"], "shop");
     assert_eq!(chat.headers["x-tenant"], "a b");
     assert!(!format!("{spans:?}").contains("secret"), "no contents without consent: {spans:#?}");

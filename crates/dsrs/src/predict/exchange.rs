@@ -269,6 +269,7 @@ impl<'c> Exchange<'c> {
             span.alias = Some(self.model.alias.clone());
             span.requested = Some(self.model.model.clone());
             span.model = Some(self.model.model.clone());
+            span.params = Some(Arc::new(request.params.clone()));
             span.attempt = Some(self.attempts);
             span.queued = (waited >= NOTICEABLE).then_some(waited);
             span.constraint = self.constrained(request);

@@ -9,7 +9,9 @@ use tokio::time::Instant;
 
 use super::PredictError;
 pub use crate::adapter::CheckOutcome;
-use crate::lm::{ConstraintForm, Message, OmittedParams, Prefix, ReplyReasoning, ToolCall, Usage};
+use crate::lm::{
+    ConstraintForm, LmParams, Message, OmittedParams, Prefix, ReplyReasoning, ToolCall, Usage,
+};
 use crate::value::{Fields, Payload};
 
 /// The id of a span within its run, from 1.
@@ -109,6 +111,8 @@ pub struct Span {
     pub tool_calls: Vec<ToolCall>,
     /// What the model wrote before its reply.
     pub reasoning: Option<Arc<ReplyReasoning>>,
+    /// The settings of the request.
+    pub params: Option<Arc<LmParams>>,
     /// The settings that were not sent, because the endpoint refuses them.
     pub omitted: OmittedParams,
     /// The alias of the model.
@@ -163,6 +167,7 @@ impl Span {
             raw: None,
             tool_calls: Vec::new(),
             reasoning: None,
+            params: None,
             omitted: OmittedParams::default(),
             alias: None,
             requested: None,

@@ -4,6 +4,8 @@
 #[cfg(not(feature = "mcp"))]
 mod absent;
 #[cfg(feature = "mcp")]
+mod call_span;
+#[cfg(feature = "mcp")]
 mod calls;
 #[cfg(feature = "mcp")]
 mod graph_server;

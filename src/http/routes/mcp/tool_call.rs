@@ -16,6 +16,7 @@ use crate::app::{BackgroundRuns, EventKind, EventStream, ExecuteRequest, StreamI
 use crate::http::protocol::admission::admit_start;
 use crate::http::protocol::problem::ApiProblem;
 use crate::http::protocol::status::ProblemCode;
+use crate::http::routes::mcp::call_span;
 use crate::http::routes::mcp::calls::CallName;
 use crate::http::routes::mcp::graph_server::GraphServer;
 use crate::http::routes::run_events;
@@ -34,8 +35,19 @@ struct ToolRun<'c> {
     run: Option<Uuid>,
 }
 
-/// Runs the graph of a tool.
+/// Runs the graph of a tool, within the span of the call.
 pub(super) async fn call(
+    server: &GraphServer,
+    request: CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    let (server, span) = call_span::begin(server, &request, context);
+    let result = call_tool(&server, request, context).await;
+    call_span::end(&server, span, &result);
+    result
+}
+
+async fn call_tool(
     server: &GraphServer,
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
