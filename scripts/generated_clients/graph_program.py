@@ -8,7 +8,9 @@ from ask_client.api.ask import execute
 from ask_client.models import ExecuteBody, Inputs, Outputs, Run
 
 client = AuthenticatedClient(base_url=os.environ["DSRS_URL"], token=os.environ["DSRS_API_KEY"])
-run = execute.sync(client=client, body=ExecuteBody(inputs=Inputs(question="Where is it?")))
+body = ExecuteBody(inputs=Inputs(question="Where is it?"))
+run = execute.sync(client=client, body=body, x_dsrs_metadata='{"channel": "mail"}')
 assert isinstance(run, Run) and isinstance(run.outputs, Outputs), run
+assert run.metadata.to_dict() == {"channel": "mail"}, run.metadata
 answer: str = run.outputs.answer
 print("ok: a client typed by the graph:", answer)

@@ -1,6 +1,7 @@
 """The main uses of the API with the Python client that openapi-python-client makes of the document. mypy --strict reads
 it, and it runs against a server: DSRS_URL and, if the server has keys, DSRS_API_KEY."""
 
+import json
 import os
 import time
 
@@ -40,8 +41,11 @@ def post_a_graph() -> None:
 
 def execute_it() -> None:
     inputs = ExecuteBodyInputs.from_dict({"question": "Where is it?"})
-    run = run_execute.sync("ask", client=client, body=ExecuteBody(inputs=inputs))
+    metadata = {"channel": "mail", "ticket": 7}
+    body = ExecuteBody(inputs=inputs)
+    run = run_execute.sync("ask", client=client, body=body, x_dsrs_metadata=json.dumps(metadata))
     assert isinstance(run, Run) and run.status is RunStatus.SUCCEEDED and run.outputs, run
+    assert run.metadata.to_dict() == metadata, run.metadata
     runs = run_list.sync(client=client, graph="ask")
     assert isinstance(runs, RunPage) and runs.items[0].status is RunStatus.SUCCEEDED, runs
 

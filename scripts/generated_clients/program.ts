@@ -18,8 +18,10 @@ async function postAGraph() {
 
 async function executeIt() {
   const path = { graph: "ask-ts" };
-  const { data, error } = await client.POST("/v1/graphs/{graph}/execute", { params: { path }, body: { inputs: { question: "Where is it?" } } });
+  const header = { "X-Dsrs-Metadata": JSON.stringify({ channel: "mail", ticket: 7 }) };
+  const { data, error } = await client.POST("/v1/graphs/{graph}/execute", { params: { path, header }, body: { inputs: { question: "Where is it?" } } });
   expect(data && "status" in data && typeof data.outputs?.["answer"] === "string", error);
+  expect(data.metadata["channel"] === "mail" && data.metadata["ticket"] === 7, data.metadata);
   const runs = await client.GET("/v1/runs", { params: { query: { graph: "ask-ts", status: "succeeded" } } });
   const first: components["schemas"]["RunStatus"] | undefined = runs.data?.items[0]?.status;
   expect(first === "succeeded", runs.error);

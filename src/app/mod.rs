@@ -149,7 +149,7 @@ pub(crate) use state::{StateDocument, StateRequest, StateUpdate, StateVersion};
 pub(crate) use strategy::{Assignable, PredictorPreview, Preview};
 pub(crate) use task::{run_blocking, spawn_named, spawn_named_on};
 pub(crate) use usage::{UsageItem, UsageScore};
-pub(crate) use webhook::{ScoreThreshold, WebhookChange, WebhookEvent, WebhookSecret};
+pub(crate) use webhook::{ScoreThreshold, TEST_EVENT, WebhookChange, WebhookEvent, WebhookSecret};
 pub use workspace::{workspace_create, workspace_get, workspace_list};
 
 /// How long work waits for the tools of MCP servers that are starting.

@@ -9,8 +9,9 @@ use axum::Router;
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
+use serde_json::Value;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::ZipArchive;
 
@@ -46,19 +47,20 @@ const INITIALIZER: &str = r##"window.ui = SwaggerUIBundle({
 });
 "##;
 
-/// `/openapi.json` and `/docs/`.
-pub(super) fn routes(document: &serde_json::Value) -> Router {
-    // A document is always JSON.
-    let document = Bytes::from(serde_json::to_vec(document).unwrap_or_default());
-    let document = move || {
-        let document = document.clone();
-        async move { typed("application/json", document) }
-    };
+/// `/openapi.json`, the same in the form of OpenAPI 3.0, and `/docs/`.
+pub(super) fn routes(document: &Value, form30: &Value) -> Router {
     Router::new()
-        .route("/openapi.json", get(document))
+        .route("/openapi.json", json_route(document))
+        .route("/openapi-3.0.json", json_route(form30))
         .route("/docs", get(|| async { Redirect::to("/docs/") }))
         .route("/docs/", get(|| async { typed("text/html; charset=utf-8", PAGE) }))
         .route("/docs/{name}", get(file))
+}
+
+fn json_route(document: &Value) -> MethodRouter {
+    // A document is always JSON.
+    let text = Bytes::from(serde_json::to_vec(document).unwrap_or_default());
+    get(move || async move { typed("application/json", text) })
 }
 
 async fn file(Path(name): Path<String>) -> Result<Response, ApiProblem> {

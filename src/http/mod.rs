@@ -189,7 +189,7 @@ pub(crate) fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router
         .layer(Extension(mcp_route))
         .merge(html.router)
         .with_state(app)
-        .merge(docs::routes(document))
+        .merge(docs::routes(document, openapi30()))
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
@@ -218,8 +218,18 @@ fn declarations() -> serde_json::Value {
 /// The OpenAPI document, which is the same for every router.
 #[must_use]
 pub fn openapi() -> &'static serde_json::Value {
+    static DOCUMENT: LazyLock<serde_json::Value> = LazyLock::new(|| {
+        let messages = views::webhook_messages();
+        openapi::complete(routes().get_openapi(), &messages, views::complete_schemas)
+    });
+    &DOCUMENT
+}
+
+/// The same document in the form of OpenAPI 3.0.
+#[must_use]
+pub fn openapi30() -> &'static serde_json::Value {
     static DOCUMENT: LazyLock<serde_json::Value> =
-        LazyLock::new(|| openapi::complete(routes().get_openapi(), views::complete_schemas));
+        LazyLock::new(|| protocol::openapi30::convert(openapi()));
     &DOCUMENT
 }
 

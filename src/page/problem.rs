@@ -13,7 +13,7 @@ use crate::page::sign_in;
 /// Replaces the answer to a browser by a page if it is a problem.
 pub(super) async fn show(request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let is_api = ["/v1", "/openai", "/docs", "/openapi.json", "/metrics"]
+    let is_api = ["/v1", "/openai", "/docs", "/openapi.json", "/openapi-3.0.json", "/metrics"]
         .iter()
         .any(|api| path.starts_with(api));
     let wants_page = !is_api && names_html(request.headers());

@@ -46,3 +46,18 @@ fn description(names: &ServiceNames, service: Service) -> Value {
         "handlers": handlers,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_with_version_6_of_the_protocol_accept_the_manifest() {
+        let names = ServiceNames::new("test");
+        let manifest: Value = serde_json::from_str(&manifest(&names)).unwrap();
+        let [least, most] = ["minProtocolVersion", "maxProtocolVersion"]
+            .map(|member| manifest[member].as_u64().unwrap());
+        assert!(least <= 6, "an engine without version {least} refuses the workers");
+        assert!(most >= least, "{manifest}");
+    }
+}

@@ -170,6 +170,11 @@ pub fn openapi() -> Result<String, ServeError> {
     Ok(serde_json::to_string_pretty(&http::openapi())?)
 }
 
+/// The same document in the form of OpenAPI 3.0.
+pub fn openapi30() -> Result<String, ServeError> {
+    Ok(serde_json::to_string_pretty(&http::openapi30())?)
+}
+
 /// Where the server listens.
 struct Listeners {
     api: TcpListener,

@@ -16,6 +16,7 @@ mod logs;
 mod malformed;
 mod metrics;
 mod openapi;
+mod openapi30;
 mod page;
 mod pg;
 mod sandbox;

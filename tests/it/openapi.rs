@@ -148,21 +148,67 @@ fn every_route_documents_its_answers_and_problems() {
     }
 }
 
-/// What has the schema and the example of a parameter: its content, if it is JSON.
-fn form_of(parameter: &Value) -> &Value {
-    parameter.pointer("/content/application~1json").unwrap_or(parameter)
-}
-
 #[test]
 fn every_parameter_has_an_example_that_fits_it() {
     let document = dsrs_server::http::openapi();
     for (path, method, operation) in operations(document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let place = format!("{method} {path}: {}", parameter["name"]);
-            let form = form_of(parameter);
-            let example = form.get("example").unwrap_or_else(|| panic!("{place}"));
-            let validator = jsonschema::validator_for(&form["schema"]).unwrap();
+            let example = parameter.get("example").unwrap_or_else(|| panic!("{place}"));
+            let validator = jsonschema::validator_for(&parameter["schema"]).unwrap();
             assert!(validator.is_valid(example), "{place}: {example}");
+        }
+    }
+}
+
+#[test]
+fn a_header_of_json_is_a_text_and_says_what_is_in_it() {
+    let document = dsrs_server::http::openapi();
+    let parameters = operations(document).into_iter().flat_map(|(.., operation)| {
+        operation["parameters"].as_array().cloned().unwrap_or_default()
+    });
+    let headers: Vec<Value> =
+        parameters.filter(|parameter| parameter["name"] == "X-Dsrs-Metadata").collect();
+    assert_eq!(headers.len(), 3);
+    for header in headers {
+        let schema = &header["schema"];
+        assert_eq!((&schema["type"], header.get("content")), (&Value::from("string"), None));
+        assert_eq!(schema["contentMediaType"], "application/json");
+        let content: Value = serde_json::from_str(header["example"].as_str().unwrap()).unwrap();
+        let validator = jsonschema::validator_for(&schema["contentSchema"]).unwrap();
+        assert!(validator.is_valid(&content), "{content}");
+        assert!(!validator.is_valid(&serde_json::json!({"channel": ["mail"]})));
+    }
+}
+
+#[test]
+fn the_messages_of_webhooks_are_in_the_document() {
+    let document = dsrs_server::http::openapi();
+    let webhooks = document["webhooks"].as_object().unwrap();
+    let names = &document["components"]["schemas"]["WebhookEventName"]["enum"];
+    let mut events: Vec<&str> =
+        names.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    events.push("webhook.test");
+    assert_eq!(webhooks.keys().collect::<Vec<_>>(), events);
+    for (event, item) in webhooks {
+        let operation = &item["post"];
+        let mut schema = operation["requestBody"]["content"]["application/json"]["schema"].clone();
+        schema["components"] = document["components"].clone();
+        let example =
+            example_of(document, &operation["requestBody"]["content"]["application/json"]);
+        assert_eq!(example["type"], *event);
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let problems: Vec<_> = validator.iter_errors(example).map(|e| e.to_string()).collect();
+        assert!(problems.is_empty(), "{event}: {problems:?}");
+        let headers = operation["parameters"].as_array().unwrap();
+        for header in headers {
+            let validator = jsonschema::validator_for(&header["schema"]).unwrap();
+            assert!(validator.is_valid(&header["example"]), "{event}: {header}");
+        }
+        let names: Vec<&Value> = headers.iter().map(|header| &header["name"]).collect();
+        assert_eq!(names, ["webhook-id", "webhook-timestamp", "webhook-signature"]);
+        for status in ["2XX", "410", "default"] {
+            assert!(operation["responses"][status]["description"].is_string(), "{event} {status}");
         }
     }
 }
@@ -261,7 +307,7 @@ fn every_parameter_has_a_form_and_none_is_null() {
     let mut seen = 0;
     for (path, method, operation) in operations(document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
-            let schema = &form_of(parameter)["schema"];
+            let schema = &parameter["schema"];
             let bounds = ["pattern", "format", "minimum", "enum", "items", "maxProperties"];
             let bounded = bounds.iter().any(|bound| schema.get(bound).is_some());
             let formed = bounded || schema["type"] == "boolean";

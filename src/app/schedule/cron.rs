@@ -247,6 +247,15 @@ mod tests {
     }
 
     #[test]
+    fn the_rules_of_a_time_zone_are_those_of_the_server() {
+        // Vancouver stopped changing its clocks in 2026. A Postgres with older rules sets them back.
+        assert_eq!(
+            times("0 0 * * *", "America/Vancouver", "2026-12-31T00:00:00Z", 2),
+            ["2026-12-31 00:00 -07:00", "2027-01-01 00:00 -07:00"]
+        );
+    }
+
+    #[test]
     fn a_time_that_the_clocks_leave_out_is_an_hour_later_and_happens_once() {
         // On 2026-03-29, 02:00 is followed by 03:00.
         assert_eq!(

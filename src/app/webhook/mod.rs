@@ -24,7 +24,7 @@ use crate::store::{ListQuery, Page, Scope, StoreError};
 use secret::new_secret;
 
 /// The event of a test message.
-const TEST: &str = "webhook.test";
+pub(crate) const TEST_EVENT: &str = "webhook.test";
 
 /// How often a change is tried again if another one was made at the same time.
 const TRIES: usize = 5;
@@ -285,7 +285,7 @@ impl App {
     ) -> Result<DeliveryRow, AppError> {
         let mut data = JsonObject::new();
         data.text("webhook", &id.to_string());
-        let row = webhook_delivery::add(scope, &self.db, id, TEST, &data.finish()).await?;
+        let row = webhook_delivery::add(scope, &self.db, id, TEST_EVENT, &data.finish()).await?;
         self.deliveries_due.notify_one();
         Ok(row)
     }

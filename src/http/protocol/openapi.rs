@@ -12,6 +12,7 @@ use crate::http::protocol::openai_problem::{self, OpenAiError};
 use crate::http::protocol::openapi_problems::{
     add_header, add_problem, empty_problem, headers, problem_examples, share_problems,
 };
+use crate::http::protocol::openapi_webhooks::{self, WebhookMessage};
 use crate::http::protocol::parameter;
 use crate::http::protocol::problem_view::ProblemView;
 use crate::http::protocol::route::{RUNS_ON, SCOPE, STARTS, declared_scope};
@@ -70,9 +71,11 @@ impl utoipa::Modify for Bearer {
     }
 }
 
-/// The complete document of the routes. `complete_schemas` completes the schemas of the views.
+/// The complete document of the routes and of the messages that the server sends. `complete_schemas` completes the
+/// schemas of the views.
 pub(crate) fn complete(
     routes: &utoipa::openapi::OpenApi,
+    messages: &[WebhookMessage],
     complete_schemas: impl FnOnce(&mut Map<String, Value>),
 ) -> Value {
     let mut document = serde_json::to_value(routes).unwrap_or_default();
@@ -88,6 +91,7 @@ pub(crate) fn complete(
     }
     let schemas = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
     if let Some(schemas) = schemas {
+        schemas.extend(openapi_webhooks::schemas(messages));
         complete_schemas(schemas);
         schemas.values_mut().for_each(merge_parts);
     }
@@ -97,6 +101,7 @@ pub(crate) fn complete(
         components.insert("headers".to_owned(), headers());
     }
     if let Some(document) = document.as_object_mut() {
+        openapi_webhooks::add(document, messages);
         let server = json!({"url": "/", "description": "The server that serves this document"});
         document.insert("servers".to_owned(), json!([server]));
     }

@@ -39,7 +39,7 @@ impl JobResource for BackgroundRuns {
         ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
         ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
         ("X-Dsrs-User-Id" = Option<String>, Header, description = "`user_id`"),
-        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object")),
+        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object as text")),
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),

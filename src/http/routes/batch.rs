@@ -66,7 +66,7 @@ impl JobResource for Batches {
         ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
         ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
         ("X-Dsrs-User-Id" = Option<String>, Header, description = "`user_id`"),
-        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object")),
+        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object as text")),
     request_body(content(
         (BatchBody = "application/json", example = json!(crate::http::routes::examples::batch())),
         (String = "application/jsonl"))),

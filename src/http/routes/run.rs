@@ -54,7 +54,7 @@ const MOST_FILTERS: usize = 32;
         ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
         ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
         ("X-Dsrs-User-Id" = Option<String>, Header, description = "`user_id`"),
-        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object")),
+        ("X-Dsrs-Metadata" = Option<String>, Header, description = "`metadata`, a JSON object as text")),
     request_body(content = ExecuteBody, example = json!(crate::http::routes::examples::execute())),
     responses(
         (status = 200, description = "The run, or its events", content(

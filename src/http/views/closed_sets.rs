@@ -57,6 +57,15 @@ const SETS: &[ClosedSet] = &[
         members: &[("BatchResult", "status")],
     },
     ClosedSet {
+        name: "EndedStatus",
+        words: &["succeeded", "failed", "cancelled"],
+        members: &[
+            ("EndedRun", "status"),
+            ("EndedEvaluation", "status"),
+            ("EndedOptimization", "status"),
+        ],
+    },
+    ClosedSet {
         name: "DeliveryStatus",
         words: &["pending", "succeeded", "failed"],
         members: &[("Delivery", "status")],

@@ -53,6 +53,7 @@ mod usage;
 mod usage_report;
 mod variants;
 mod webhook;
+mod webhook_message;
 mod workspace;
 
 use serde_json::Value;
@@ -155,6 +156,8 @@ pub use webhook::{
     DeliveryAttemptView, DeliveryPage, DeliveryView, RotateSecretBody, ScoreThresholdView,
     WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
+pub(crate) use webhook_message::webhook_messages;
+pub use webhook_message::{EndedEvaluation, EndedOptimization, EndedRun, LowScore, TestedWebhook};
 pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.
@@ -162,6 +165,7 @@ pub type Json = Value;
 
 /// Completes the schemas of a document: what the readers enforce beyond the types of Rust.
 pub(crate) fn complete_schemas(schemas: &mut serde_json::Map<String, serde_json::Value>) {
+    webhook_message::complete(schemas);
     request_schema::complete(schemas);
     run_labels::complete(schemas);
     closed_sets::complete(schemas);

@@ -24,7 +24,8 @@ pub struct ScheduleBody {
     /// `@monthly`, `@yearly`.
     #[schema(min_length = 1, max_length = 200)]
     pub cron: String,
-    /// A name of the IANA time zone database. Default: `UTC`.
+    /// A name of the IANA time zone database. The rules that the server contains count, and not those of Postgres or
+    /// the machine. Default: `UTC`.
     #[schema(min_length = 1, max_length = 64)]
     pub time_zone: Option<String>,
     /// What happens at a time while earlier work of the schedule is in progress: `skip` (default) starts nothing,

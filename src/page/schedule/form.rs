@@ -148,7 +148,7 @@ fn times(fields: &SchemaForm<'_>) -> Markup {
     let zone = LineField {
         name: "/time_zone",
         label: "Time zone",
-        hint: "a name of the IANA database",
+        hint: "a name of the IANA database, with the rules that the server contains",
         placeholder: "UTC",
         suggestions: Some("zones"),
         longest: Some(64),

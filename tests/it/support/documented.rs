@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::{Answer, Received};
 
 static DOCUMENT: LazyLock<&Value> = LazyLock::new(dsrs_server::http::openapi);
 
@@ -41,6 +41,34 @@ pub fn check_request(method: &Method, path: &str, body: &str, answer: &Answer) {
     let pointer = format!("{operation}/requestBody/content/{media_type}/schema");
     if let (Some(_), Ok(body)) = (DOCUMENT.pointer(&pointer), serde_json::from_str(body)) {
         expect_valid(&pointer, &body, &format!("the body of {method} {path}"));
+    }
+}
+
+/// Fails if a message of a webhook is not as the OpenAPI document describes it, or has more members.
+pub fn check_message(message: &Received) {
+    let body = message.json();
+    let event = body["type"].as_str().unwrap_or_default();
+    let operation = format!("/webhooks/{event}/post");
+    let media_type = escape("application/json");
+    let pointer = format!("{operation}/requestBody/content/{media_type}/schema");
+    expect_valid(&pointer, &body, &format!("the message of {event}"));
+    expect_known_members(&pointer, &body, event);
+    let headers = [&message.id, &message.timestamp, &message.signature];
+    for (number, value) in headers.into_iter().enumerate() {
+        let pointer = format!("{operation}/parameters/{number}/schema");
+        expect_valid(&pointer, &json!(value), &format!("a header of {event}"));
+    }
+}
+
+/// Fails if an object has a member that its schema does not name.
+fn expect_known_members(pointer: &str, value: &Value, what: &str) {
+    let schema = DOCUMENT.pointer(pointer).unwrap_or(&Value::Null);
+    if let Some(reference) = schema["$ref"].as_str() {
+        return expect_known_members(reference.trim_start_matches('#'), value, what);
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        assert!(schema["properties"].get(name).is_some(), "{what} has `{name}`, {pointer} has not");
+        expect_known_members(&format!("{pointer}/properties/{}", escape(name)), member, what);
     }
 }
 

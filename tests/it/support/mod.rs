@@ -39,7 +39,7 @@ pub use patience::{PATIENCE, found, found_blocking, holds, within};
 pub use ports::fixed_port;
 pub use query_wire::QueryWire;
 pub use raw::raw_request;
-pub use receiver::{Receiver, Receives};
+pub use receiver::{Received, Receiver, Receives};
 pub use remote::{Event, Remote};
 pub use server::{Refused, Server, ServerSetup};
 pub use tls::{AUTHORITY, behind_tls};

@@ -14,6 +14,7 @@ use futures_util::stream;
 use ring::hmac;
 use serde_json::Value;
 
+use super::documented::check_message;
 use super::found;
 
 /// How a receiver answers a message.
@@ -85,9 +86,11 @@ impl Receiver {
         Self::by(|_| Receives::Status(204)).await
     }
 
-    /// What has arrived so far.
+    /// What has arrived so far. Each message is as the OpenAPI document describes it.
     pub fn messages(&self) -> Vec<Received> {
-        self.messages.lock().unwrap().clone()
+        let messages = self.messages.lock().unwrap().clone();
+        messages.iter().for_each(check_message);
+        messages
     }
 
     /// Waits for a number of messages.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -64,6 +65,45 @@ async fn firings(api: &Api, schedule: &Value, done: impl Fn(&[Value]) -> bool) -
 
 fn none_waits(firings: &[Value]) -> bool {
     !firings.is_empty() && firings.iter().all(|firing| firing["status"] != "pending")
+}
+
+/// A time in an answer.
+fn time_of(value: &Value) -> DateTime<Utc> {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rules_of_time_zones_in_postgres_decide_nothing() {
+    let database = test_database().await;
+    let mut connection = PgConnection::connect(&database).await.unwrap();
+    let name = database.rsplit('/').next().unwrap().split('?').next().unwrap();
+    let sql = format!(r#"alter database "{name}" set timezone to 'America/Vancouver'"#);
+    sqlx::query(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    let api = Api::start(&database, Some(Arc::new(lm())), &[]).await;
+    api.post("/v1/graphs", one_node("q", "question -> answer")).await.expect(201);
+    let zone = json!({"cron": "0 0 * * *", "time_zone": "America/Vancouver"});
+    let schedule = create(&api, "midnight", zone).await;
+    let next: Vec<DateTime<Utc>> =
+        schedule["next"].as_array().unwrap().iter().map(time_of).collect();
+    assert!(next.iter().all(|time| time.format("%T").to_string() == "07:00:00"), "{next:?}");
+    let body = json!({"inputs": {"question": "?"}});
+    let run = api.post("/v1/graphs/q/execute", body).await.expect(200).json();
+    let created = time_of(&run["created_at"]);
+    let day = created.format("%FT00:00:00").to_string();
+    // The day of the schedule, from its instants, and the day of UTC.
+    let begin = if created < next[0] { next[0] - TimeDelta::days(1) } else { next[0] };
+    let instant = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let path = format!(
+        "/v1/usage?interval=day&since={}&until={}",
+        instant(begin),
+        instant(begin + TimeDelta::days(1))
+    );
+    let items = api.get(&path).await.expect(200).json()["items"].clone();
+    assert_eq!((items.as_array().unwrap().len(), &items[0]["runs"]), (1, &json!(1)), "{items}");
+    assert!(items[0]["start"].as_str().unwrap().starts_with(&day), "{items} is not of {day}");
+    let before =
+        format!("/v1/usage?since={}&until={}", instant(begin - TimeDelta::days(1)), instant(begin));
+    assert_eq!(api.get(&before).await.expect(200).json()["items"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
