@@ -178,7 +178,7 @@ async fn saving_an_online_evaluation_leaves_the_pause_that_another_person_began(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_people_who_set_the_first_online_evaluation_the_second_sees_the_conflict() {
+async fn the_second_of_two_first_online_evaluations_sees_the_conflict() {
     let api = server().await;
     let sent = filled_form(&open(&api, PATH).await.expect(200).text, SET);
     let typed =
