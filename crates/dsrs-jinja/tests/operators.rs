@@ -6,7 +6,7 @@ use minijinja::{Environment, Value};
 use proptest::prelude::*;
 
 fn expression(source: &str) -> String {
-    let found = expression_with_filters(source).unwrap();
+    let found = expression_with_filters(source).unwrap_or_else(|error| error.to_string());
     found
         .replace("operator_join", "J")
         .replace("operator_multiply", "M")
