@@ -3,13 +3,17 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::post;
+use axum::{Json, Router};
 use dsrs::predict::Tool;
 use dsrs_server::config::{Config, Environment, Flags};
 use dsrs_server::tool::ToolSource;
 use indexmap::IndexMap;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::call;
 use crate::support::{PATIENCE, found, holds, scratch};
@@ -69,8 +73,7 @@ async fn parcels_are_tracked(toolbox: &ToolSource) {
     assert_eq!(names, ["close", "distance", "span", "track", "variables", "wait"]);
     let track = tool(toolbox, "office", "track");
     assert_eq!(&*track.spec().description, "Where a parcel is.");
-    let parameters: serde_json::Value =
-        serde_json::from_str(track.spec().parameters.get()).unwrap();
+    let parameters: Value = serde_json::from_str(track.spec().parameters.get()).unwrap();
     assert_eq!(parameters["properties"]["number"]["description"], "its number, such as `P-7`");
     let found = call(&track, &json!({"number": "P-7"})).await;
     assert_eq!(found, Ok(json!({"number": "P-7", "town": "Turku"})));
@@ -147,6 +150,46 @@ async fn a_server_over_http_receives_its_headers() {
     assert!(!refused.contains("hush") && !refused.contains(url), "{refused}");
 }
 
+/// An old server over HTTP, and the methods of the messages that it has read.
+async fn old_server(refuses: bool) -> (String, Arc<Mutex<Vec<String>>>) {
+    let read = Arc::new(Mutex::new(Vec::new()));
+    let log = read.clone();
+    let answer = move |Json(message): Json<Value>| async move {
+        let method = message["method"].as_str().unwrap().to_owned();
+        log.lock().unwrap().push(method.clone());
+        let result = match method.as_str() {
+            "initialize" => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "old", "version": "1"}}),
+            "tools/list" => json!({"tools": [{"name": "old", "inputSchema": {"type": "object"}}]}),
+            "server/discover" if refuses => {
+                return (StatusCode::BAD_REQUEST, "there is no session").into_response();
+            }
+            "server/discover" => std::future::pending().await,
+            _ => return StatusCode::ACCEPTED.into_response(),
+        };
+        Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = Router::new().route("/mcp", post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (url, read)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_servers_over_http_connect_whether_they_refuse_or_ignore_the_newest_handshake() {
+    let ((refusing, refused), (ignoring, ignored)) =
+        tokio::join!(old_server(true), old_server(false));
+    let settings =
+        format!("[mcp.refusing]\nurl = '{refusing}'\n[mcp.ignoring]\nurl = '{ignoring}'");
+    let toolbox = connected_to("refusing", &settings).await;
+    holds("the tools", || toolbox.mcp("ignoring").is_ok()).await;
+    for read in [refused, ignored] {
+        let read = read.lock().unwrap().clone();
+        assert_eq!(read[..2], ["server/discover", "initialize"]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_server_is_named() {
     let toolbox = connected("[mcp.gone]\ncommand = ['/nowhere/at-all']").await;
@@ -197,9 +240,8 @@ async fn what_servers_leave_out_or_repeat_does_not_hold_them_up() {
     let tools = toolbox.mcp("odd").unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
     assert_eq!(names, ["odd_bare", "odd_tagged"]);
-    let schema = |tool: &Arc<dyn Tool>| {
-        serde_json::from_str::<serde_json::Value>(tool.spec().parameters.get()).unwrap()
-    };
+    let schema =
+        |tool: &Arc<dyn Tool>| serde_json::from_str::<Value>(tool.spec().parameters.get()).unwrap();
     assert_eq!(schema(&tools[0]), json!({"type": "object", "properties": {}}));
     assert_eq!(schema(&tools[1])["properties"]["tags"], json!({"type": "array", "items": {}}));
     let failed = call(&tools[0], &json!({})).await;
