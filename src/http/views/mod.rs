@@ -157,7 +157,9 @@ pub use webhook::{
     WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 pub(crate) use webhook_message::webhook_messages;
-pub use webhook_message::{EndedEvaluation, EndedOptimization, EndedRun, LowScore, TestedWebhook};
+pub use webhook_message::{
+    EndedEvaluationView, EndedOptimizationView, EndedRunView, LowScoreView, TestedWebhookView,
+};
 pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.
