@@ -47,7 +47,7 @@ impl AnswerSchema<'_> {
                 format!("the outputs of the graph do not fit the schema: `{path}`: {reason}");
             return Err(refused(&self.place, detail));
         }
-        let compile = || ValueSchema::with_formats(self.schema).map(Arc::new);
+        let compile = || ValueSchema::with_formats(&self.schema.to_string()).map(Arc::new);
         let strict = self.is_strict.then(compile).transpose();
         let strict = strict.map_err(|reason| refused(&self.pointer, reason))?;
         Ok(OutputSchema { schema: self.schema.clone(), strict })
@@ -93,11 +93,11 @@ impl OutputSchema {
         let cut = cut_to_schema(outputs, &self.schema).ok_or_else(|| {
             refused("", "the schema has too many alternatives for these outputs; use fewer")
         })?;
+        let text = cut.to_string();
         let strict = self.strict.as_ref();
-        let violations =
-            strict.map(|schema| schema.problems(&cut, MOST_VIOLATIONS)).unwrap_or_default();
-        match violations.as_slice() {
-            [] => Ok(cut.to_string()),
+        let violations = strict.map(|schema| schema.problems_in(&text, MOST_VIOLATIONS));
+        match violations.unwrap_or_default().as_slice() {
+            [] => Ok(text),
             found => Err(violation(found)),
         }
     }

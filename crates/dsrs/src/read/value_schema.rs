@@ -35,11 +35,11 @@ const PIECE: usize = 16;
 ///
 /// ```
 /// use dsrs::read::ValueSchema;
-/// use serde_json::json;
 ///
-/// let schema = ValueSchema::compile(&json!({"properties": {"age": {"maximum": 150}}})).unwrap();
-/// assert!(schema.problems(&json!({"age": 30}), 5).is_empty());
-/// assert_eq!(schema.problems(&json!({"age": 151}), 5)[0].0, "/age");
+/// let schema = r#"{"properties": {"age": {"maximum": 150}, "born": {"format": "date"}}}"#;
+/// let schema = ValueSchema::with_formats(schema).unwrap();
+/// assert!(schema.problems_in(r#"{"age": 30, "born": "1996-02-29"}"#, 5).is_empty());
+/// assert_eq!(schema.problems_in(r#"{"age": 151}"#, 5)[0].0, "/age");
 /// ```
 pub struct ValueSchema {
     validator: Validator,
@@ -52,16 +52,17 @@ impl ValueSchema {
     ///
     /// # Errors
     /// If it is no JSON Schema, or beyond a limit.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         Self::with(schema, jsonschema::options())
     }
 
-    /// Compiles a schema whose `format`s values have to keep, as far as JSON Schema defines them.
+    /// Compiles the JSON text of a schema whose `format`s values have to keep, as far as JSON Schema defines them.
     ///
     /// # Errors
     /// If it is no JSON Schema, or beyond a limit.
-    pub fn with_formats(schema: &Value) -> Result<Self, String> {
-        Self::with(schema, jsonschema::options().should_validate_formats(true))
+    pub fn with_formats(schema: &str) -> Result<Self, String> {
+        let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        Self::with(&schema, jsonschema::options().should_validate_formats(true))
     }
 
     fn with(schema: &Value, options: ValidationOptions) -> Result<Self, String> {
@@ -73,9 +74,17 @@ impl ValueSchema {
         Ok(Self { validator, visits })
     }
 
-    /// The first `most` problems of a value: the place of each as a JSON Pointer, and what is wrong.
+    /// The first `most` problems of a value in JSON: the place of each as a JSON Pointer, and what is wrong.
     #[must_use]
-    pub fn problems(&self, value: &Value, most: usize) -> Vec<(String, String)> {
+    pub fn problems_in(&self, json: &str, most: usize) -> Vec<(String, String)> {
+        match serde_json::from_str(json) {
+            Ok(value) => self.problems(&value, most),
+            Err(error) => vec![(String::new(), error.to_string())],
+        }
+    }
+
+    /// The same, of a value.
+    pub(crate) fn problems(&self, value: &Value, most: usize) -> Vec<(String, String)> {
         let at_root = |reason: String| vec![(String::new(), reason)];
         let Some(size) = size(value, VALUE_DEPTH) else {
             return at_root(format!("nested deeper than {VALUE_DEPTH} levels"));
@@ -266,7 +275,7 @@ mod tests {
             for schema in [same_place, recursive, deep] {
                 let schema = ValueSchema::compile(&schema).unwrap();
                 for value in [&list, &object, &json!("long text")] {
-                    let _ = schema.problems(value, 5);
+                    schema.problems(value, 5);
                 }
             }
             // A parsed text nests no deeper.
