@@ -49,8 +49,9 @@ async fn lm() -> Arc<FakeLm> {
 async fn serving(setup: &ServerSetup) -> (Server, Remote) {
     let server = setup.start();
     let api = Remote::new(&server.url);
-    api.post("/v1/graphs", heavy(500)).await.expect(201);
-    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
+    api.post_when_available("/v1/graphs", heavy(500)).await.expect(201);
+    let light = one_node("q", "question -> answer", json!({}));
+    api.post_when_available("/v1/graphs", light).await.expect(201);
     (server, api)
 }
 
@@ -67,7 +68,7 @@ fn compute(url: &str, timeout_ms: u64) -> Vec<JoinHandle<Answer>> {
 /// A background run that computes until its time is over.
 async fn started(api: &Remote, timeout_ms: u64) -> String {
     let body = json!({"inputs": {"x": "a".repeat(TEXT)}, "timeout_ms": timeout_ms});
-    let run = api.post("/v1/graphs/heavy/runs", body).await.expect(202).json();
+    let run = api.post_when_available("/v1/graphs/heavy/runs", body).await.expect(202).json();
     run["id"].as_str().unwrap().to_owned()
 }
 

@@ -35,8 +35,10 @@ fn small(database: &str, lm: &FakeLm) -> ServerSetup {
 /// A client of a server with a graph, which has run once.
 async fn with_graph(url: &str) -> Remote {
     let api = Remote::new(url);
-    api.post("/v1/graphs", one_node("q", "question -> answer", json!({}))).await.expect(201);
-    execute(&api).await.expect(200);
+    let graph = one_node("q", "question -> answer", json!({}));
+    api.post_when_available("/v1/graphs", graph).await.expect(201);
+    let body = json!({"inputs": {"question": "?"}});
+    api.post_when_available(EXECUTE, body).await.expect(200);
     api
 }
 

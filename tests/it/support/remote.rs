@@ -6,7 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::{Method, redirect};
 use serde_json::Value;
 
-use super::{Answer, PATIENCE, documented};
+use super::{Answer, PATIENCE, documented, found};
 
 /// Cheap to clone; clones share their connections.
 #[derive(Clone)]
@@ -85,6 +85,15 @@ impl Remote {
 
     pub async fn post(&self, path: &str, body: impl ToString) -> Answer {
         self.send(Method::POST, path, &[], Some(body.to_string())).await
+    }
+
+    /// Sends again what the server answers with `503`: on a machine with much to do, it may wait too long for a
+    /// connection to its database.
+    pub async fn post_when_available(&self, path: &str, body: impl ToString) -> Answer {
+        let body = body.to_string();
+        let sent =
+            async || Some(self.post(path, &body).await).filter(|answer| answer.status != 503);
+        found("an available server", sent).await
     }
 
     pub async fn put(&self, path: &str, body: impl ToString) -> Answer {
