@@ -157,9 +157,7 @@ pub use webhook::{
     WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 pub(crate) use webhook_message::webhook_messages;
-pub use webhook_message::{
-    EndedEvaluationView, EndedOptimizationView, EndedRunView, LowScoreView, TestedWebhookView,
-};
+pub use webhook_message::{EndedEvaluation, EndedOptimization, EndedRun, LowScore, TestedWebhook};
 pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.

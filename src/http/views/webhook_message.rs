@@ -13,8 +13,7 @@ use crate::http::protocol::openapi_webhooks::WebhookMessage;
 /// A run that has ended, without its contents.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-#[schema(as = EndedRun)]
-pub struct EndedRunView {
+pub struct EndedRun {
     /// The id of the run.
     pub id: Uuid,
     /// The name of the graph.
@@ -49,8 +48,7 @@ pub struct EndedRunView {
 /// An evaluation that has ended.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-#[schema(as = EndedEvaluation)]
-pub struct EndedEvaluationView {
+pub struct EndedEvaluation {
     /// The id of the evaluation.
     pub id: Uuid,
     /// The name of the graph.
@@ -99,8 +97,7 @@ pub struct EndedEvaluationView {
 /// An optimization that has ended.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-#[schema(as = EndedOptimization)]
-pub struct EndedOptimizationView {
+pub struct EndedOptimization {
     /// The id of the optimization.
     pub id: Uuid,
     /// The name of the graph.
@@ -134,8 +131,7 @@ pub struct EndedOptimizationView {
 /// A score of a run that is below the threshold of the webhook.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-#[schema(as = LowScore)]
-pub struct LowScoreView {
+pub struct LowScore {
     /// The id of the run.
     pub id: Uuid,
     /// The name of the graph.
@@ -153,19 +149,18 @@ pub struct LowScoreView {
 /// The webhook that a client tests.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-#[schema(as = TestedWebhook)]
-pub struct TestedWebhookView {
+pub struct TestedWebhook {
     /// The id of the webhook.
     pub webhook: Uuid,
 }
 
 /// Adds the schemas of `data`.
 pub(super) fn complete(schemas: &mut Map<String, Value>) {
-    add::<EndedRunView>(schemas);
-    add::<EndedEvaluationView>(schemas);
-    add::<EndedOptimizationView>(schemas);
-    add::<LowScoreView>(schemas);
-    add::<TestedWebhookView>(schemas);
+    add::<EndedRun>(schemas);
+    add::<EndedEvaluation>(schemas);
+    add::<EndedOptimization>(schemas);
+    add::<LowScore>(schemas);
+    add::<TestedWebhook>(schemas);
 }
 
 fn add<S: ToSchema>(schemas: &mut Map<String, Value>) {
@@ -179,7 +174,7 @@ pub(crate) fn webhook_messages() -> Vec<WebhookMessage> {
     messages.push(WebhookMessage {
         event: TEST_EVENT,
         summary: "A test of the webhook",
-        data: TestedWebhookView::name().into_owned(),
+        data: TestedWebhook::name().into_owned(),
         example: json!({"webhook": example::ID}),
     });
     messages
@@ -187,20 +182,18 @@ pub(crate) fn webhook_messages() -> Vec<WebhookMessage> {
 
 fn message(event: WebhookEvent) -> WebhookMessage {
     let (summary, data, example) = match event {
-        WebhookEvent::RunFinished => {
-            ("A run has ended", EndedRunView::name(), run("succeeded", None))
-        }
+        WebhookEvent::RunFinished => ("A run has ended", EndedRun::name(), run("succeeded", None)),
         WebhookEvent::RunFailed => {
-            ("A run has failed", EndedRunView::name(), run("failed", Some("timeout")))
+            ("A run has failed", EndedRun::name(), run("failed", Some("timeout")))
         }
         WebhookEvent::EvaluationFinished => {
-            ("An evaluation has ended", EndedEvaluationView::name(), evaluation())
+            ("An evaluation has ended", EndedEvaluation::name(), evaluation())
         }
         WebhookEvent::OptimizationFinished => {
-            ("An optimization has ended", EndedOptimizationView::name(), optimization())
+            ("An optimization has ended", EndedOptimization::name(), optimization())
         }
         WebhookEvent::ScoreBelow => {
-            ("A score of a run is below the threshold", LowScoreView::name(), score())
+            ("A score of a run is below the threshold", LowScore::name(), score())
         }
     };
     WebhookMessage { event: event.as_str(), summary, data: data.into_owned(), example }
