@@ -57,12 +57,12 @@ const SETS: &[ClosedSet] = &[
         members: &[("BatchResult", "status")],
     },
     ClosedSet {
-        name: "EndedStatus",
+        name: "FinalStatus",
         words: &["succeeded", "failed", "cancelled"],
         members: &[
-            ("EndedRun", "status"),
-            ("EndedEvaluation", "status"),
-            ("EndedOptimization", "status"),
+            ("RunMessageData", "status"),
+            ("EvaluationMessageData", "status"),
+            ("OptimizationMessageData", "status"),
         ],
     },
     ClosedSet {

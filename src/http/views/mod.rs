@@ -157,7 +157,10 @@ pub use webhook::{
     WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 pub(crate) use webhook_message::webhook_messages;
-pub use webhook_message::{EndedEvaluation, EndedOptimization, EndedRun, LowScore, TestedWebhook};
+pub use webhook_message::{
+    EvaluationMessageData, OptimizationMessageData, RunMessageData, ScoreMessageData,
+    TestMessageData,
+};
 pub use workspace::{WorkspaceBody, WorkspacePage, WorkspaceView};
 
 /// Any JSON value.

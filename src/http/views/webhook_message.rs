@@ -13,7 +13,7 @@ use crate::http::protocol::openapi_webhooks::WebhookMessage;
 /// A run that has ended, without its contents.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-pub struct EndedRun {
+pub struct RunMessageData {
     /// The id of the run.
     pub id: Uuid,
     /// The name of the graph.
@@ -48,7 +48,7 @@ pub struct EndedRun {
 /// An evaluation that has ended.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-pub struct EndedEvaluation {
+pub struct EvaluationMessageData {
     /// The id of the evaluation.
     pub id: Uuid,
     /// The name of the graph.
@@ -97,7 +97,7 @@ pub struct EndedEvaluation {
 /// An optimization that has ended.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-pub struct EndedOptimization {
+pub struct OptimizationMessageData {
     /// The id of the optimization.
     pub id: Uuid,
     /// The name of the graph.
@@ -131,7 +131,7 @@ pub struct EndedOptimization {
 /// A score of a run that is below the threshold of the webhook.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-pub struct LowScore {
+pub struct ScoreMessageData {
     /// The id of the run.
     pub id: Uuid,
     /// The name of the graph.
@@ -149,18 +149,18 @@ pub struct LowScore {
 /// The webhook that a client tests.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
-pub struct TestedWebhook {
+pub struct TestMessageData {
     /// The id of the webhook.
     pub webhook: Uuid,
 }
 
 /// Adds the schemas of `data`.
 pub(super) fn complete(schemas: &mut Map<String, Value>) {
-    add::<EndedRun>(schemas);
-    add::<EndedEvaluation>(schemas);
-    add::<EndedOptimization>(schemas);
-    add::<LowScore>(schemas);
-    add::<TestedWebhook>(schemas);
+    add::<RunMessageData>(schemas);
+    add::<EvaluationMessageData>(schemas);
+    add::<OptimizationMessageData>(schemas);
+    add::<ScoreMessageData>(schemas);
+    add::<TestMessageData>(schemas);
 }
 
 fn add<S: ToSchema>(schemas: &mut Map<String, Value>) {
@@ -174,7 +174,7 @@ pub(crate) fn webhook_messages() -> Vec<WebhookMessage> {
     messages.push(WebhookMessage {
         event: TEST_EVENT,
         summary: "A test of the webhook",
-        data: TestedWebhook::name().into_owned(),
+        data: TestMessageData::name().into_owned(),
         example: json!({"webhook": example::ID}),
     });
     messages
@@ -182,18 +182,20 @@ pub(crate) fn webhook_messages() -> Vec<WebhookMessage> {
 
 fn message(event: WebhookEvent) -> WebhookMessage {
     let (summary, data, example) = match event {
-        WebhookEvent::RunFinished => ("A run has ended", EndedRun::name(), run("succeeded", None)),
+        WebhookEvent::RunFinished => {
+            ("A run has ended", RunMessageData::name(), run("succeeded", None))
+        }
         WebhookEvent::RunFailed => {
-            ("A run has failed", EndedRun::name(), run("failed", Some("timeout")))
+            ("A run has failed", RunMessageData::name(), run("failed", Some("timeout")))
         }
         WebhookEvent::EvaluationFinished => {
-            ("An evaluation has ended", EndedEvaluation::name(), evaluation())
+            ("An evaluation has ended", EvaluationMessageData::name(), evaluation())
         }
         WebhookEvent::OptimizationFinished => {
-            ("An optimization has ended", EndedOptimization::name(), optimization())
+            ("An optimization has ended", OptimizationMessageData::name(), optimization())
         }
         WebhookEvent::ScoreBelow => {
-            ("A score of a run is below the threshold", LowScore::name(), score())
+            ("A score of a run is below the threshold", ScoreMessageData::name(), score())
         }
     };
     WebhookMessage { event: event.as_str(), summary, data: data.into_owned(), example }
