@@ -18,7 +18,7 @@ use crate::parts::parts;
 pub fn expression_with_filters(source: &str) -> Result<String, Error> {
     let mut edits = Edits::of(source, true)?;
     edits.expression(&parse_expr(source)?);
-    Ok(edits.apply(source))
+    Ok(edits.apply())
 }
 
 /// A template with its operators as filters, as [`expression_with_filters`].
@@ -28,25 +28,26 @@ pub fn expression_with_filters(source: &str) -> Result<String, Error> {
 pub fn template_with_filters(source: &str) -> Result<String, Error> {
     let mut edits = Edits::of(source, false)?;
     edits.statement(&parse(source, "template", SyntaxConfig::default())?);
-    Ok(edits.apply(source))
+    Ok(edits.apply())
 }
 
 /// The changes of a text.
-struct Edits {
+struct Edits<'t> {
+    source: &'t str,
     signs: Vec<(Sign, Range<usize>)>,
     /// What replaces a range, and its order among changes of one place.
     changes: Vec<(Range<usize>, u8, String)>,
 }
 
-impl Edits {
-    fn of(source: &str, is_expression: bool) -> Result<Self, Error> {
+impl<'t> Edits<'t> {
+    fn of(source: &'t str, is_expression: bool) -> Result<Self, Error> {
         let mut signs = Vec::new();
         for token in tokenize(source, is_expression, SyntaxConfig::default()) {
             let (token, span) = token?;
             let range = span.start_offset as usize..span.end_offset as usize;
             signs.extend(Sign::of(&token).map(|sign| (sign, range)));
         }
-        Ok(Self { signs, changes: Vec::new() })
+        Ok(Self { source, signs, changes: Vec::new() })
     }
 
     fn statement(&mut self, statement: &Stmt<'_>) {
@@ -98,7 +99,7 @@ impl Edits {
         }
         let adds_numbers = operator == Operator::Add && operands.iter().any(|part| is_number(part));
         if !adds_numbers {
-            self.rewrite(last, operator, &places);
+            self.rewrite(last, operator, &operands, &places);
         }
         operands.into_iter().for_each(|operand| self.expression(operand));
     }
@@ -124,21 +125,79 @@ impl Edits {
         found
     }
 
+    /// Adds no brackets that the text has already: each counts for the depth of the result. The operands and the places
+    /// begin with the last ones.
     fn rewrite(
         &mut self,
         operation: &Spanned<BinOp<'_>>,
         operator: Operator,
+        operands: &[&Expr<'_>],
         places: &[Range<usize>],
     ) {
         let Some((first, further)) = places.split_last() else { return };
         let Range { start, end } = bounds(operation);
-        self.changes.push((start..start, 2, "(".to_owned()));
-        self.changes.push((first.clone(), 1, format!(")|{}(", operator.filter())));
+        let filter = operator.filter();
+        let closed = match operands.last() {
+            Some(left) if self.is_closed(left, start..first.start) => "",
+            _ => {
+                self.changes.push((start..start, 2, "(".to_owned()));
+                ")"
+            }
+        };
+        if let [right, _] = operands
+            && !matches!(right, Expr::Tuple(_))
+            && self.is_bracketed(first.end..end)
+        {
+            self.changes.push((first.clone(), 1, format!("{closed}|{filter}")));
+            return;
+        }
+        self.changes.push((first.clone(), 1, format!("{closed}|{filter}(")));
         self.changes.extend(further.iter().map(|place| (place.clone(), 1, ",".to_owned())));
         self.changes.push((end..end, 0, ")".to_owned()));
     }
 
-    fn apply(mut self, source: &str) -> String {
+    /// Whether a filter behind an operand applies to all of it.
+    fn is_closed(&self, operand: &Expr<'_>, at: Range<usize>) -> bool {
+        let is_postfix = matches!(
+            operand,
+            Expr::Var(_)
+                | Expr::GetAttr(_)
+                | Expr::GetItem(_)
+                | Expr::Slice(_)
+                | Expr::Call(_)
+                | Expr::Filter(_)
+                | Expr::List(_)
+                | Expr::Map(_)
+        );
+        is_postfix || self.is_bracketed(at)
+    }
+
+    /// Whether a part of the text is all within one pair of round brackets.
+    fn is_bracketed(&self, at: Range<usize>) -> bool {
+        let text = self.source.get(at.clone()).unwrap_or_default();
+        let start = at.start + (text.len() - text.trim_start().len());
+        let end = at.start + text.trim_end().len();
+        if !text.trim_start().starts_with('(') {
+            return false;
+        }
+        let mut depth = 0_usize;
+        for (sign, place) in &self.signs {
+            match sign {
+                Sign::Open if (start..end).contains(&place.start) => depth += 1,
+                Sign::Close if (start..end).contains(&place.start) => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return place.end == end;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn apply(mut self) -> String {
+        let source = self.source;
         self.changes.sort_by_key(|(place, order, _)| (place.start, *order));
         let (mut written, mut text) = (0, String::with_capacity(source.len() * 2));
         for (place, _, change) in self.changes {

@@ -108,6 +108,14 @@ mod tests {
     }
 
     #[test]
+    fn brackets_of_a_text_count_once() {
+        for (open, close) in [("(", " + x.f)"), ("(", " ~ 'b')"), ("('a' ~ ", ")")] {
+            let source = format!("{{{{ {}'1'|float{} }}}}", open.repeat(15), close.repeat(15));
+            assert!(!render(&source).contains("nests too deep"), "{source}");
+        }
+    }
+
+    #[test]
     fn what_would_be_too_long_is_refused() {
         for source in [
             "('x' * 99999999)|length",
