@@ -195,12 +195,12 @@ pub async fn update(
     commit_changed(scope, tx, AuditAction::Change, row, at).await
 }
 
-/// Replaces the secret of a webhook that was seen in this revision; otherwise `None`. The one before signs, too, until a
-/// time.
+/// Replaces the secret of a webhook, if it is in this revision or none is named; otherwise `None`. The one before signs,
+/// too, until a time.
 pub async fn rotate_secret(
     scope: &Scope,
     db: &Db,
-    (id, revision): (Uuid, i32),
+    (id, revision): (Uuid, Option<i32>),
     secret: &str,
     previous_until: DateTime<Utc>,
     at: DateTime<Utc>,
@@ -210,7 +210,7 @@ pub async fn rotate_secret(
         "update webhooks
          set previous_secret = secret, previous_secret_until = $4, secret = $3, updated_at = $5,
              revision = revision + 1
-         where workspace_id = $1 and id = $2 and revision = $6
+         where workspace_id = $1 and id = $2 and revision = coalesce($6, revision)
          returning {COLUMNS}"
     );
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id).bind(secret);

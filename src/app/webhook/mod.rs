@@ -267,7 +267,8 @@ impl App {
         for _ in 0..TRIES {
             let seen = webhook::get(scope, &self.db, id).await?;
             precondition.check(id, seen.revision)?;
-            let seen = (id, seen.revision);
+            let named = (*precondition != Precondition::Any).then_some(seen.revision);
+            let seen = (id, named);
             if let Some(row) =
                 webhook::rotate_secret(scope, &self.db, seen, &secret, until, now()).await?
             {

@@ -32,7 +32,7 @@ pub(super) enum OutputForm {
     /// The JSON of all outputs.
     Json,
     /// The JSON of the outputs that this schema has.
-    Cut(OutputSchema),
+    Schema(OutputSchema),
     /// The arguments of a call of the tool with this name.
     Call(Arc<str>, OutputSchema),
 }
@@ -68,31 +68,34 @@ impl<'q> AnswerForm<'q> {
         steps: &[&str],
     ) -> Result<Self, ApiProblem> {
         let (last, before) = steps.split_last().unwrap_or((&"", &[]));
-        let pointer = format!("{place}/{}", steps.join("/"));
-        let holder = before.iter().try_fold(format, |found, step| found.get(*step)?.as_object());
-        match holder.and_then(|holder| Some((holder, holder.get(*last)?))) {
-            Some((holder, schema)) if schema.is_object() => {
-                let is_strict = holder.get("strict") == Some(&Value::Bool(true));
-                Ok(Self::Schema(AnswerSchema {
-                    place: place.to_owned(),
-                    pointer,
-                    schema,
-                    is_strict,
-                }))
-            }
-            Some(_) => Err(refused(pointer, "a schema is an object")),
-            None => Err(refused(pointer, "it is missing: `json_schema` needs a schema")),
+        let (mut holder, mut around) = (format, place.to_owned());
+        for step in before {
+            around = format!("{around}/{step}");
+            holder = match holder.get(*step) {
+                Some(Value::Object(found)) => found,
+                _ => {
+                    let pointer = format!("{place}/{}", steps.join("/"));
+                    return Err(refused(pointer, "it is missing: `json_schema` needs a schema"));
+                }
+            };
         }
+        Ok(Self::Schema(AnswerSchema::read(holder, last, place.to_owned(), &around)?))
     }
 
     /// The form of the outputs of a program. A schema has to accept all of them that it has.
-    pub(super) fn check(&self, app: &App, program: &Program) -> Result<OutputForm, ApiProblem> {
+    /// `output` is the one that is the answer.
+    pub(super) fn check(
+        &self,
+        app: &App,
+        program: &Program,
+        output: &str,
+    ) -> Result<OutputForm, ApiProblem> {
         match self {
             Self::Text => Ok(OutputForm::Text),
             Self::Json => Ok(OutputForm::Json),
-            Self::Schema(schema) => Ok(OutputForm::Cut(schema.check(app, program)?)),
+            Self::Schema(schema) => Ok(OutputForm::Schema(schema.check(app, program)?)),
             Self::Call(tools) => {
-                let (name, schema) = tools.choose(app, program)?;
+                let (name, schema) = tools.choose(app, program, output)?;
                 Ok(OutputForm::Call(name.into(), schema))
             }
         }
@@ -117,7 +120,7 @@ impl OutputForm {
     pub(super) fn render(&self, model: &ChatModel, outputs: &Value) -> Result<String, ApiProblem> {
         match (self, outputs) {
             (Self::Text, Value::Object(outputs)) => Ok(model.answer(outputs)),
-            (Self::Cut(schema) | Self::Call(_, schema), outputs) => schema.render(outputs),
+            (Self::Schema(schema) | Self::Call(_, schema), outputs) => schema.render(outputs),
             (_, outputs) => Ok(outputs.to_string()),
         }
     }

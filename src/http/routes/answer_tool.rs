@@ -6,19 +6,23 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::http::protocol::problem::ApiProblem;
-use crate::http::routes::answer_schema::{AnswerSchema, OutputSchema};
+use crate::http::routes::answer_schema::{AnswerSchema, OutputSchema, SchemaSize};
 use crate::http::routes::chat_refusal::{refused, shown};
 
-/// The most tools that a request may have.
+/// The most tools that a request may have, and the longest name of one.
 const MOST_TOOLS: usize = 128;
+const LONGEST_NAME: usize = 64;
 
-/// Where a tool and a choice have the description of the function: in a member, or themselves.
+const OWN_TOOLS: &str = "a graph has tools of its own; leave them out, or demand the call of one whose parameters are the \
+     outputs of the graph (`tool_choice`)";
+
+/// Where a tool and a choice describe the function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FunctionPlace {
     /// `{"type": "function", "function": {"name": …}}`.
     Member,
     /// `{"type": "function", "name": …}`.
-    Itself,
+    Root,
 }
 
 /// Tools of which the answer calls one.
@@ -32,20 +36,56 @@ struct AnswerTool<'q> {
     parameters: AnswerSchema<'q>,
 }
 
+/// What a request says about calls.
+enum ToolChoice<'q> {
+    /// No tool is called.
+    Never,
+    /// A model decides.
+    Auto,
+    /// Any tool is called.
+    Any,
+    /// The tool with this name is called.
+    Named(&'q str),
+}
+
+impl<'q> ToolChoice<'q> {
+    fn read(choice: &'q Value, place: FunctionPlace) -> Result<Self, ApiProblem> {
+        match choice {
+            Value::Null => Ok(Self::Auto),
+            Value::String(word) => match word.as_str() {
+                "none" => Ok(Self::Never),
+                "auto" => Ok(Self::Auto),
+                "required" => Ok(Self::Any),
+                _ => Err(unknown_choice()),
+            },
+            Value::Object(choice) if choice.get("type") == Some(&"function".into()) => {
+                let function = place.function(choice);
+                let name = function.and_then(|function| function.get("name")?.as_str());
+                name.map(Self::Named).ok_or_else(unknown_choice)
+            }
+            _ => Err(unknown_choice()),
+        }
+    }
+}
+
+fn unknown_choice() -> ApiProblem {
+    refused("/tool_choice", "expected `none`, `auto`, `required`, or a function with its name")
+}
+
 impl FunctionPlace {
     /// The function of a tool or a choice.
     fn function(self, of: &Map<String, Value>) -> Option<&Map<String, Value>> {
         match self {
             Self::Member => of.get("function")?.as_object(),
-            Self::Itself => Some(of),
+            Self::Root => Some(of),
         }
     }
 
-    /// Where a tool has a member of its function.
-    fn pointer(self, index: usize, member: &str) -> String {
+    /// Where a tool has its function.
+    fn pointer(self, index: usize) -> String {
         match self {
-            Self::Member => format!("/tools/{index}/function/{member}"),
-            Self::Itself => format!("/tools/{index}/{member}"),
+            Self::Member => format!("/tools/{index}/function"),
+            Self::Root => format!("/tools/{index}"),
         }
     }
 }
@@ -59,18 +99,12 @@ impl<'q> AnswerTools<'q> {
         place: FunctionPlace,
     ) -> Result<Option<Self>, ApiProblem> {
         let tools = tools.map(Vec::as_slice).unwrap_or_default();
-        let named = match choice {
-            Value::String(word) if word == "none" => return Ok(None),
-            Value::String(word) if word == "required" => None,
-            Value::Null | Value::String(_) if tools.is_empty() => return Ok(None),
-            Value::Object(choice) if choice.get("type") == Some(&"function".into()) => {
-                let function = place.function(choice);
-                function.and_then(|function| function.get("name")?.as_str()).map(Some).ok_or_else(
-                    || refused("/tool_choice", "expected the name of one of the `tools`"),
-                )?
-            }
-            Value::Null | Value::String(_) => return Err(refused("/tools", OWN_TOOLS)),
-            _ => return Err(refused("/tool_choice", "expected `required`, `none`, or a function")),
+        let named = match ToolChoice::read(choice, place)? {
+            ToolChoice::Never => return Ok(None),
+            ToolChoice::Auto if tools.is_empty() => return Ok(None),
+            ToolChoice::Auto => return Err(refused("/tools", OWN_TOOLS)),
+            ToolChoice::Any => None,
+            ToolChoice::Named(name) => Some(name),
         };
         if tools.len() > MOST_TOOLS {
             return Err(refused("/tools", format!("more than {MOST_TOOLS} tools")));
@@ -84,49 +118,65 @@ impl<'q> AnswerTools<'q> {
         }
     }
 
-    /// The first tool whose parameters are outputs of a program and fit them: its name, and its parameters as a form.
+    /// The first tool whose parameters are outputs of a program and fit them: its name, and its parameters as a form. A
+    /// tool that is alone, with one parameter of another name, gets the `answer`: clients wrap values that are no objects
+    /// so.
     pub(super) fn choose(
         &self,
         app: &App,
         program: &Program,
+        answer: &str,
     ) -> Result<(&'q str, OutputSchema), ApiProblem> {
-        let mut reasons = Vec::new();
+        let (mut reasons, mut size) = (Vec::new(), SchemaSize::default());
+        let is_alone = self.tools.len() == 1;
         for AnswerTool { name, parameters } in &self.tools {
-            let has_member = |schema: &OutputSchema| {
-                program.graph().outputs().any(|(output, _)| schema.has_member(output))
+            let members = parameters.members();
+            let has_output =
+                program.graph().outputs().any(|(output, _)| members.contains(&&**output));
+            let wrapped = match members.as_slice() {
+                _ if has_output => None,
+                [member] if is_alone => Some((answer, *member)),
+                _ => {
+                    reasons.push(format!("`{name}` has none of them"));
+                    continue;
+                }
             };
-            match parameters.check(app, program) {
-                Ok(schema) if has_member(&schema) => return Ok((name, schema)),
-                Ok(_) => reasons.push(format!("`{}` has none of them", shown(name))),
+            size.add(parameters.schema);
+            size.check("/tools")?;
+            match parameters.check_as(app, program, wrapped) {
+                Ok(schema) => return Ok((name, schema)),
                 // Another tool of the request may be the one.
-                Err(problem) => reasons.push(format!("`{}`: {}", shown(name), problem.detail())),
+                Err(problem) => reasons.push(format!("`{name}`: {}", problem.detail())),
             }
         }
         let reasons = reasons.join("; ");
         let detail = format!("the outputs of the graph are the parameters of no tool: {reasons}");
-        Err(refused("/tools", detail))
+        Err(refused("/tools", shown(&detail)))
     }
 }
-
-const OWN_TOOLS: &str = "a graph has tools of its own; leave them out, or demand the call of one whose parameters are the \
-     outputs of the graph (`tool_choice`)";
 
 fn read<'q>(
     index: usize,
     tool: &'q Map<String, Value>,
     place: FunctionPlace,
 ) -> Result<AnswerTool<'q>, ApiProblem> {
+    let around = place.pointer(index);
     let function = place.function(tool).filter(|_| tool.get("type") == Some(&"function".into()));
     let function = function.ok_or_else(|| {
         refused(format!("/tools/{index}"), "expected a tool of the type `function`")
     })?;
-    let named = function.get("name").and_then(Value::as_str);
-    let name = named
-        .ok_or_else(|| refused(place.pointer(index, "name"), "expected the name of the tool"))?;
-    let pointer = place.pointer(index, "parameters");
-    let schema = function.get("parameters").filter(|schema| schema.is_object());
-    let schema = schema.ok_or_else(|| refused(&pointer, "expected a schema of an object"))?;
-    let is_strict = function.get("strict") == Some(&Value::Bool(true));
-    let parameters = AnswerSchema { place: format!("/tools/{index}"), pointer, schema, is_strict };
+    let named = function.get("name").and_then(Value::as_str).filter(|name| is_name(name));
+    let name = named.ok_or_else(|| {
+        let detail = format!("expected 1 to {LONGEST_NAME} letters, digits, `_` and `-`");
+        refused(format!("{around}/name"), detail)
+    })?;
+    let place = format!("/tools/{index}");
+    let parameters = AnswerSchema::read(function, "parameters", place, &around)?;
     Ok(AnswerTool { name, parameters })
+}
+
+/// Whether a text is the name of a tool, as OpenAI has them.
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=LONGEST_NAME).contains(&text.len()) && text.chars().all(is_part)
 }

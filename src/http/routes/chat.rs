@@ -71,7 +71,7 @@ impl GraphChat {
         let inputs = model
             .inputs(&question.messages)
             .ok_or_else(|| refused(question.place, "there is no message with the role `user`"))?;
-        let form = question.form.check(&app, &program)?;
+        let form = question.form.check(&app, &program, &model.output)?;
         let inputs = Payload::from_json(&inputs.to_string())
             .map_err(|error| refused(question.place, error.to_string()))?;
         Ok(Self { model, form, app, caller, row, inputs, labels: question.labels })

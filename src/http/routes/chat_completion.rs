@@ -6,7 +6,6 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use futures_util::stream;
-use serde_json::Value;
 
 use crate::app::{App, ChatMessage, ChatModel};
 use crate::http::protocol::answer;
@@ -29,8 +28,8 @@ use crate::http::routes::chat_content::text_of;
 use crate::http::routes::chat_labels::chat_labels;
 use crate::http::routes::chat_refusal::{Unserved, refuse_unserved, refused};
 use crate::http::views::{
-    ChatAnswerView, ChatChoiceView, ChatCompletionBody, ChatCompletionView, ChatModelListView,
-    ChatModelView, RunEvents, ToolCallView,
+    ChatAnswerView, ChatChoiceView, ChatCompletionBody, ChatCompletionView, ChatMessageBody,
+    ChatModelListView, ChatModelView, RunEvents, ToolCallView,
 };
 use crate::store::ListQuery;
 use crate::store::graph::GraphRef;
@@ -141,9 +140,10 @@ fn question(
     let mut messages = Vec::with_capacity(request.messages.len());
     for (index, message) in request.messages.iter().enumerate() {
         let pointer = format!("/messages/{index}/content");
-        let content = match (&message.content, call_arguments(&message.tool_calls)) {
-            (Value::Null, Some(arguments)) => arguments.to_owned(),
-            (content, _) => text_of(&message.role, content, &pointer)?,
+        let said = text_of(&message.role, &message.content, &pointer)?;
+        let content = match call_arguments(message) {
+            Some(arguments) if said.is_empty() => arguments.to_owned(),
+            _ => said,
         };
         messages.push(ChatMessage { role: message.role.clone(), content });
     }
@@ -152,8 +152,9 @@ fn question(
 }
 
 /// The arguments of the first call in a message of the assistant: what it said, if it has no text.
-fn call_arguments(calls: &Value) -> Option<&str> {
-    calls[0]["function"]["arguments"].as_str()
+fn call_arguments(message: &ChatMessageBody) -> Option<&str> {
+    let is_answer = message.role == "assistant";
+    is_answer.then(|| message.tool_calls[0]["function"]["arguments"].as_str()).flatten()
 }
 
 fn answer_form(request: &ChatCompletionBody) -> Result<AnswerForm<'_>, ApiProblem> {

@@ -88,7 +88,7 @@ fn example() -> ResponseView {
 
 fn answer_form(request: &ResponseBody) -> Result<AnswerForm<'_>, ApiProblem> {
     let (tools, choice) = (request.tools.as_ref(), &request.tool_choice);
-    match AnswerTools::of(tools, choice, FunctionPlace::Itself)? {
+    match AnswerTools::of(tools, choice, FunctionPlace::Root)? {
         Some(tools) => Ok(AnswerForm::Call(tools)),
         None => {
             let format = request.text.as_ref().and_then(|text| text.format.as_ref());

@@ -26,6 +26,14 @@ fn parameters() -> Value {
         "day": {"type": "string", "format": "date"}}})
 }
 
+/// Parameters with so many patterns.
+fn patterns(count: usize) -> Value {
+    let member = |at: usize| (format!("p{at}"), json!({"type": "string", "pattern": "a"}));
+    let mut members: serde_json::Map<String, Value> = (0..count).map(member).collect();
+    members.insert("city".to_owned(), json!({"type": "string"}));
+    json!({"type": "object", "properties": members})
+}
+
 fn search() -> Value {
     json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]})
 }
@@ -86,6 +94,23 @@ async fn a_demanded_call_has_the_outputs_as_its_arguments() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn parameters_may_be_behind_a_reference_or_be_one_value() {
+    let api = server("Paris", "7", "2026-11-28").await;
+    let referred = json!({"$ref": "#/$defs/Found", "$defs": {"Found": parameters()}});
+    let one = json!({"type": "object", "properties": {"response": {"type": "string"}}, "required": ["response"]});
+    for (parameters, arguments) in [
+        (referred, r#"{"city":"Paris","score":7,"day":"2026-11-28"}"#),
+        (one, r#"{"response":"Paris"}"#),
+    ] {
+        let tools = json!([chat_tool("final_result", parameters, false)]);
+        let body = with(ask(), json!({"tools": tools, "tool_choice": "required"}));
+        let answer = api.post(CHAT, body).await.expect(200).json();
+        let call = &answer["choices"][0]["message"]["tool_calls"][0]["function"];
+        assert_eq!(call["arguments"], arguments);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_response_is_the_demanded_call() {
     let api = server("Paris", "7", "2026-11-28").await;
     let tool = json!({"type": "function", "name": "final_result", "parameters": parameters()});
@@ -131,6 +156,22 @@ async fn tools_that_no_output_fits_and_tools_that_may_be_called_are_refused() {
             "type `function`",
         ),
         (json!({"tool_choice": "required"}), "tool_choice", "`tools` does not have"),
+        (json!({"tool_choice": "REQUIRED"}), "tool_choice", "expected `none`"),
+        (
+            json!({"tools": [chat_tool("a b", search(), false)], "tool_choice": "required"}),
+            "tools[0].function.name",
+            "letters",
+        ),
+        (
+            json!({"tools": [chat_tool("f", patterns(51), false)], "tool_choice": "required"}),
+            "tools",
+            "50 patterns",
+        ),
+        (
+            json!({"tools": [chat_tool("f", json!([]), false)], "tool_choice": "required"}),
+            "tools[0].function.parameters",
+            "object",
+        ),
         (
             json!({"tools": [tool], "tool_choice": {"type": "function", "function": {"name": "x"}}}),
             "tool_choice",
@@ -151,9 +192,12 @@ async fn a_call_of_before_is_what_the_assistant_said() {
     api.post("/v1/graphs", graph).await.expect(201);
     let call = json!({"id": "call_1", "type": "function",
         "function": {"name": "final_result", "arguments": "{\"city\": \"Rome\"}"}});
+    let question = json!([{"role": "user", "content": null, "tool_calls": [call.clone()]}]);
+    let error = api.post(CHAT, json!({"model": "talk", "messages": question})).await.expect(400);
+    assert_eq!(error.json()["error"]["param"], "messages[0].content");
     let messages = json!([
         {"role": "user", "content": "Before?"},
-        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "taken"},
         {"role": "user", "content": "Where?"}]);
     let answer =
@@ -202,11 +246,17 @@ async fn an_answer_beyond_the_bounds_of_a_strict_schema_is_an_error() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_strict_schema_that_values_cannot_be_checked_against_is_refused_before_the_run() {
     let api = server("Paris", "7", "2026-11-28").await;
-    let mut schema = parameters();
-    schema["properties"]["city"]["pattern"] = json!("^(?=P)");
-    let form = json!({"name": "r", "strict": true, "schema": schema});
+    for (keyword, value) in [("pattern", "^(?=P)"), ("format", "postcode")] {
+        let mut schema = parameters();
+        schema["properties"]["city"][keyword] = json!(value);
+        let form = json!({"name": "r", "strict": true, "schema": schema});
+        let members = json!({"response_format": {"type": "json_schema", "json_schema": form}});
+        let error = api.post(CHAT, with(ask(), members)).await.expect(400).json()["error"].clone();
+        assert!(error["param"].as_str().unwrap().starts_with("response_format"), "{error}");
+    }
+    let form = json!({"name": "r", "strict": "true", "schema": parameters()});
     let members = json!({"response_format": {"type": "json_schema", "json_schema": form}});
     let error = api.post(CHAT, with(ask(), members)).await.expect(400).json()["error"].clone();
-    assert!(error["param"].as_str().unwrap().starts_with("response_format"), "{error}");
+    assert_eq!(error["param"], "response_format.json_schema.strict");
     assert_eq!(api.get("/v1/runs").await.json()["items"], json!([]));
 }

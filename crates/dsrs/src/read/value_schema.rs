@@ -56,13 +56,14 @@ impl ValueSchema {
         Self::with(schema, jsonschema::options())
     }
 
-    /// Compiles the JSON text of a schema whose `format`s values have to keep, as far as JSON Schema defines them.
+    /// Compiles the JSON text of a schema whose `format`s values have to keep. A format that is not known is refused.
     ///
     /// # Errors
     /// If it is no JSON Schema, or beyond a limit.
     pub fn with_formats(schema: &str) -> Result<Self, String> {
         let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
-        Self::with(&schema, jsonschema::options().should_validate_formats(true))
+        let options = jsonschema::options().should_validate_formats(true);
+        Self::with(&schema, options.should_ignore_unknown_formats(false))
     }
 
     fn with(schema: &Value, options: ValidationOptions) -> Result<Self, String> {

@@ -69,7 +69,11 @@ fn convert_parts(members: &mut Map<String, Value>) {
         match (name.as_str(), member) {
             ("not" | "items", part) => convert(part),
             ("additionalProperties", part @ Value::Object(_)) => convert(part),
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(parts)) => {
+            ("allOf", Value::Array(parts)) => parts.iter_mut().for_each(|part| {
+                refer_without_words(part);
+                convert(part);
+            }),
+            ("anyOf" | "oneOf" | "prefixItems", Value::Array(parts)) => {
                 parts.iter_mut().for_each(convert);
             }
             ("properties" | "patternProperties", Value::Object(parts)) => {
@@ -78,6 +82,17 @@ fn convert_parts(members: &mut Map<String, Value>) {
             _ => {}
         }
     }
+}
+
+/// Removes what a reference within `allOf` says for people: generators read no `allOf` within another one, which keeps
+/// such words.
+fn refer_without_words(part: &mut Value) {
+    let Some(members) = part.as_object_mut().filter(|members| members.contains_key("$ref")) else {
+        return;
+    };
+    members.retain(|name, _| {
+        !["title", "description", "example", "examples"].contains(&name.as_str())
+    });
 }
 
 /// Elements with schemas of their own: each element has one of them.
@@ -170,6 +185,14 @@ fn refer_alone(members: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reference_in_a_part_of_a_whole_stands_alone() {
+        expect(
+            r##"{"allOf": [{"$ref": "#/components/schemas/Graph", "description": "The graph"}, {"type": "object"}]}"##,
+            r##"{"allOf": [{"$ref": "#/components/schemas/Graph"}, {"type": "object"}]}"##,
+        );
+    }
 
     #[track_caller]
     fn expect(before: &str, after: &str) {
