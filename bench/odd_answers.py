@@ -179,7 +179,7 @@ def ask(url, number, streamed):
     if streamed and "data: " in text:
         text = [line for line in text.splitlines() if line.startswith("data: ")][-1][6:]
     found = json.loads(text)
-    return load.call("GET", url + "/v1/runs/" + (found.get("run_id") or found["id"]))
+    return load.call("GET", url + "/v1/runs/" + (found.get("run_id") or found["id"]), seconds=120)
 
 
 def client(url, numbers, until, runs):

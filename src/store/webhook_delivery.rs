@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder};
+use sqlx::{AssertSqlSafe, Connection, FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::page::ListedRow;
@@ -215,6 +215,8 @@ pub async fn record(
         AttemptOutcome::GivenUp | AttemptOutcome::Gone => ("failed", None),
     };
     let mut connection = db.all_workspaces().await?;
+    // The message and the webhook change together: nobody reads a webhook that fails beside a message that arrived.
+    let mut tx = connection.begin().await?;
     let recorded = sqlx::query(
         "update webhook_deliveries
          set status = $4, attempts = attempts + 1, holder = null,
@@ -225,12 +227,12 @@ pub async fn record(
     );
     let recorded = recorded.bind(claimed.webhook_id).bind(claimed.id).bind(claimed.holder);
     let recorded = recorded.bind(status).bind(wait).bind(entry).bind(LISTED_ATTEMPTS);
-    let recorded = recorded.execute(&mut *connection).await?.rows_affected() == 1;
+    let recorded = recorded.execute(&mut *tx).await?.rows_affected() == 1;
     match outcome {
         AttemptOutcome::Delivered if claimed.failing => {
             let cleared = "update webhooks set failing_since = null
                            where id = $1 and failing_since is not null";
-            sqlx::query(cleared).bind(claimed.webhook_id).execute(&mut *connection).await?;
+            sqlx::query(cleared).bind(claimed.webhook_id).execute(&mut *tx).await?;
         }
         AttemptOutcome::Delivered => {}
         failed => {
@@ -248,8 +250,9 @@ pub async fn record(
                  where id = $1 and (failing_since is null or ends.now or ends.failing)",
             );
             let marked = marked.bind(claimed.webhook_id).bind(is_gone);
-            marked.bind(longest_failure.as_secs_f64()).execute(&mut *connection).await?;
+            marked.bind(longest_failure.as_secs_f64()).execute(&mut *tx).await?;
         }
     }
+    tx.commit().await?;
     Ok(recorded)
 }
