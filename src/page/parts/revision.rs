@@ -1,5 +1,5 @@
 //! The revision of what a form changes, as a hidden field: a form that another person has overtaken is not stored, and
-//! is shown again with what was entered. Knows no form.
+//! is shown again with what was entered. Knows no view.
 
 use axum::http::StatusCode;
 use axum::response::Response;
