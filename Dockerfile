@@ -4,7 +4,7 @@
 
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /build
-# The queries are checked against .sqlx/: no database is needed to build.
+# The queries are checked against crates/dsrs-store/.sqlx/: no database is needed to build.
 ENV SQLX_OFFLINE=true
 # Python collects the notices of third parties; the image does not contain it.
 RUN apt-get update && apt-get install -y --no-install-recommends python3 && rm -rf /var/lib/apt/lists/*

@@ -1,6 +1,6 @@
 # Everyday commands; `just` lists them. Each is also a plain command that works without just.
 
-# the build needs no database: the queries are checked against .sqlx/
+# the build needs no database: the queries are checked against crates/dsrs-store/.sqlx/
 export SQLX_OFFLINE := "true"
 
 _list:
@@ -36,7 +36,7 @@ openapi:
     cargo run --quiet --locked -- openapi > openapi/openapi.json.new
     mv openapi/openapi.json.new openapi/openapi.json
 
-# rewrite .sqlx/ after a query has changed
+# rewrite crates/dsrs-store/.sqlx/ after a query has changed
 sqlx-offline:
     scripts/prepare-sqlx.sh
 

@@ -77,7 +77,7 @@ class Inputs(unittest.TestCase):
         inputs = inputs_by_step()["book"]
         self.assertEqual(missing_inputs("book", "scripts/book.sh", inputs), [])
         self.assertEqual(missing_inputs("book", "scripts/deny.sh --now", inputs), ["scripts/deny.sh"])
-        self.assertEqual(missing_inputs("book", "", ["src/page/graph/list.rs"])[0], "examples/graphs/capital.json")
+        self.assertEqual(missing_inputs("book", "", ["crates/dsrs-page/src/graph/list.rs"])[0], "examples/graphs/capital.json")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #   scripts/ensure-postgres.sh          as above
 #   scripts/ensure-postgres.sh --find   only looks; fails if there are none
 #
-# src/pg/binaries.rs looks in the same places; the two must agree.
+# crates/dsrs-pg/src/binaries.rs looks in the same places; the two must agree.
 set -euo pipefail
 
 VERSION=17.10.0

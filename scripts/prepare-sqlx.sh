@@ -1,8 +1,8 @@
 #!/bin/sh
-# Writes .sqlx/ anew: what the compile-time checked queries need to know of the database.
+# Writes crates/dsrs-store/.sqlx/ anew: what the compile-time checked queries need to know of the database.
 # Makes a scratch database on the server of DATABASE_URL (default: the local one), migrates it, checks the library against it
 # without generating code, and drops it. scripts/with-postgres.sh runs it with a Postgres of its own.
-# Whether .sqlx/ is current is a test: ./test.sh --test it offline_queries
+# Whether it is current is a test: ./test.sh --test store offline_queries
 set -eu
 cd "$(dirname "$0")/.."
 server="${DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}"
@@ -16,8 +16,9 @@ url="$(printf '%s' "$server" | sed -E "s#^([a-z]+://[^/?]*)(/[^?]*)?#\1/$scratch
 cat migrations/[0-9]*.sql | psql -qX "$url" -v ON_ERROR_STOP=1
 
 # the macros only run again if the library is compiled again
-touch src/lib.rs
-SQLX_OFFLINE=false DATABASE_URL="$url" SQLX_OFFLINE_DIR="$new" cargo check --quiet --workspace --lib --locked
+touch crates/dsrs-store/src/lib.rs
+SQLX_OFFLINE=false DATABASE_URL="$url" SQLX_OFFLINE_DIR="$new" cargo check --quiet --package dsrs-store --lib --locked
 
-rm -rf .sqlx && mkdir .sqlx && cp "$new"/*.json .sqlx/
-echo "wrote $(ls .sqlx | wc -l) queries to .sqlx/"
+stored=crates/dsrs-store/.sqlx
+rm -rf "$stored" && mkdir "$stored" && cp "$new"/*.json "$stored/"
+echo "wrote $(ls "$stored" | wc -l) queries to $stored/"

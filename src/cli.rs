@@ -41,11 +41,11 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_pars
 
 use failure::CommandFailure;
 
-use crate::config::{
+use crate::serve;
+use dsrs_config::{
     Config, Environment, FlagCommands, Flags, SANDBOX_COMMAND, Setting, SettingKind, all_settings,
 };
-use crate::serve;
-use crate::store::Db;
+use dsrs_store::Db;
 
 /// Runs the program as its arguments say.
 pub fn run() -> ExitCode {

@@ -8,14 +8,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use secrecy::ExposeSecret;
 
-use crate::app::{
+use dsrs_app::{
     AppError, Identity, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName, workspace_create,
     workspace_list,
 };
-use crate::config::read_duration;
-use crate::store::key::KeyLimits;
-use crate::store::key_scope::{KeyScope, KeyScopes};
-use crate::store::{Db, ListQuery};
+use dsrs_config::read_duration;
+use dsrs_store::key::KeyLimits;
+use dsrs_store::key_scope::{KeyScope, KeyScopes};
+use dsrs_store::{Db, ListQuery};
 
 /// The name under which the command line acts.
 const ACTOR: &str = "command-line";

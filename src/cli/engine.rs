@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::failure::CommandFailure;
 use super::session::{print_json, print_line};
 use super::table::TextTable;
-use crate::app::{EngineFinding, check_engine};
-use crate::config::{Config, EngineKind};
+use dsrs_app::{EngineFinding, check_engine};
+use dsrs_config::{Config, EngineKind};
 
 #[derive(Args)]
 pub(super) struct EngineArgs {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::config::{LogConfig, LogFormat};
+use dsrs_config::{LogConfig, LogFormat};
 
 /// The most bytes of lines that wait.
 const MOST_WAITING: usize = 1 << 20;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::failure::CommandFailure;
 use super::session::{print_json, print_line};
 use super::table::{TextTable, shortened};
-use crate::app::{FeatureCheck, FeatureOutcome, check_embedding, check_model, engine_models};
-use crate::config::Config;
+use dsrs_app::{FeatureCheck, FeatureOutcome, check_embedding, check_model, engine_models};
+use dsrs_config::Config;
 
 #[derive(Args)]
 pub(super) struct ModelsArgs {

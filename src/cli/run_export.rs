@@ -8,11 +8,11 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Arg, ArgMatches, Command};
 use uuid::Uuid;
 
-use crate::app::archive::{ArchiveError, RunFiles, export};
-use crate::config::{Environment, storage_options};
-use crate::store::id_time::first_id;
-use crate::store::run_archive::{ArchivedFile, EndedRuns};
-use crate::store::{Db, StoreError};
+use dsrs_archive::{ArchiveError, RunFiles, export};
+use dsrs_config::{Environment, storage_options};
+use dsrs_store::id_time::first_id;
+use dsrs_store::run_archive::{ArchivedFile, EndedRuns};
+use dsrs_store::{Db, StoreError};
 
 /// Why the export failed, in one line.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::failure::CommandFailure;
 use crate::client::ServerConnection;
-use crate::config::Environment;
+use dsrs_config::Environment;
 
 /// The server if none is named.
 const DEFAULT_SERVER: &str = "http://127.0.0.1:8080";

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::failure::CommandFailure;
 use super::session::print_json;
 use super::table::{TextTable, shortened};
-use crate::config::{Config, Environment, Flags, SettingSource, setting_sources};
+use dsrs_config::{Config, Environment, Flags, SettingSource, setting_sources};
 
 /// Prints the settings; fails with every problem of them.
 pub(super) fn check(args: &ArgMatches, flags: &Flags) -> Result<(), CommandFailure> {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::config::{Config, ModelTable, WorkerConfig};
+use dsrs_config::{Config, ModelTable, WorkerConfig};
 
 /// The block, followed by an empty line.
 pub(super) fn start_up_block(
@@ -82,7 +82,7 @@ fn models(models: &ModelTable) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Environment, Flags};
+    use dsrs_config::{Environment, Flags};
 
     #[test]
     fn the_block_shows_address_docs_database_and_models_and_no_key() {

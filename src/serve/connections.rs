@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::problem_stream::ProblemStream;
 use super::threads::Threads;
-use crate::app::spawn_named_on;
+use dsrs_app::spawn_named_on;
 
 /// How long the head of a request may take to arrive; an idle connection is closed after it too.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(75);
@@ -141,7 +141,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::app::spawn_named;
+    use dsrs_app::spawn_named;
 
     const LIMITS: ConnectionLimits =
         ConnectionLimits { count: 100, head_time: HEAD_TIME, write_time: HEAD_TIME };

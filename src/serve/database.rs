@@ -4,9 +4,9 @@ use secrecy::ExposeSecret;
 use url::Url;
 
 use super::ServeError;
-use crate::config::Config;
-use crate::pg::{PgOptions, PrivatePostgres, running_url};
-use crate::store::{Db, PoolSettings, ReplicaSettings};
+use dsrs_config::Config;
+use dsrs_pg::{PgOptions, PrivatePostgres, running_url};
+use dsrs_store::{Db, PoolSettings, ReplicaSettings};
 
 /// An open, migrated database, and its Postgres if that is private.
 pub(super) struct Database {
@@ -61,7 +61,7 @@ impl Database {
     }
 }
 
-async fn connect(url: &str, config: &Config) -> Result<Db, crate::store::StoreError> {
+async fn connect(url: &str, config: &Config) -> Result<Db, dsrs_store::StoreError> {
     let db = Db::connect(url, &pool_settings(config)).await?;
     // Before the migrations: where notifications do not arrive, their lock does not hold, either.
     db.check_notifications().await?;

@@ -19,19 +19,18 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::metrics::{Metrics, MetricsError};
-use crate::app::{
+use dsrs_app::metrics::{Metrics, MetricsError};
+use dsrs_app::{
     App, BackgroundTasks, ModelError, SpoolError, add_partitions, check_spool_directory,
     engine_models,
 };
-use crate::config::{Config, WorkerConfig};
-use crate::http;
-use crate::page;
-use crate::pg::PgError;
-use crate::shutdown::Shutdown;
-use crate::store::{Db, StoreError, key};
+use dsrs_config::{Config, WorkerConfig};
+
 use connections::{ConnectionLimits, HEAD_TIME};
 use database::Database;
+use dsrs_pg::PgError;
+use dsrs_shutdown::Shutdown;
+use dsrs_store::{Db, StoreError, key};
 use monitor::MonitorListener;
 use threads::Threads;
 
@@ -105,7 +104,7 @@ pub enum ServeError {
 
 /// The whole service over HTTP: the API and the page.
 pub fn router(app: Arc<App>, config: &Config) -> Router {
-    page::with_problem_pages(http::router(app, config, page::routes()))
+    dsrs_page::with_problem_pages(dsrs_http::router(app, config, dsrs_page::routes()))
 }
 
 /// Serves until a signal arrives.
@@ -167,12 +166,12 @@ where
 
 /// The OpenAPI document as JSON text.
 pub fn openapi() -> Result<String, ServeError> {
-    Ok(serde_json::to_string_pretty(&http::openapi())?)
+    Ok(serde_json::to_string_pretty(&dsrs_http::openapi())?)
 }
 
 /// The same document in the form of OpenAPI 3.0.
 pub fn openapi30() -> Result<String, ServeError> {
-    Ok(serde_json::to_string_pretty(&http::openapi30())?)
+    Ok(serde_json::to_string_pretty(&dsrs_http::openapi30())?)
 }
 
 /// Where the server listens.

@@ -12,9 +12,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::connections::{self, ConnectionLimits};
 use super::threads::Threads;
 use super::{ServeError, listen};
-use crate::app::{App, spawn_named};
-use crate::config::Config;
-use crate::http;
+use dsrs_app::{App, spawn_named};
+use dsrs_config::Config;
 
 /// Enough for collectors of metrics and for probes; a slow peer is disconnected.
 const LIMITS: ConnectionLimits = ConnectionLimits {
@@ -53,7 +52,7 @@ impl MonitorListener {
         let stop = CancellationToken::new();
         let threads = Threads::one()?;
         let (router, stopped) =
-            (http::monitor_router(app.clone(), self.address, config), stop.clone());
+            (dsrs_http::monitor_router(app.clone(), self.address, config), stop.clone());
         spawn_named("monitoring", async move {
             connections::serve(self.listener, router, &threads, LIMITS, stopped).await;
         });

@@ -10,8 +10,6 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-use crate::http;
-
 /// How long the rest of a refused request is read, so that the client can read the response instead
 /// of a reset connection.
 const LINGER: Duration = Duration::from_secs(2);
@@ -57,7 +55,7 @@ fn replacement(written: &[IoSlice<'_>]) -> Option<Bytes> {
     }
     let all: Vec<u8> = written.iter().flat_map(|part| part.iter().copied()).collect();
     let start = all.windows(7).rposition(|at| at == b"HTTP/1.")?;
-    let explained = http::explained(str::from_utf8(&all[start..]).ok()?)?;
+    let explained = dsrs_http::explained(str::from_utf8(&all[start..]).ok()?)?;
     Some([&all[..start], explained.as_bytes()].concat().into())
 }
 

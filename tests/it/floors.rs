@@ -1,27 +1,33 @@
-//! The structure of both crates: a room uses only the rooms below it, and inside a room no files
-//! refer to each other in a circle. The tests read every path in the source that begins with
-//! `crate`, `super` or `self`.
+//! The structure of the code: a crate depends only on crates below it, a room uses only the rooms below it, and inside a
+//! room no files refer to each other in a circle. The tests read the manifests, and every path in the source that begins
+//! with `crate`, `super` or `self`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The rooms of the service, lowest first. A room may use the rooms before it.
-const SERVER: &[&str] = &[
-    "shutdown",
-    "config",
-    "telemetry",
-    "client",
-    "tool",
-    "pg",
-    "store",
-    "restate",
-    "app",
-    "http",
-    "page",
-    "serve",
-    "cli",
+/// The crates of the service, lowest first. A crate may depend on the crates before it.
+const CRATES: &[&str] = &[
+    "dsrs-jinja",
+    "dsrs-macros",
+    "dsrs",
+    "dsrs-sandbox",
+    "dsrs-shutdown",
+    "dsrs-config",
+    "dsrs-telemetry",
+    "dsrs-tool",
+    "dsrs-pg",
+    "dsrs-store",
+    "dsrs-restate",
+    "dsrs-archive",
+    "dsrs-app",
+    "dsrs-http",
+    "dsrs-page",
+    "dsrs-server",
 ];
+
+/// The rooms of the program, lowest first. A room may use the rooms before it.
+const PROGRAM: &[&str] = &["client", "serve", "cli"];
 
 /// The rooms of the engine, lowest first.
 const ENGINE: &[&str] = &[
@@ -66,7 +72,6 @@ const APP: &[&str] = &[
     "workspace",
     "audit",
     "persist",
-    "archive",
     "sandbox",
     "metrics",
     "run_spans",
@@ -107,43 +112,67 @@ const APP: &[&str] = &[
 const HTTP: &[&str] = &["protocol", "docs", "views", "routes"];
 
 #[test]
-fn no_room_of_the_server_uses_a_room_above_it() {
-    assert_floors("src", &[], SERVER);
+fn no_crate_depends_on_a_crate_above_it() {
+    let mut dependencies = 0;
+    for (own, name) in CRATES.iter().enumerate() {
+        for used in dependencies_of(name) {
+            let below = CRATES[..own].contains(&used.as_str());
+            assert!(below, "{name} depends on {used}, which is not below it");
+            dependencies += 1;
+        }
+    }
+    assert!(dependencies > 30, "{dependencies} dependencies were read");
 }
 
 #[test]
-fn no_room_of_the_engine_uses_a_room_above_it() {
-    assert_floors("crates/dsrs/src", &[], ENGINE);
-}
-
-#[test]
-fn no_room_of_app_and_http_uses_a_room_above_it() {
-    assert_floors("src", &["app"], APP);
-    assert_floors("src", &["http"], HTTP);
+fn no_room_of_a_crate_uses_a_room_above_it() {
+    assert_floors("src", PROGRAM);
+    assert_floors("crates/dsrs/src", ENGINE);
+    assert_floors("crates/dsrs-app/src", APP);
+    assert_floors("crates/dsrs-http/src", HTTP);
 }
 
 #[test]
 fn no_files_of_a_room_refer_to_each_other_in_a_circle() {
-    let mut circles = module_circles("src");
-    circles.extend(module_circles("crates/dsrs/src"));
+    let circles: Vec<String> =
+        CRATES.iter().flat_map(|name| module_circles(&source_of(name))).collect();
     assert!(circles.is_empty(), "these files refer to each other:\n{}", circles.join("\n"));
+}
+
+/// The directory of a crate from the root of the repository, empty for the root itself.
+fn directory_of(name: &str) -> String {
+    if name == "dsrs-server" { String::new() } else { format!("crates/{name}/") }
+}
+
+fn source_of(name: &str) -> String {
+    format!("{}src", directory_of(name))
+}
+
+/// The crates of the repository that a crate depends on, tests not counted.
+fn dependencies_of(name: &str) -> Vec<String> {
+    let path = format!("{}Cargo.toml", directory_of(name));
+    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let (_, section) = manifest.split_once("\n[dependencies]\n").unwrap();
+    let section = section.split("\n[").next().unwrap();
+    let names = section.lines().filter_map(|line| line.split_once(" =")).map(|(name, _)| name);
+    names.filter(|name| name.starts_with("dsrs")).map(str::to_owned).collect()
 }
 
 #[test]
 fn names_stay_in_the_rooms_that_own_them() {
     let owned = [
-        ("sqlx::", &["src/store/"][..]),
+        ("sqlx::", &["crates/dsrs-store/"][..]),
         // the LM client is an HTTP client, and the page renders refusals
-        ("StatusCode", &["src/http/", "src/page/", "crates/dsrs/src/lm/"]),
-        ("opentelemetry", &["src/telemetry/"]),
-        ("tonic::", &["src/telemetry/"]),
-        ("prost::", &["src/telemetry/"]),
+        ("StatusCode", &["crates/dsrs-http/", "crates/dsrs-page/", "crates/dsrs/src/lm/"]),
+        ("opentelemetry", &["crates/dsrs-telemetry/"]),
+        ("tonic::", &["crates/dsrs-telemetry/"]),
+        ("prost::", &["crates/dsrs-telemetry/"]),
         ("[[ ##", &["crates/dsrs/src/adapter/", "crates/dsrs/src/lm/scripted"]),
         // the last names only the error of reading a variable
         (
             "std::env",
             &[
-                "src/config/",
+                "crates/dsrs-config/",
                 "crates/dsrs/src/lm/from_env.rs",
                 "crates/dsrs/src/predict/author_error.rs",
             ],
@@ -159,10 +188,14 @@ fn names_stay_in_the_rooms_that_own_them() {
         (
             "tokio::spawn",
             // the last are test servers
-            &["src/app/task.rs", "src/shutdown.rs", "crates/dsrs/src/lm/http/tests/"],
+            &[
+                "crates/dsrs-app/src/task.rs",
+                "crates/dsrs-shutdown/",
+                "crates/dsrs/src/lm/http/tests/",
+            ],
         ),
     ];
-    for (path, text) in sources("src").into_iter().chain(sources("crates/dsrs/src")) {
+    for (path, text) in CRATES.iter().flat_map(|name| sources(&source_of(name))) {
         for (number, line) in code_lines(&text) {
             for (name, rooms) in owned {
                 let allowed = rooms.iter().any(|room| path.starts_with(room));
@@ -172,22 +205,19 @@ fn names_stay_in_the_rooms_that_own_them() {
     }
 }
 
-/// Checks the order of the direct children of a module of a building; `inside` is its path.
-fn assert_floors(building: &str, inside: &[&str], rooms: &[&str]) {
-    let child = |path: &[String]| {
-        let is_inside = path.len() > inside.len() && path.iter().zip(inside).all(|(a, b)| a == b);
-        is_inside.then(|| path[inside.len()].clone())
-    };
+/// Checks the order of the rooms of a crate, which are the children of its root.
+fn assert_floors(building: &str, rooms: &[&str]) {
     let floor = |room: &String| rooms.iter().position(|known| known == room);
     let mut climbs = Vec::new();
     let mut uses = 0;
     for file in modules(building) {
-        let Some(room) = child(&file.module) else { continue };
-        let Some(own) = floor(&room) else { panic!("{} is in no room of the list", file.path) };
-        for used in file.used_paths().iter().filter_map(|path| child(path)) {
+        let Some(own) = floor(&file.module[0]) else {
+            panic!("{} is in no room of the list", file.path)
+        };
+        for used in file.used_paths().iter().filter_map(|path| path.first()) {
             uses += 1;
-            if floor(&used).is_some_and(|above| above > own) {
-                climbs.push(format!("{}: `{room}` uses `{used}`", file.path));
+            if floor(used).is_some_and(|above| above > own) {
+                climbs.push(format!("{}: uses `{used}`", file.path));
             }
         }
     }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use dsrs_server::app::metrics::metrics_markdown;
-use dsrs_server::config::{all_settings, limits_markdown, settings_markdown};
-use dsrs_server::http::problems_markdown;
+use dsrs_app::metrics::metrics_markdown;
+use dsrs_config::{all_settings, limits_markdown, settings_markdown};
+use dsrs_http::problems_markdown;
 
 #[test]
 fn the_table_of_settings_equals_the_settings_of_the_server() {

@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Does, FakeLm, Remote, ServerSetup, one_node, test_database};
+use dsrs_test::{Does, FakeLm, Remote, ServerSetup, one_node, test_database};
 
 /// A key of the settings.
 const KEY: &str = "the-secret-key-of-ops";

@@ -2,30 +2,42 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod archive;
 mod cli;
-mod compression;
-mod config;
-mod cross_origin;
 mod engine;
 mod features;
 mod floors;
 mod generated_pages;
-mod hosts;
 mod limits_page;
 mod logs;
 mod malformed;
+mod mcp;
 mod metrics;
 mod openapi;
 mod openapi30;
-mod page;
-mod pg;
+mod private_postgres;
 mod sandbox;
 mod scale;
 mod serve;
 mod shows;
-mod store;
-mod support;
 mod telemetry;
 mod tools;
-mod v1;
 mod words;
+
+use std::sync::Arc;
+
+use axum::Router;
+use dsrs_app::App;
+use dsrs_config::Config;
+use dsrs_test_api::Routes;
+
+/// The service with all routes.
+type Api = dsrs_test_api::Api<AllRoutes>;
+
+struct AllRoutes;
+
+impl Routes for AllRoutes {
+    fn router(app: Arc<App>, config: &Config) -> Router {
+        dsrs_server::serve::router(app, config)
+    }
+}

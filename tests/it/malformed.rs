@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 
 use reqwest::header::{HeaderMap, HeaderName};
 
-use crate::support::{Answer, ServerSetup, test_database};
+use dsrs_test::{Answer, ServerSetup, test_database};
 
 /// The answer of the server at `url` to these bytes, up to the end of the connection.
 fn say(url: &str, bytes: &[u8]) -> String {

@@ -6,14 +6,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use dsrs::lm::{LmErrorKind, ScriptedAnswer, ScriptedLm};
-use dsrs_server::app::metrics::{ALL_METRICS, MetricKind};
+use dsrs_app::metrics::{ALL_METRICS, MetricKind};
 use regex::Regex;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Answer, Api, Does, FakeLm, Remote, ServerSetup, one_node, sections, test_database,
-};
+use crate::Api;
+use dsrs_test::{Answer, Does, FakeLm, Remote, ServerSetup, one_node, sections, test_database};
 
 const PAGE: &str = include_str!("../../docs/operations/metrics.md");
 const RULES: &str = include_str!("../../deploy/prometheus/dsrs-server.rules.yml");

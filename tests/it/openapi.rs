@@ -6,14 +6,15 @@ use std::process::Command;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::support::Api;
+use crate::Api;
+use dsrs_test::program;
 
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/openapi.json");
 
 #[test]
 fn the_committed_document_is_current() {
     let committed = std::fs::read_to_string(COMMITTED).unwrap();
-    let printed = Command::new(env!("CARGO_BIN_EXE_dsrs-server")).arg("openapi").output().unwrap();
+    let printed = Command::new(program()).arg("openapi").output().unwrap();
     assert!(printed.status.success(), "{printed:?}");
     assert!(
         committed.as_bytes() == printed.stdout,
@@ -24,7 +25,7 @@ fn the_committed_document_is_current() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_serves_the_document_and_a_self_contained_page() {
     let api = Api::new().await;
-    assert_eq!(api.get("/openapi.json").await.expect(200).json(), *dsrs_server::http::openapi());
+    assert_eq!(api.get("/openapi.json").await.expect(200).json(), *dsrs_http::openapi());
     let page = api.get("/docs/").await.expect(200).text;
     let script = api.get("/docs/swagger-initializer.js").await.expect(200).text;
     for text in [page, script] {
@@ -36,7 +37,7 @@ async fn the_server_serves_the_document_and_a_self_contained_page() {
 async fn every_example_request_is_accepted() {
     // Without workers a run stays queued, so that it can be cancelled and resumed.
     let api = Api::with_settings(&[("DSRS_WORKER_ENABLED", "false")]).await;
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let (mut posted, mut run) = (0, String::new());
     let mut operations = operations(document);
     // The last one: with a first key the server no longer answers without one.
@@ -97,7 +98,7 @@ async fn waiting_run(api: &Api) -> String {
 
 #[test]
 fn every_answer_has_an_example_that_matches_its_schema() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let mut shown = 0;
     for (path, method, operation) in operations(document) {
         let responses = operation["responses"].as_object().unwrap();
@@ -128,7 +129,7 @@ fn example_of<'d>(document: &'d Value, content: &'d Value) -> &'d Value {
 
 #[test]
 fn every_route_documents_its_answers_and_problems() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     for (path, method, operation) in operations(document) {
         let responses = operation["responses"].as_object().unwrap();
         assert!(responses.keys().any(|status| status.starts_with('2')), "{method} {path}");
@@ -150,7 +151,7 @@ fn every_route_documents_its_answers_and_problems() {
 
 #[test]
 fn every_parameter_has_an_example_that_fits_it() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     for (path, method, operation) in operations(document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
             let place = format!("{method} {path}: {}", parameter["name"]);
@@ -163,7 +164,7 @@ fn every_parameter_has_an_example_that_fits_it() {
 
 #[test]
 fn a_header_of_json_is_a_text_and_says_what_is_in_it() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let parameters = operations(document).into_iter().flat_map(|(.., operation)| {
         operation["parameters"].as_array().cloned().unwrap_or_default()
     });
@@ -183,7 +184,7 @@ fn a_header_of_json_is_a_text_and_says_what_is_in_it() {
 
 #[test]
 fn the_messages_of_webhooks_are_in_the_document() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let webhooks = document["webhooks"].as_object().unwrap();
     let names = &document["components"]["schemas"]["WebhookEventName"]["enum"];
     let mut events: Vec<&str> =
@@ -215,7 +216,7 @@ fn the_messages_of_webhooks_are_in_the_document() {
 
 #[test]
 fn an_object_says_whether_it_may_have_other_members() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let inputs = &schemas["ExecuteBody"]["properties"]["inputs"];
     assert_eq!(inputs["additionalProperties"], true, "clients send any inputs: {inputs}");
@@ -227,7 +228,7 @@ fn an_object_says_whether_it_may_have_other_members() {
 
 #[test]
 fn every_reference_has_a_target() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let text = document.to_string();
     for found in text.split("\"$ref\":\"#").skip(1) {
         let pointer = found.split('"').next().unwrap();
@@ -258,7 +259,7 @@ fn is_open(pointer: &str) -> bool {
 
 #[test]
 fn the_objects_of_requests_refuse_unknown_members_as_the_server_does() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let mut waiting: Vec<String> = Vec::new();
     for (path, method, operation) in operations(document) {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
@@ -303,7 +304,7 @@ fn look(schema: &Value, pointer: &str, found: &mut Vec<String>) {
 
 #[test]
 fn every_parameter_has_a_form_and_none_is_null() {
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let mut seen = 0;
     for (path, method, operation) in operations(document) {
         for parameter in operation["parameters"].as_array().into_iter().flatten() {

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use dsrs::sandbox::{Sandbox, SandboxFailure, SandboxLimits};
 use dsrs::value::{Fields, Payload};
+use dsrs_config::SANDBOX_COMMAND;
 use dsrs_sandbox::{ChildSandbox, Wall};
-use dsrs_server::config::SANDBOX_COMMAND;
 use serde_json::json;
 
-use crate::support::{Does, FakeLm, Remote, ServerSetup, sections, test_database};
+use dsrs_test::{Does, FakeLm, Remote, ServerSetup, program, sections, test_database};
 
 #[tokio::test]
 async fn the_server_runs_a_program_in_a_child_of_itself() {
     let limits = SandboxLimits { time: Duration::from_secs(600), ..SandboxLimits::default() };
-    let sandbox = ChildSandbox::new(env!("CARGO_BIN_EXE_dsrs-server"), &[SANDBOX_COMMAND], limits);
+    let sandbox = ChildSandbox::new(program(), &[SANDBOX_COMMAND], limits);
     let inputs = Fields::from_iter([("n".into(), Payload::Int(7))]);
     let ran = sandbox.run("print('hi')\nn * 6", &inputs).await.unwrap();
     assert_eq!((&*ran.printed, ran.value), ("hi\n", Payload::Int(42)));

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use rustix::process::Signal;
 
-use crate::support::{Refused, ServerSetup, http_client, is_running, postgres_pid, test_database};
+use dsrs_test::{Refused, ServerSetup, http_client, is_running, postgres_pid, test_database};
 
 async fn status_of(url: &str) -> u16 {
     http_client().get(url).send().await.unwrap().status().as_u16()

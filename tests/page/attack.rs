@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
+use crate::Api;
 use crate::browser::Browser;
 use crate::foreign_site;
-use crate::support::{Api, Remote};
 use crate::world::{execute, server};
+use dsrs_test::Remote;
 
 const ROOT: &str = "open-sesame-123456";
 

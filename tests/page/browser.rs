@@ -9,7 +9,7 @@ use base64::Engine as _;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, fixed_port, found, http_client};
+use dsrs_test::{PATIENCE, fixed_port, found, http_client};
 
 /// The screens of a person: a laptop and a telephone.
 pub const SCREENS: [(u32, u32); 2] = [(1280, 900), (390, 844)];

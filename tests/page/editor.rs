@@ -1,8 +1,8 @@
 //! The editor: text, completion, gestures, and a conflict with a newer version.
 
 use crate::browser::Browser;
-use crate::support::support_reply;
 use crate::world::server;
+use dsrs_test::support_reply;
 
 /// The text of the editor.
 const TEXT: &str = "document.querySelector('textarea[name=definition]').value";

@@ -2,8 +2,8 @@
 
 use crate::axe::assert_accessible;
 use crate::browser::{Browser, SCHEMES, SCREENS};
-use crate::support::one_node;
 use crate::world::server;
+use dsrs_test::one_node;
 
 /// Pictures of a view on every screen, and no serious fault of it.
 async fn look(browser: &mut Browser, name: &str) {

@@ -37,7 +37,7 @@ async fn the_colour_scheme_is_chosen_once_and_stays() {
 async fn a_card_counts_the_runs_of_the_day() {
     let Some(browser) = Browser::start().await else { return };
     let api = server().await;
-    api.post("/v1/graphs", crate::support::one_node("ask", "question -> answer")).await.expect(201);
+    api.post("/v1/graphs", dsrs_test::one_node("ask", "question -> answer")).await.expect(201);
     for number in 0..3 {
         execute(&api, "ask", serde_json::json!({"question": format!("q{number}?")})).await;
     }

@@ -16,8 +16,23 @@ mod runs;
 mod search;
 mod sessions;
 mod state;
-#[path = "../it/support/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod support;
 mod walk;
 mod world;
+
+use std::sync::Arc;
+
+use axum::Router;
+use dsrs_app::App;
+use dsrs_config::Config;
+use dsrs_test_api::Routes;
+
+/// The service with all routes.
+type Api = dsrs_test_api::Api<AllRoutes>;
+
+struct AllRoutes;
+
+impl Routes for AllRoutes {
+    fn router(app: Arc<App>, config: &Config) -> Router {
+        dsrs_server::serve::router(app, config)
+    }
+}

@@ -1,8 +1,8 @@
 //! Datasets, evaluations and optimizations, started by a person.
 
 use crate::browser::Browser;
-use crate::support::one_node;
 use crate::world::{World, server};
+use dsrs_test::one_node;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_is_dropped_and_what_does_not_fit_is_named_by_its_row() {

@@ -1,8 +1,8 @@
 //! The search, by keyboard.
 
 use crate::browser::Browser;
-use crate::support::one_node;
 use crate::world::server;
+use dsrs_test::one_node;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slash_searches_and_enter_opens_the_chosen_result() {

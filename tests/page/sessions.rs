@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use crate::Api;
 use crate::browser::Browser;
-use crate::support::{Api, Remote};
+use dsrs_test::Remote;
 
 const ROOT: &str = "open-sesame-123456";
 

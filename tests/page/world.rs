@@ -6,7 +6,8 @@ use std::sync::Arc;
 use dsrs::lm::{Role, ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Api, one_node, support_reply, test_database};
+use crate::Api;
+use dsrs_test::{Answer, one_node, support_reply, test_database};
 
 /// The server, and the ids of what it has.
 pub struct World {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 // It knows no HTTP routes and no SQL. A module may use only the modules that are declared before it.
+#![warn(missing_docs)]
 
 // Attributes and derives refer to the crate as `dsrs`, also inside it.
 extern crate self as dsrs;

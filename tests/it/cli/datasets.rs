@@ -1,7 +1,7 @@
 //! `datasets push` and `list`.
 
 use super::Shell;
-use crate::support::Api;
+use crate::Api;
 
 const TABLE: &str = "country,capital\nFrance,Paris\n\"Korea, South\",Seoul\n";
 

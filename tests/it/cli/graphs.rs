@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Shell;
-use crate::support::{Api, one_node, support_reply};
+use crate::Api;
+use dsrs_test::{one_node, support_reply};
 
 fn wrong_edge() -> Value {
     let mut graph = support_reply();

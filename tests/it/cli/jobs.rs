@@ -10,7 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::Shell;
 use super::terminal::all_on_terminal;
-use crate::support::{Api, one_node};
+use crate::Api;
+use dsrs_test::one_node;
 
 /// Answers `qN?` with `aN` once it is shown a worked example, and `q0?` always.
 fn learns_from_demos() -> ScriptedLm {

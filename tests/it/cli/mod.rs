@@ -15,7 +15,8 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::support::{Api, scratch, within};
+use crate::Api;
+use dsrs_test::{program, scratch, within};
 
 /// What a command did.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Shell {
 
     /// A command that is not started.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dsrs-server"));
+        let mut command = Command::new(program());
         command.args(args).env_clear().envs(self.env.iter().cloned());
         command.current_dir(self.path()).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

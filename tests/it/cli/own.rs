@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Shell;
-use crate::support::{Does, FakeLm};
+use dsrs_test::{Does, FakeLm};
 
 #[tokio::test]
 async fn completions_of_every_shell_name_every_command() {

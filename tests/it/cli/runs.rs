@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::Shell;
 use super::terminal::on_terminal;
-use crate::support::{Api, Does, FakeLm, ServerSetup, one_node, support_reply, test_database};
+use crate::Api;
+use dsrs_test::{Does, FakeLm, ServerSetup, one_node, support_reply, test_database};
 
 async fn api_with_reply() -> (Api, Shell) {
     let api = Api::new().await;

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Shell;
-use crate::support::{Api, support_reply};
+use crate::Api;
+use dsrs_test::support_reply;
 
 async fn api_with_state() -> (Api, Shell) {
     let api = Api::new().await;

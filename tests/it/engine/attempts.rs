@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::{NO_WORKER, id, line, question, service, until_empty};
-use crate::support::{
+use dsrs_test::{
     Does, FakeLm, Gate, ServerSetup, fixed_port, restate_settings, sections, test_database,
 };
 
@@ -69,7 +69,7 @@ async fn lm(held: usize) -> Arc<FakeLm> {
     .await
 }
 
-async fn started(database: &str) -> (crate::support::Api, Value) {
+async fn started(database: &str) -> (crate::Api, Value) {
     let scripted = Arc::new(ScriptedLm::sections([("thought", "hm"), ("answer", "yes")]));
     let api = service(database, scripted, &[NO_WORKER]).await;
     api.post("/v1/graphs", line()).await.expect(201);

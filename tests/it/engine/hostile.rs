@@ -8,7 +8,8 @@ use sqlx::{Connection, PgConnection};
 
 use super::NO_WORKER;
 use super::{id, invocations, line, lm, prefix, question, service};
-use crate::support::{Api, found, http_client, restate_node, restate_settings, test_database};
+use crate::Api;
+use dsrs_test::{found, http_client, restate_node, restate_settings, test_database};
 
 /// Sends a request as the engine does: HTTP/2 without TLS.
 async fn request(

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use dsrs::lm::ScriptedLm;
 use serde_json::{Value, json};
 
-use crate::support::{Api, found, http_client, restate_node, restate_settings};
+use crate::Api;
+use dsrs_test::{found, http_client, restate_node, restate_settings};
 
 /// A service on this database with Restate as its engine, and more settings.
 async fn service(database: &str, lm: Arc<ScriptedLm>, settings: &[(&str, &str)]) -> Api {

@@ -4,7 +4,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{NO_WORKER, id, line, lm, question, service, until_empty};
-use crate::support::{Api, test_database};
+use crate::Api;
+use dsrs_test::test_database;
 
 const POSTGRES: (&str, &str) = ("DSRS_ENGINE", "postgres");
 
@@ -24,7 +25,7 @@ async fn work(api: &Api) -> Vec<String> {
 
 async fn succeeded(api: &Api, paths: &[String]) {
     for path in paths {
-        let has_ended = |answer: &crate::support::Answer| {
+        let has_ended = |answer: &dsrs_test::Answer| {
             !matches!(answer.json()["status"].as_str(), Some("queued" | "running"))
         };
         let ended = api.until(path, has_ended).await.json();

@@ -7,7 +7,7 @@ use dsrs::lm::ScriptedLm;
 use serde_json::json;
 
 use super::{NO_WORKER, id, line, question, service, until_empty};
-use crate::support::{Does, FakeLm, Gate, ServerSetup, restate_settings, sections, test_database};
+use dsrs_test::{Does, FakeLm, Gate, ServerSetup, restate_settings, sections, test_database};
 
 /// A worker whose lease would last an hour.
 fn worker(database: &str, lm: &FakeLm) -> ServerSetup {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::servers::{SERVERS, Servers};
-use crate::support::{PATIENCE, found, http_client};
+use dsrs_test::{PATIENCE, found, http_client};
 
 #[derive(Clone)]
 pub struct Caller {

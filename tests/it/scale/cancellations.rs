@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::caller::{Ask, Caller};
 use super::runs::{self, Accepted};
 use super::world::World;
-use crate::support::found;
+use dsrs_test::found;
 
 /// Cancels runs, spread over the faults. How long each took is printed.
 pub async fn cancelled(world: &World) -> Vec<Accepted> {

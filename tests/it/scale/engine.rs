@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use super::postgres::Postgres;
 use super::restate::{self, Restate};
 use super::servers::{SERVERS, Servers};
-use crate::support::{After, End, Wire, fixed_port, found_blocking};
+use dsrs_test::{After, End, Wire, fixed_port, found_blocking};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {

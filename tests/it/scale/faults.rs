@@ -9,7 +9,7 @@ use super::servers::SERVERS;
 use super::size::Size;
 use super::world::World;
 use super::{audit, restate};
-use crate::support::{After, Dice, found_blocking};
+use dsrs_test::{After, Dice, found_blocking};
 
 /// Between two faults the model is asked this often, and up to twice as often. A part of the runs is accepted before
 /// each fault, which alone ask more often.

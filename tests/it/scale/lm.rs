@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::graphs::{NODES, NUMBERS};
 use super::runs::ENDLESS;
-use crate::support::{Asked, Dice, Does, FakeLm, Gate, found, sections};
+use dsrs_test::{Asked, Dice, Does, FakeLm, Gate, found, sections};
 
 /// Of 64 requests: how many are answered by an error, a break, nothing at all until the next fault has been, and nonsense.
 /// What is in the servers' way is never that an answer is late: how late it is depends on the machine.

@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dsrs_server::store::{Db, PoolSettings};
+use dsrs_store::{Db, PoolSettings};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::audit::{ATTEMPTS, AUDIT, SERVER};
-use crate::support::{TestCluster, scratch_dir};
+use dsrs_test::{TestCluster, scratch_dir};
 
 /// Three servers, and backends of killed ones that have not noticed it.
 const CONNECTIONS: u32 = 150;

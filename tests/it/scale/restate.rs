@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{fixed_port, found, http_client, scratch};
+use dsrs_test::{fixed_port, found, http_client, scratch};
 
 pub const NODES: usize = 3;
 

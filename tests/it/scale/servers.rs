@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::support::{Server, ServerSetup, found_blocking};
+use dsrs_test::{Server, ServerSetup, found_blocking};
 
 pub const SERVERS: usize = 3;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::caller::Ask;
 use super::runs::{self, Accepted};
 use super::world::World;
-use crate::support::found;
+use dsrs_test::found;
 
 /// How the marks of these runs begin.
 pub const WAITING: &str = "w-";

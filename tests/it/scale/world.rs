@@ -19,7 +19,7 @@ use super::servers::{SERVERS, Servers};
 use super::signals::{self, Signalled, WAITING};
 use super::size::{AT_ONCE, ITEMS_AT_ONCE, LEASE, Size, size};
 use super::{audit, clock, graphs, items, optimization};
-use crate::support::{Dice, ServerSetup, found};
+use dsrs_test::{Dice, ServerSetup, found};
 
 /// Longer than anything takes here: what is late is no failure.
 const HOUR_MS: &str = "3600000";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{on, one_node, text};
-use crate::support::{Answer, Does, FakeLm, Remote, Server, test_database};
+use dsrs_test::{Answer, Does, FakeLm, Remote, Server, test_database};
 
 const CUT: &str = "[[ ## answer ## ]]\nParis is the cap";
 

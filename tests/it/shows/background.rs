@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use dsrs_server::pg::PrivatePostgres;
+use dsrs_pg::PrivatePostgres;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::leases::{expire_leases, expire_some, leased};
 use super::{logged, on, text};
-use crate::support::{
+use dsrs_test::{
     Asked, Does, FakeLm, Gate, Remote, ServerSetup, pg_options, scratch, sections, test_database,
 };
 
@@ -158,7 +158,7 @@ async fn a_run_in_another_process_is_cancelled_with_its_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_outage_loses_no_accepted_run_and_repeats_no_call() {
     let directory = scratch();
-    let options = dsrs_server::pg::PgOptions { connections: 40, ..pg_options(directory.path()) };
+    let options = dsrs_pg::PgOptions { connections: 40, ..pg_options(directory.path()) };
     let postgres = PrivatePostgres::start(&options).unwrap();
     let (database, gate) = (postgres.url(), Gate::new());
     let held = gate.clone();

@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::leases::{expire_some, leased, sessions_ended};
 use super::{on, text};
-use crate::support::{
+use dsrs_test::{
     Asked, Dice, Does, FakeLm, PATIENCE, Server, ServerSetup, found, http_client, sections,
     test_database, within,
 };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::leases::{expire_leases, leased};
 use super::{PATIENT_SHUTDOWN, STOPPING, logged, on, one_node, text};
-use crate::support::{Does, FakeLm, Gate, Remote, ServerSetup, sections, test_database};
+use dsrs_test::{Does, FakeLm, Gate, Remote, ServerSetup, sections, test_database};
 
 const BATCHES: &str = "/v1/graphs/q/batches";
 
@@ -75,7 +75,7 @@ async fn a_killed_worker_loses_the_items_in_flight_and_no_item_that_has_ended() 
     expire_leases(&database, "worker").await;
     gate.open();
     let _next = worker.start();
-    let done = |answer: &crate::support::Answer| answer.json()["finished_at"].is_string();
+    let done = |answer: &dsrs_test::Answer| answer.json()["finished_at"].is_string();
     let batch = api.until(&path, done).await.expect(200).json();
     let counts = json!({"total": 50, "pending": 0, "succeeded": 50, "failed": 0, "cancelled": 0});
     assert_eq!((text(&batch, "status"), &batch["counts"]), ("succeeded", &counts));

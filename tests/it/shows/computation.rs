@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::task::JoinHandle;
 
 use super::{on, one_node};
-use crate::support::{
+use dsrs_test::{
     Answer, Does, FakeLm, Remote, Server, ServerSetup, sections, test_database, within,
 };
 

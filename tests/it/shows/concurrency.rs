@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{on, one_node, text};
-use crate::support::{Answer, Asked, Does, FakeLm, Remote, sections, test_database};
+use dsrs_test::{Answer, Asked, Does, FakeLm, Remote, sections, test_database};
 
 const CLIENTS: usize = 16;
 const RUNS_EACH: usize = 4;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{on, one_node, text};
-use crate::support::{Does, FakeLm, Remote, ServerSetup, sections, test_database};
+use dsrs_test::{Does, FakeLm, Remote, ServerSetup, sections, test_database};
 
 async fn constrained(lm: &FakeLm, form: &str) -> ServerSetup {
     let setup = on(&test_database().await, lm);

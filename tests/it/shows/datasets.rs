@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::batches::peak_memory;
 use super::on;
-use crate::support::{Does, FakeLm, Remote, ServerSetup, test_database};
+use dsrs_test::{Does, FakeLm, Remote, ServerSetup, test_database};
 
 /// Examples of 20 kB, which make up 100 MB.
 const MANY: usize = 5000;

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 
 use super::leases::{expire_leases, leased};
 use super::{on, one_node, text};
-use crate::support::{
-    Answer, Does, FakeLm, Gate, Remote, Server, ServerSetup, sections, test_database,
-};
+use dsrs_test::{Answer, Does, FakeLm, Gate, Remote, Server, ServerSetup, sections, test_database};
 
 /// Four ranges of a divided batch.
 const ITEMS: usize = 4000;

@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::leases::{LONG_LEASE, expire_some, leased, sessions_ended};
 use super::{on, one_node, text};
-use crate::support::{
+use dsrs_test::{
     Answer, Asked, Does, FakeLm, Gate, Remote, Server, ServerSetup, holds, sections, test_database,
 };
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::support::{Remote, ServerSetup, test_database};
+use dsrs_test::{Remote, ServerSetup, test_database};
 
 const VERSION: &str = "3.4.1";
 

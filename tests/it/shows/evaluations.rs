@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::leases::{expire_leases, leased};
 use super::{PATIENT_SHUTDOWN, STOPPING, logged, on, one_node, text};
-use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
+use dsrs_test::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
 
 fn said() -> String {
     sections([("answer", "yes")])

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::on;
-use crate::support::{FakeLm, Remote, test_database};
+use dsrs_test::{FakeLm, Remote, test_database};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/prompts/capital.json");
 

@@ -6,8 +6,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::on;
-use crate::support::hostile::{HostileRequest, Random, operations};
-use crate::support::{
+use dsrs_test::hostile::{HostileRequest, Random, operations};
+use dsrs_test::{
     Answer, Does, FakeLm, Remote, check_documented, http_client, sections, support_reply,
     test_database,
 };
@@ -39,7 +39,7 @@ async fn no_hostile_request_for_any_route_is_a_failure_of_the_server() {
     let examples = json!([{"inputs": {"ticket": "Where is it?"}, "expected": {"mood": "calm"}}]);
     remote.post("/v1/datasets", json!({"name": "tickets", "examples": examples})).await.expect(201);
 
-    let document = dsrs_server::http::openapi();
+    let document = dsrs_http::openapi();
     let mut random = Random(15);
     let requests: Vec<HostileRequest> = operations(document)
         .iter()

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
 use super::{on, one_node, text};
-use crate::support::{
+use dsrs_test::{
     Answer, Cut, CutWire, Does, FakeLm, Remote, Server, ServerSetup, found, http_client, sections,
     test_database,
 };

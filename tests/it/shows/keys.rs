@@ -1,6 +1,6 @@
 //! The commands `keys` and `workspaces` beside a running server.
 
-use crate::support::{Remote, ServerSetup, found};
+use dsrs_test::{Remote, ServerSetup, found};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_managed_from_the_command_line_beside_a_running_server() {

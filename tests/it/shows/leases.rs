@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::support::{ServerSetup, within};
+use dsrs_test::{ServerSetup, within};
 
 /// A lease that no test waits for, and that is never renewed within one.
 pub(super) const LONG_LEASE: (&str, &str) = ("DSRS_WORKER_LEASE", "1h");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{on, one_node, text};
-use crate::support::{Answer, Does, FakeLm, Remote, ServerSetup, sections, test_database};
+use dsrs_test::{Answer, Does, FakeLm, Remote, ServerSetup, sections, test_database};
 
 /// What one execution against a misbehaving provider led to.
 struct Outcome {

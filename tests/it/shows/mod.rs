@@ -39,7 +39,7 @@ mod webhooks;
 
 use serde_json::{Value, json};
 
-use crate::support::{FakeLm, ServerSetup, holds};
+use dsrs_test::{FakeLm, ServerSetup, holds};
 
 /// A server on this database, with this provider as `default`.
 fn on(database: &str, lm: &FakeLm) -> ServerSetup {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{on, one_node, text};
-use crate::support::{Does, FakeLm, Gate, Remote, ServerSetup, sections, test_database};
+use dsrs_test::{Does, FakeLm, Gate, Remote, ServerSetup, sections, test_database};
 
 fn score() -> Does {
     Does::Say(sections([("score", "0.5")]))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{on, one_node};
-use crate::support::{Answer, Does, FakeLm, Remote, Server, sections, test_database};
+use dsrs_test::{Answer, Does, FakeLm, Remote, Server, sections, test_database};
 
 const STATE: &str = "/v1/graphs/q/state";
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::leases::{expire_leases, leased};
 use super::{PATIENT_SHUTDOWN, STOPPING, logged, on, one_node, text};
-use crate::support::{Answer, Asked, Does, FakeLm, Gate, Remote, sections, test_database};
+use dsrs_test::{Answer, Asked, Does, FakeLm, Gate, Remote, sections, test_database};
 
 /// Concurrent rollouts of one request each.
 const AT_ONCE: usize = 4;

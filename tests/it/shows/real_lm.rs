@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::text;
-use crate::support::{Remote, ServerSetup, scratch, test_database};
+use dsrs_test::{Remote, ServerSetup, scratch, test_database};
 
 fn script(words: &[&str]) -> std::process::Output {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/real-lm.sh");

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{on, text};
-use crate::support::{Does, FakeLm, Remote, sections, test_database};
+use dsrs_test::{Does, FakeLm, Remote, sections, test_database};
 
 const EXECUTE: &str = "/v1/graphs/order/execute";
 

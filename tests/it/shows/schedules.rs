@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{on, one_node, text};
-use crate::support::{
-    Dice, Does, FakeLm, Remote, Server, ServerSetup, found, sections, test_database,
-};
+use dsrs_test::{Dice, Does, FakeLm, Remote, Server, ServerSetup, found, sections, test_database};
 
 /// The schedules, and the times that are caught up of each.
 const SCHEDULES: usize = 6;

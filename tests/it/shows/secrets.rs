@@ -12,9 +12,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use super::one_node;
-use crate::support::{
-    Answer, Api, Does, FakeLm, Remote, ServerSetup, sections, test_database, within,
-};
+use crate::Api;
+use dsrs_test::{Answer, Does, FakeLm, Remote, ServerSetup, sections, test_database, within};
 
 const PROVIDER: &str = "sk-planted-provider-4711";
 const TOOL: &str = "planted-tool-secret-4712";

@@ -10,7 +10,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::leases::{LONG_LEASE, expire_some, leased, sessions_ended};
 use super::{one_node, text};
-use crate::support::{
+use dsrs_test::{
     Answer, Asked, Does, FakeLm, Gate, Remote, ServerSetup, holds, sections, test_database,
 };
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{on, one_node, text};
-use crate::support::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
+use dsrs_test::{Answer, Does, FakeLm, Gate, Remote, sections, test_database};
 
 const EXECUTE: &str = "/v1/graphs/q/execute";
 

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{on, one_node, text};
-use crate::support::{
+use dsrs_test::{
     DatabaseProxy, Does, FakeLm, Remote, ServerSetup, found, sections, test_database, within,
 };
 

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use super::{on, one_node};
-use crate::support::{Does, FakeLm, Remote, sections, test_database};
+use dsrs_test::{Does, FakeLm, Remote, sections, test_database};
 
 const STREAMS: usize = 1000;
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{on, text};
-use crate::support::{Asked, Does, FakeLm, Remote, sections, test_database};
+use dsrs_test::{Asked, Does, FakeLm, Remote, sections, test_database};
 
 const GRAPH: &str = "/v1/graphs/support-reply";
 const EXECUTE: &str = "/v1/graphs/support-reply/execute";

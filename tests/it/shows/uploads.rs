@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::{on, one_node};
-use crate::support::{
+use dsrs_test::{
     Answer, Does, FakeLm, Remote, ServerSetup, found, holds, sections, test_database, within,
 };
 
@@ -170,13 +170,13 @@ async fn the_space_of_all_uploads_is_bounded() {
     assert!(large.len() > 2 << 20 && large.len() < 4 << 20, "{}", large.len());
     let before = large.len() - 1;
     let first = begin_upload(&server.url, BATCHES, large.len(), &large[..before]).await;
-    let refused = api.until_posted(&large, |answer| answer.status == 503).await;
+    let refused = until_posted(&api, &large, |answer| answer.status == 503).await;
     assert_eq!(refused.code(), "unavailable");
     let detail = refused.json()["detail"].to_string();
     assert!(detail.contains("uploads.max_spool_bytes"), "{detail}");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     drop(first);
-    api.until_posted(&lines(10_000), |answer| answer.status == 202).await;
+    until_posted(&api, &lines(10_000), |answer| answer.status == 202).await;
 }
 
 /// The open files of a process below a directory, as the system names them.
@@ -218,10 +218,8 @@ async fn a_server_whose_directory_for_uploads_cannot_be_used_does_not_start() {
     assert!(refused.contains(missing.to_str().unwrap()), "{refused}");
 }
 
-impl Remote {
-    /// Posts a batch of lines until the condition holds.
-    async fn until_posted(&self, body: &str, done: impl Fn(&Answer) -> bool) -> Answer {
-        let posted = async || Some(start_batch(self, body.to_owned()).await.unwrap()).filter(&done);
-        found("an answer", posted).await
-    }
+/// Posts a batch of lines until the condition holds.
+async fn until_posted(remote: &Remote, body: &str, done: impl Fn(&Answer) -> bool) -> Answer {
+    let posted = async || Some(start_batch(remote, body.to_owned()).await.unwrap()).filter(&done);
+    found("an answer", posted).await
 }

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
 use super::{on, one_node, text};
-use crate::support::{
+use dsrs_test::{
     Dice, Does, FakeLm, Remote, Server, ServerSetup, http_client, sections, test_database,
 };
 

@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection};
 
 use super::leases::{leased, sessions_ended};
 use super::{on, one_node, text};
-use crate::support::{
+use dsrs_test::{
     Does, FakeLm, Receiver, Receives, Remote, ServerSetup, holds, sections, test_database,
 };
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{PARENT, answer, check_names, only, server};
 use crate::cli::Shell;
-use crate::support::{Collector, Does, FakeLm, Gate, Remote, SeenSpan, Server, one_node, within};
+use dsrs_test::{Collector, Does, FakeLm, Gate, Remote, SeenSpan, Server, one_node, within};
 
 const JSON: &str = "application/json";
 const BOTH: &str = "application/json, text/event-stream";

@@ -8,16 +8,16 @@ mod requests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use dsrs_server::telemetry::{GENAI_SCHEMA, GENERAL_SCHEMA};
+use dsrs_telemetry::{GENAI_SCHEMA, GENERAL_SCHEMA};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{
+use crate::tools::EXAMPLE;
+use dsrs_test::{
     AUTHORITY, Collector, CollectorAnswer, Does, FakeLm, Remote, SeenSpan, ServerSetup, behind_tls,
     one_node, sections, test_database,
 };
-use crate::tools::EXAMPLE;
 
 const CONVENTIONS: &str = include_str!("conventions.txt");
 const PAGE: &str = include_str!("../../../docs/operations/tracing.md");
@@ -703,7 +703,7 @@ async fn variables_that_cannot_be_read_stop_the_start_with_a_way_out() {
 
 #[test]
 fn the_page_about_tracing_explains_every_variable() {
-    let source = include_str!("../../../src/config/telemetry.rs");
+    let source = include_str!("../../../crates/dsrs-config/src/telemetry.rs");
     let name = regex::Regex::new(r#""(OTEL_[A-Z_]+)""#).unwrap();
     for found in name.captures_iter(source) {
         assert!(PAGE.contains(&found[1]), "docs/operations/tracing.md lacks {}", &found[1]);

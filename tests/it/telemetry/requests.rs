@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{answer, check_names, execute, only, server};
-use crate::support::{Collector, Does, FakeLm, Remote, one_node};
+use dsrs_test::{Collector, Does, FakeLm, Remote, one_node};
 
 /// The attributes of the settings of a span.
-fn settings(span: &crate::support::SeenSpan) -> Value {
+fn settings(span: &dsrs_test::SeenSpan) -> Value {
     let is_setting = |name: &str| {
         (name.starts_with("gen_ai.request.") && name != "gen_ai.request.model")
             || name == "gen_ai.output.type"

@@ -6,7 +6,8 @@ use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
 use super::mcp::EXAMPLE;
-use crate::support::{Api, sections, test_database};
+use crate::Api;
+use dsrs_test::{sections, test_database};
 
 fn step(tool: &str, args: &str) -> ScriptedAnswer {
     let said = [("next_thought", "Go on."), ("next_tool_name", tool), ("next_tool_args", args)];

@@ -10,13 +10,13 @@ use axum::response::IntoResponse;
 use axum::routing::post;
 use axum::{Json, Router};
 use dsrs::predict::Tool;
-use dsrs_server::config::{Config, Environment, Flags};
-use dsrs_server::tool::ToolSource;
+use dsrs_config::{Config, Environment, Flags};
+use dsrs_tool::ToolSource;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::call;
-use crate::support::{PATIENCE, found, holds, scratch};
+use dsrs_test::{PATIENCE, found, holds, scratch};
 
 /// The built example `mcp_server`. A run of all tests has built it already; it is built here for a
 /// run of this binary alone.

@@ -14,8 +14,8 @@ use dsrs::predict::{Ctx, Tool, ToolError};
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::HttpTool;
 use dsrs::value::{Fields, Payload};
-use dsrs_server::config::{Config, Environment, Flags};
-use dsrs_server::tool::ToolSource;
+use dsrs_config::{Config, Environment, Flags};
+use dsrs_tool::ToolSource;
 use serde_json::Value;
 
 /// What these settings allow tools to do.

@@ -1,0 +1,223 @@
+//! Examples from recorded runs: the inputs of a run, and its outputs or corrections as expected outputs.
+//! May not know jobs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dsrs::problem::{At, Code, Problems};
+use dsrs::value::{Map, Payload};
+use indexmap::{IndexMap, IndexSet};
+use uuid::Uuid;
+
+use crate::clock::now;
+use crate::dataset::example::{DatasetVersionBuilder, ExampleDraft};
+use crate::dataset::{DatasetPut, MOST, check_name, finish};
+use crate::{App, AppError, Invalid};
+use dsrs_store::dataset_edit::{self, DatasetEdit};
+use dsrs_store::dataset_example::PageLimits;
+use dsrs_store::run::{RunStatus, RunValues};
+use dsrs_store::{Scope, StoreError};
+
+/// Runs that are read at a time.
+const RUNS: usize = 50;
+
+/// How often to look for a dataset that other clients create and delete meanwhile.
+const TRIES: usize = 5;
+
+/// The size of a page of the version before.
+const PAGE: PageLimits = PageLimits { count: 1000, bytes: 8 << 20 };
+
+/// What becomes the expected outputs of an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedOutputs {
+    /// The outputs of the run.
+    Outputs,
+    /// The same with the newest corrected outputs of its feedback, which it must have.
+    Corrected,
+    /// Nothing.
+    None,
+}
+
+/// The request to append examples from runs.
+#[derive(Debug)]
+pub struct FromRuns {
+    /// The runs, in the order of the examples.
+    pub runs: IndexSet<Uuid>,
+    /// What is expected.
+    pub expects: ExpectedOutputs,
+    /// Corrected outputs, by run and field.
+    pub corrections: IndexMap<Uuid, Map>,
+    /// The split of the examples.
+    pub split: Option<Arc<str>>,
+    /// The description of the version.
+    pub description: Option<Arc<str>>,
+    /// The problems found so far.
+    pub faults: Problems,
+}
+
+impl App {
+    /// Appends examples to the newest version, or creates the dataset. Duplicates are not added.
+    pub async fn dataset_from_runs(
+        &self,
+        scope: &Scope,
+        name: &str,
+        request: FromRuns,
+    ) -> Result<DatasetPut, AppError> {
+        let mut edit = self.dataset_to_append_to(scope, name).await?;
+        let mut builder = DatasetVersionBuilder::new(None, false);
+        add_all_known(&mut edit, &mut builder).await?;
+        edit.keep().await?;
+        let before = builder.totals.count;
+        let problems = request.faults.clone();
+        let mut work =
+            RunExamples { request: &request, problems, graph: None, corrected: HashMap::new() };
+        let runs: Vec<Uuid> = request.runs.iter().copied().collect();
+        for (chunk, ids) in runs.chunks(RUNS).enumerate() {
+            let said = edit.runs(ids).await?;
+            if request.expects == ExpectedOutputs::Corrected {
+                work.corrected = edit.corrections(ids).await?.into_iter().collect();
+            }
+            let mut piece = Vec::new();
+            for (offset, id) in ids.iter().enumerate() {
+                let runs = At::Root.key("runs");
+                let at = runs.index(chunk * RUNS + offset);
+                let found = said.iter().find(|said| said.id == *id);
+                let draft = work.draft(*id, found, &at);
+                if draft
+                    .as_ref()
+                    .and_then(|draft| draft.id.as_deref())
+                    .is_some_and(|id| builder.has_duplicate(id))
+                {
+                    continue;
+                }
+                piece.extend(draft.and_then(|d| builder.add(d, &at, &mut work.problems)));
+            }
+            if work.problems.is_empty() {
+                edit.add(&piece).await?;
+            }
+        }
+        let most = self.limits.dataset_examples as usize;
+        if builder.totals.count > most {
+            let detail = format!("the dataset would have more than {most} examples (`{MOST}`)");
+            work.problems.add(&At::Root.key("runs"), Code::TooLarge, detail);
+        }
+        if !work.problems.is_empty() {
+            return Err(AppError::invalid(Invalid::Request, work.problems));
+        }
+        let added = builder.totals.count - before;
+        finish(edit, &builder, request.description.as_deref(), added).await
+    }
+
+    /// The dataset of this name, or a new one. If another client creates it in between, it is looked up
+    /// again.
+    async fn dataset_to_append_to(
+        &self,
+        scope: &Scope,
+        name: &str,
+    ) -> Result<DatasetEdit, AppError> {
+        let mut problems = Problems::new();
+        check_name(name, &mut problems);
+        // No dataset has an invalid name.
+        problems.or(()).map_err(|_| StoreError::not_found("dataset", name))?;
+        for _ in 0..TRIES {
+            match dataset_edit::lock(scope, &self.db, name).await {
+                Err(StoreError::NotFound { .. }) => {}
+                found => return Ok(found?),
+            }
+            match dataset_edit::create(scope, &self.db, Uuid::now_v7(), name, now()).await {
+                Err(StoreError::AlreadyExists { .. }) => {}
+                made => return Ok(made?),
+            }
+        }
+        Err(AppError::Unavailable(format!(
+            "dataset other clients create and delete `{name}` meanwhile; try again"
+        )))
+    }
+}
+
+/// Reads the version before, so that hash and totals of the next one begin with it.
+async fn add_all_known(
+    edit: &mut DatasetEdit,
+    builder: &mut DatasetVersionBuilder,
+) -> Result<(), AppError> {
+    let mut after = -1;
+    loop {
+        let rows = edit.known(after, PAGE).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        after = last.position;
+        for row in &rows {
+            builder.add_known(row);
+        }
+    }
+}
+
+/// The examples of the requested runs.
+struct RunExamples<'r> {
+    request: &'r FromRuns,
+    problems: Problems,
+    /// The graph of the first run.
+    graph: Option<(Uuid, String)>,
+    /// The corrected outputs of the runs that are read at a time.
+    corrected: HashMap<Uuid, String>,
+}
+
+impl RunExamples<'_> {
+    /// The example of a run. Reports problems.
+    fn draft(&mut self, id: Uuid, found: Option<&RunValues>, at: &At<'_>) -> Option<ExampleDraft> {
+        let Some(said) = found else {
+            self.problems.add(at, Code::InvalidValue, format!("there is no run `{id}`"));
+            return None;
+        };
+        let before = self.problems.len();
+        let corrected = self.corrected.remove(&id);
+        if self.request.expects == ExpectedOutputs::Corrected && corrected.is_none() {
+            let detail = format!("run `{id}` has no feedback with corrected outputs");
+            self.problems.add(at, Code::InvalidValue, detail);
+        } else if said.status != RunStatus::Succeeded && corrected.is_none() {
+            let detail = format!("run `{id}` has not succeeded: it is {}", said.status);
+            self.problems.add(at, Code::InvalidValue, detail);
+        }
+        let own = (said.graph_id, said.graph_name.clone());
+        let (graph, name) = self.graph.get_or_insert(own);
+        if *graph != said.graph_id {
+            let detail = format!(
+                "run `{id}` is of graph `{}`, the first one of `{name}`; use runs of one graph",
+                said.graph_name
+            );
+            self.problems.add(at, Code::InvalidValue, detail);
+        }
+        let inputs = self.fields(&said.inputs, at);
+        let expects_outputs = self.request.expects != ExpectedOutputs::None;
+        let outputs = said.outputs.as_deref().filter(|_| expects_outputs);
+        let outputs = outputs.map(|text| self.fields(text, at));
+        let mut expected = outputs.unwrap_or(Some(Map::new()))?;
+        // The example of corrected outputs has the id of its run: so it is known where it is from.
+        let example_id = corrected.as_ref().map(|_| id.to_string().into());
+        if let Some(corrected) = corrected {
+            for (name, value) in self.fields(&corrected, at)? {
+                expected.insert(name, value);
+            }
+        }
+        for (name, value) in self.request.corrections.get(&id).into_iter().flatten() {
+            expected.insert(name.clone(), value.clone());
+        }
+        let inputs = inputs.filter(|_| self.problems.len() == before)?;
+        Some(ExampleDraft {
+            id: example_id,
+            split: self.request.split.clone(),
+            inputs,
+            expected,
+            cells: false,
+        })
+    }
+
+    fn fields(&mut self, json: &str, at: &At<'_>) -> Option<Map> {
+        match Payload::from_record(json) {
+            Ok(Payload::Map(fields)) => Some(fields.as_ref().clone()),
+            _ => {
+                self.problems.add(at, Code::InvalidValue, "the run's record cannot be read");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The kinds of jobs: the one list of them. A new kind is an entry here.
+
+use crate::batch::attempt::Batches;
+use crate::evaluation::attempt::Evaluations;
+use crate::job::driver::RegisteredJobKind;
+use crate::optimization::attempt::Optimizations;
+use crate::run::attempt::BackgroundRuns;
+use dsrs_store::job::JobType;
+
+static KINDS: [&dyn RegisteredJobKind; 4] =
+    [&BackgroundRuns, &Batches, &Evaluations, &Optimizations];
+
+/// The types of job that this release knows.
+pub(crate) fn job_types() -> Vec<JobType> {
+    KINDS.iter().map(|kind| kind.job_type()).collect()
+}
+
+/// The kind of this name.
+pub(crate) fn find(name: &str) -> Option<&'static dyn RegisteredJobKind> {
+    KINDS.iter().copied().find(|kind| kind.job_type().as_str() == name)
+}

@@ -1,0 +1,91 @@
+//! The sandbox of all runs, as the settings configure it, and the walls that stand around it. Knows no
+//! metrics.
+
+use std::sync::Arc;
+
+use dsrs::sandbox::SandboxLimits;
+use dsrs_sandbox::{ChildSandbox, Wall};
+
+use dsrs_config::{Config, SANDBOX_COMMAND};
+
+/// `None` if the sandbox is disabled, or if this server was built without the feature `sandbox`.
+pub(crate) fn open(config: &Config) -> Option<Arc<ChildSandbox>> {
+    let settings = &config.sandbox;
+    let limits =
+        SandboxLimits { time: settings.time, memory: settings.memory, output: settings.output };
+    let child = || ChildSandbox::new(&settings.program, &[SANDBOX_COMMAND], limits);
+    let is_open = settings.enabled && cfg!(feature = "sandbox");
+    is_open.then(|| Arc::new(child().require(required(config))))
+}
+
+/// The walls of the setting. With a private Postgres, the child must not be able to read the files of
+/// the database: it has a user of its own, which only root can give it, or it cannot open files.
+fn required(config: &Config) -> Vec<Wall> {
+    let mut walls = config.sandbox.require.clone();
+    let separate = [Wall::User, Wall::Seccomp];
+    if config.database.url.is_none() && !separate.iter().any(|wall| walls.contains(wall)) {
+        walls.extend(Wall::of_platform().find(|wall| separate.contains(wall)));
+    }
+    walls
+}
+
+/// What a child of the sandbox found at start.
+pub(crate) struct FoundWalls {
+    /// Every wall, and whether it stands.
+    pub(crate) walls: Vec<(Wall, bool)>,
+    /// Whether programs run.
+    pub(crate) usable: bool,
+}
+
+/// Starts a child to find which walls stand, and logs them.
+pub(crate) async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
+    let found = match sandbox.walls().await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::error!(%error, "the sandbox does not start: no program runs");
+            let walls = Wall::ALL.map(|wall| (wall, false)).to_vec();
+            return FoundWalls { walls, usable: false };
+        }
+    };
+    let stands = |reason: Option<&str>| reason.is_none();
+    let standing: Vec<&str> =
+        found.iter().filter(|(_, reason)| stands(*reason)).map(|(wall, _)| wall.as_str()).collect();
+    tracing::info!(walls = standing.join(", "), "walls of the sandbox");
+    let missing = found.missing(sandbox.required());
+    for (wall, reason) in found.iter().filter_map(|(wall, reason)| Some((wall, reason?))) {
+        match missing.is_some_and(|(first, _)| first == wall) || sandbox.required().contains(&wall)
+        {
+            true => tracing::error!(
+                %wall, reason, "no program runs: a required wall does not stand (sandbox.require)"
+            ),
+            false => tracing::info!(%wall, reason, "the sandbox is without a wall"),
+        }
+    }
+    FoundWalls {
+        walls: found.iter().map(|(wall, reason)| (wall, stands(reason))).collect(),
+        usable: missing.is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dsrs_config::{Environment, Flags};
+
+    fn required_by(settings: &[(&str, &str)]) -> Vec<Wall> {
+        let env: Environment = settings.iter().copied().collect();
+        required(&Config::load(&Flags::default(), &env).unwrap())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn beside_a_private_postgres_the_child_is_separated_from_its_files_whatever_is_set() {
+        let only_limits = ("DSRS_SANDBOX_REQUIRE", "rlimits");
+        let private = required_by(&[only_limits]);
+        assert!(private.contains(&Wall::User) || private.contains(&Wall::Seccomp), "{private:?}");
+        let elsewhere = ("DATABASE_URL", "postgres://db.example/x");
+        assert_eq!(required_by(&[only_limits, elsewhere]), [Wall::Rlimits]);
+        let all: Vec<Wall> = Wall::of_platform().collect();
+        assert_eq!((required_by(&[]), required_by(&[elsewhere])), (all.clone(), all));
+    }
+}

@@ -1,0 +1,169 @@
+//! Fires schedules. Every server that answers requests looks for times that are over and writes their firings, then
+//! claims firings and starts their work. A server that is killed in between leaves a firing that another one takes, with
+//! the same idempotency key. May not know how work starts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::sleep;
+
+use super::policy::{Overlap, ScheduleTarget};
+use super::{StartRefusal, WorkAnswer, WorkRequest, WorkStarter, calendar};
+use crate::App;
+use crate::quota::Start;
+use dsrs_store::schedule_firing::{self, ClaimedFiring, FiringOutcome};
+use dsrs_store::{Scope, StoreError, schedule};
+
+/// How often a server looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The pause after a query that failed.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Firings that one server starts at the same time.
+const CONCURRENT: i64 = 8;
+
+/// How long starting work may take, before another server tries.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// How long a firing waits before it looks again whether earlier work has ended.
+const TURN: Duration = Duration::from_secs(2);
+
+/// How often work is tried to start that cannot be accepted now, and the longest pause between two tries.
+const MOST_ATTEMPTS: i32 = 20;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Fires schedules until the server stops.
+pub(crate) async fn fire_always(app: Arc<App>) {
+    while !app.shutdown.is_draining() {
+        match look(&app).await {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(error) => {
+                log_error(&error);
+                sleep(PAUSE).await;
+            }
+        }
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = app.firings_due.notified() => {}
+            () = app.shutdown.draining() => {}
+        }
+    }
+}
+
+/// Writes firings and starts work. Whether there was any.
+async fn look(app: &Arc<App>) -> Result<bool, StoreError> {
+    // A process without routes starts no work for schedules.
+    let Some(starter) = app.work_starter.get().copied() else { return Ok(false) };
+    let advanced = schedule::advance(&app.db, calendar::advance).await?;
+    let lease = LEASE.min(app.worker.lease * 4);
+    let claimed = schedule_firing::claim(&app.db, CONCURRENT, lease).await?;
+    let any = advanced > 0 || !claimed.is_empty();
+    let firings = claimed.into_iter().map(|firing| fire(app, starter, firing, lease));
+    for result in join_all(firings).await {
+        result?;
+    }
+    Ok(any)
+}
+
+async fn fire(
+    app: &Arc<App>,
+    starter: &'static dyn WorkStarter,
+    firing: ClaimedFiring,
+    lease: Duration,
+) -> Result<(), StoreError> {
+    let outcome = outcome(app, starter, &firing, lease).await?;
+    let recorded = schedule_firing::record(&app.db, &firing, &outcome).await?;
+    if let Some(outcome) = ending(&outcome).filter(|_| recorded) {
+        app.metrics.schedule_firing(outcome);
+    }
+    Ok(())
+}
+
+/// How a firing ended, if it did.
+fn ending(outcome: &FiringOutcome) -> Option<&'static str> {
+    match outcome {
+        FiringOutcome::Started(_) => Some("started"),
+        FiringOutcome::Refused(_) => Some("refused"),
+        FiringOutcome::Skipped => Some("skipped"),
+        FiringOutcome::Later(_) | FiringOutcome::Waiting(_) => None,
+    }
+}
+
+async fn outcome(
+    app: &Arc<App>,
+    starter: &'static dyn WorkStarter,
+    firing: &ClaimedFiring,
+    lease: Duration,
+) -> Result<FiringOutcome, StoreError> {
+    if let Some(outcome) = overlapping(app, firing).await? {
+        return Ok(outcome);
+    }
+    let scope = Scope { workspace: firing.workspace_id, actor: (&*firing.runs_as).into() };
+    let identity = match app.access.of_actor(&scope).await {
+        Ok(Some(identity)) => identity,
+        Ok(None) => {
+            schedule::disable_for_key(&app.db, firing.schedule_id, &firing.runs_as).await?;
+            return Ok(FiringOutcome::Refused(starter.problem(StartRefusal::KeyEnded)));
+        }
+        Err(_) => return Ok(FiringOutcome::Waiting(TURN)),
+    };
+    let place = match app.quotas.of(&identity) {
+        Some(quota) => app.quotas.admit(&quota, Some(Start::Job)).await,
+        None => Ok(Ok(None)),
+    };
+    let is_last = firing.attempts >= MOST_ATTEMPTS;
+    let Ok(Ok(_place)) = place else {
+        let refused = || FiringOutcome::Refused(starter.problem(StartRefusal::Limit));
+        return Ok(if is_last { refused() } else { later(firing, None) });
+    };
+    // A newer release may have another kind of work.
+    let Some(target) = ScheduleTarget::parse(&firing.target) else {
+        return Ok(FiringOutcome::Waiting(LONGEST_PAUSE));
+    };
+    let work = WorkRequest {
+        identity,
+        target,
+        graph: firing.graph_id,
+        body: firing.request.clone(),
+        key: firing.id,
+        lease,
+    };
+    Ok(match starter.start(app, work).await {
+        WorkAnswer::Accepted(work) => FiringOutcome::Started(work),
+        WorkAnswer::Refused(problem) => FiringOutcome::Refused(problem),
+        WorkAnswer::Later(problem, _) if is_last => FiringOutcome::Refused(problem),
+        WorkAnswer::Later(_, retry_after) => later(firing, retry_after),
+    })
+}
+
+/// What follows if earlier work is in progress.
+async fn overlapping(
+    app: &App,
+    firing: &ClaimedFiring,
+) -> Result<Option<FiringOutcome>, StoreError> {
+    let outcome = match Overlap::parse(&firing.overlap) {
+        _ if firing.by_hand => return Ok(None),
+        Some(Overlap::Queue) => FiringOutcome::Waiting(TURN),
+        Some(Overlap::Skip) => FiringOutcome::Skipped,
+        _ => return Ok(None),
+    };
+    let is_active = schedule_firing::has_active_work(&app.db, firing).await?;
+    Ok(is_active.then_some(outcome))
+}
+
+fn later(firing: &ClaimedFiring, retry_after: Option<u64>) -> FiringOutcome {
+    let own = Duration::from_secs(1 << firing.attempts.clamp(0, 6));
+    let asked = Duration::from_secs(retry_after.unwrap_or_default());
+    FiringOutcome::Later(own.max(asked).min(LONGEST_PAUSE))
+}
+
+fn log_error(error: &StoreError) {
+    let what = "could not fire schedules";
+    match error {
+        StoreError::Unavailable { .. } => tracing::debug!(cause = error.cause(), what),
+        _ => tracing::error!(cause = error.cause(), what),
+    }
+}

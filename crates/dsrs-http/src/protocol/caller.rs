@@ -1,0 +1,102 @@
+//! The caller of a route: the id of the request and the identity behind the key, as the front read them.
+//! Handlers extract it as an argument.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use uuid::Uuid;
+
+use crate::protocol::problem::ApiProblem;
+use crate::protocol::status::ProblemCode;
+use dsrs_app::{Identity, RequestId, RunPlace};
+use dsrs_store::Scope;
+use dsrs_store::key_scope::{KeyScope, KeyScopes};
+
+/// The header that carries the id of a request.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest request id that is accepted from a client.
+const LONGEST_ID: usize = 128;
+
+/// The caller of a route.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The id of the request.
+    pub request_id: RequestId,
+    /// Whose request it is, and what the client may do.
+    pub identity: Arc<Identity>,
+    /// The place of the run that the request starts, if its key has limits.
+    pub place: Option<Arc<RunPlace>>,
+}
+
+impl Caller {
+    /// The scope in which the caller reads and writes.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.identity.scope.clone()
+    }
+
+    /// The workspace of the caller of a request.
+    pub(crate) fn workspace_of(request: &Request) -> Uuid {
+        let caller = request.extensions().get::<Self>();
+        // Only a router without the front has no caller.
+        caller.map_or(Uuid::nil(), |caller| caller.identity.scope.workspace)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let found = parts.extensions.get::<Self>().cloned();
+        // Only a router without the front has none.
+        let nameless = || Self {
+            request_id: RequestId::new(""),
+            identity: Arc::new(Identity::without_rights()),
+            place: None,
+        };
+        Ok(found.unwrap_or_else(nameless))
+    }
+}
+
+/// Refuses a caller whose key lacks a scope.
+pub(crate) fn require(identity: &Identity, scope: KeyScope) -> Result<(), ApiProblem> {
+    if identity.scopes.allow(scope) {
+        return Ok(());
+    }
+    let has = listed(identity.scopes);
+    let detail =
+        format!("this needs a key with the scope `{scope}`; the key of this request has {has}");
+    Err(ApiProblem::new(ProblemCode::Forbidden, detail))
+}
+
+fn listed(scopes: KeyScopes) -> String {
+    match scopes.is_empty() {
+        true => "no scope".to_owned(),
+        false => format!("`{}`", scopes.words().join("`, `")),
+    }
+}
+
+/// The id of a request: that of the client if it is one plain word, otherwise a new one.
+pub(crate) fn request_id(headers: &HeaderMap) -> (RequestId, HeaderValue) {
+    let given = headers.get(REQUEST_ID).filter(|value| is_plain(value.as_bytes()));
+    if let Some((value, text)) = given.and_then(|value| Some((value, value.to_str().ok()?))) {
+        return (RequestId::new(text), value.clone());
+    }
+    let id = new_request_id();
+    let value = HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("unknown"));
+    (RequestId::new(id), value)
+}
+
+/// An id for a request without one.
+pub(crate) fn new_request_id() -> String {
+    let mut room = Uuid::encode_buffer();
+    Uuid::now_v7().hyphenated().encode_lower(&mut room).to_owned()
+}
+
+fn is_plain(id: &[u8]) -> bool {
+    (1..=LONGEST_ID).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
+}

@@ -1,0 +1,246 @@
+//! Schedules at `/v1/schedules`, and their firings. `schedule_start` starts their work.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use dsrs::problem::Problems;
+use uuid::Uuid;
+
+use crate::protocol::answer;
+use crate::protocol::body::Document;
+use crate::protocol::caller::Caller;
+use crate::protocol::etag::{ETag, IfMatch};
+use crate::protocol::page::{PageParams, PageRequest};
+use crate::protocol::path;
+use crate::protocol::problem::ApiProblem;
+use crate::protocol::query::{NoQuery, Query};
+use crate::protocol::resource::{ById, ResourceRequest};
+use crate::protocol::status::ProblemCode;
+use crate::routes::schedule_body::{read_new, read_patch};
+use crate::routes::schedule_start::rehearse;
+use crate::views::{
+    FiringPage, FiringView, ScheduleBody, SchedulePage, SchedulePatch, ScheduleView,
+};
+use dsrs_app::{App, Identity, Precondition, ScheduleChange, ScheduleDraft, ScheduleWithTimes};
+use dsrs_store::schedule::ScheduleSettings;
+
+/// The kind of the tags of schedules.
+const SCHEDULE_TAG: char = 't';
+
+/// How often a change is tried again if another one was made at the same time.
+const TRIES: usize = 5;
+
+fn tag_of(schedule: &ScheduleWithTimes) -> ETag {
+    ETag::of(SCHEDULE_TAG, schedule.row.id, schedule.row.revision)
+}
+
+/// Create a schedule
+///
+/// Starts work at times of a calendar: at each time the request that `request` is the body of, as
+/// `POST /v1/graphs/{graph}/runs` (`batches`, `evaluations`, `optimizations`), once over all servers. The request is
+/// checked now as that route checks it. The work is that of the key that created or last changed the schedule.
+#[utoipa::path(
+    post, path = "/v1/schedules", tag = "schedules",
+    request_body(content = ScheduleBody, example = json!(crate::routes::examples::schedule())),
+    responses((status = 201, description = "The schedule", body = ScheduleView, headers(
+        ("Location" = String, description = "The address of the schedule"),
+        ("ETag" = String, description = "The revision")))),
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["already_exists", "invalid_input", "state_mismatch"])))
+)]
+pub(crate) async fn schedule_create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let change = read_new(&document)?;
+    let created = create_schedule(&app, &caller.identity, &change).await?;
+    let address = format!("/v1/schedules/{}", created.row.id);
+    Ok(answer::created(&address, &tag_of(&created), &ScheduleView::from(&created)))
+}
+
+/// Creates a schedule, checked with its request.
+pub async fn create_schedule(
+    app: &Arc<App>,
+    identity: &Arc<Identity>,
+    change: &ScheduleChange,
+) -> Result<ScheduleWithTimes, ApiProblem> {
+    let draft = app.schedule_new(&identity.scope, change).await?;
+    let settings = checked(app, identity, draft).await?;
+    Ok(app.schedule_create(&identity.scope, &settings).await?)
+}
+
+/// The settings of a draft without problems; otherwise all of them.
+async fn checked(
+    app: &Arc<App>,
+    identity: &Arc<Identity>,
+    draft: ScheduleDraft,
+) -> Result<ScheduleSettings, ApiProblem> {
+    let ScheduleDraft { settings, names_work, problems } = draft;
+    let refused = match names_work {
+        true => rehearse(app, identity, &settings).await.err(),
+        false => None,
+    };
+    match refused {
+        None if problems.is_empty() => Ok(settings),
+        Some(refused) if problems.is_empty() => Err(refused),
+        refused => Err(together(problems, refused)),
+    }
+}
+
+/// The problems of a schedule with those of its request.
+fn together(problems: Problems, refused: Option<ApiProblem>) -> ApiProblem {
+    let of_request = refused.map(|refused| refused.items().to_vec()).unwrap_or_default();
+    let all = ApiProblem::of(ProblemCode::InvalidRequest, problems);
+    match of_request.is_empty() {
+        true => all,
+        false => all.with(|view| {
+            view.errors.extend(of_request);
+            view.detail = format!("{} problems, each named in `errors`", view.errors.len()).into();
+        }),
+    }
+}
+
+/// List schedules
+///
+/// Newest first, each with its next times.
+#[utoipa::path(
+    get, path = "/v1/schedules", tag = "schedules", params(PageParams),
+    responses((status = 200, description = "A page", body = SchedulePage)),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
+)]
+pub(crate) async fn schedule_list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, ApiProblem> {
+    let page = PageRequest::of("schedules", query)?;
+    let found = app.schedule_list(&caller.scope(), page.newest()?).await?;
+    Ok(page.respond(&found, |schedule: &ScheduleWithTimes| ScheduleView::from(schedule)))
+}
+
+/// Read a schedule
+///
+/// With its next times.
+#[utoipa::path(
+    get, path = "/v1/schedules/{id}", tag = "schedules",
+    params(("id" = String, Path, description = "The id of the schedule")),
+    responses((status = 200, description = "The schedule", body = ScheduleView, headers(
+        ("ETag" = String, description = "The revision: changes of clients count, times do not")))),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
+        ("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn schedule_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource } = request;
+    let found = app.schedule_get(&scope, resource).await?;
+    Ok(answer::tagged(&tag_of(&found), &ScheduleView::from(&found)))
+}
+
+/// Change a schedule
+///
+/// What the body does not name stays as it is; `request` is replaced as a whole. From now on the work is that of the
+/// key of this request. A schedule that is disabled leaves out the times that wait for earlier work; enabling it does
+/// not catch up what it missed.
+#[utoipa::path(
+    patch, path = "/v1/schedules/{id}", tag = "schedules",
+    params(
+        ("id" = String, Path, description = "The id of the schedule"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    request_body(content = SchedulePatch, example = json!({"cron": "0 3 * * 1-5"})),
+    responses((status = 200, description = "The schedule", body = ScheduleView, headers(
+        ("ETag" = String, description = "The revision")))),
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "already_exists", "precondition_failed", "invalid_input",
+        "state_mismatch"])))
+)]
+pub(crate) async fn schedule_patch(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    if_match: IfMatch,
+    _: NoQuery,
+    document: Document,
+) -> Result<Response, ApiProblem> {
+    let id = path::id(&id)?;
+    let change = read_patch(&document)?;
+    let precondition = if_match.precondition(&[SCHEDULE_TAG]);
+    let changed = change_schedule(&app, &caller.identity, id, &change, &precondition).await?;
+    Ok(answer::tagged(&tag_of(&changed), &ScheduleView::from(&changed)))
+}
+
+/// Changes a schedule, checked as one that is created.
+pub async fn change_schedule(
+    app: &Arc<App>,
+    identity: &Arc<Identity>,
+    id: Uuid,
+    change: &ScheduleChange,
+    precondition: &Precondition,
+) -> Result<ScheduleWithTimes, ApiProblem> {
+    let scope = &identity.scope;
+    for _ in 0..TRIES {
+        let (seen, draft) = app.schedule_prepare(scope, id, change, precondition).await?;
+        let settings = checked(app, identity, draft).await?;
+        if let Some(changed) = app.schedule_replace(scope, &seen, &settings).await? {
+            return Ok(changed);
+        }
+    }
+    let detail = "other requests change the schedule; try again";
+    Err(ApiProblem::new(ProblemCode::Unavailable, detail).retry_after(1))
+}
+
+/// Delete a schedule
+///
+/// Work that it has started continues.
+#[utoipa::path(
+    delete, path = "/v1/schedules/{id}", tag = "schedules",
+    params(
+        ("id" = String, Path, description = "The id of the schedule"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    responses((status = 204, description = "The schedule is deleted")),
+    extensions(("x-scope" = json!("execute")),
+        ("x-problems" = json!(["not_found", "precondition_failed"])))
+)]
+pub(crate) async fn schedule_delete(
+    if_match: IfMatch,
+    _: NoQuery,
+    request: ById,
+) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource } = request;
+    app.schedule_delete(&scope, resource, &if_match.precondition(&[SCHEDULE_TAG])).await?;
+    Ok(answer::no_content())
+}
+
+/// Fire a schedule
+///
+/// Starts its work now, also if it is disabled or earlier work is in progress.
+#[utoipa::path(
+    post, path = "/v1/schedules/{id}/fire", tag = "schedules",
+    params(("id" = String, Path, description = "The id of the schedule")),
+    responses((status = 202, description = "The firing", body = FiringView)),
+    extensions(("x-scope" = json!("execute")), ("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn schedule_fire(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource } = request;
+    let row = app.schedule_fire(&scope, resource).await?;
+    let address = format!("/v1/schedules/{resource}/firings");
+    Ok(answer::accepted(&address, &FiringView::from(&row)))
+}
+
+/// List the firings of a schedule
+///
+/// Newest first, each with what it has started, or why it has not.
+#[utoipa::path(
+    get, path = "/v1/schedules/{id}/firings", tag = "schedules",
+    params(("id" = String, Path, description = "The id of the schedule"), PageParams),
+    responses((status = 200, description = "A page", body = FiringPage)),
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
+        ("x-problems" = json!(["not_found"])))
+)]
+pub(crate) async fn firing_list(request: ById, query: Query) -> Result<Response, ApiProblem> {
+    let ResourceRequest { app, scope, resource: id } = request;
+    let page = PageRequest::of(format!("firings of {id}"), query)?;
+    let found = app.firing_list(&scope, id, page.newest()?).await?;
+    Ok(page.respond(&found, FiringView::from))
+}

@@ -1,0 +1,238 @@
+//! Feedback on runs, and scores in sums.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::time::timestamp;
+use super::{Json, PageView, RawJson, example};
+use dsrs_store::feedback::FeedbackRow;
+use dsrs_store::feedback_summary::{GraphScoreRow, RunScoreRow};
+
+/// Feedback on a run: a score, a comment, corrected outputs, or several of them.
+#[derive(ToSchema)]
+pub struct FeedbackBody {
+    /// The name of the score: 1 to 64 letters, digits, `-`, `_` and `.`. Required with `score` or `category`.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub name: Option<String>,
+    /// A score from 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
+    pub score: Option<f64>,
+    /// A score that is a word, instead of a number.
+    #[schema(min_length = 1, max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
+    pub category: Option<String>,
+    /// A comment.
+    #[schema(min_length = 1, max_length = 10000)]
+    pub comment: Option<String>,
+    /// Corrected outputs of the graph, some or all, by name.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Json>,
+    /// Where the feedback is from, such as `reviewer`. Default: `user`. `online` is reserved.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub source: Option<String>,
+    /// The person who gives it.
+    #[schema(min_length = 1, max_length = 200, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
+    pub user_id: Option<String>,
+}
+
+/// Feedback on a run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Feedback, examples(json!(FeedbackView::example())))]
+pub struct FeedbackView<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// The id of the run.
+    pub run_id: Uuid,
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The graph version.
+    pub version: i32,
+    /// The name of the score.
+    pub name: Option<&'a str>,
+    /// A score from 0 to 1.
+    pub score: Option<f64>,
+    /// A score that is a word.
+    pub category: Option<&'a str>,
+    /// The comment.
+    #[schema(value_type = Option<String>)]
+    pub comment: Option<RawJson<'a>>,
+    /// Corrected outputs.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<RawJson<'a>>,
+    /// Where it is from; `online` if the server computed it.
+    pub source: &'a str,
+    /// The person who gave it.
+    pub user_id: Option<&'a str>,
+    /// The caller who stored it.
+    pub created_by: &'a str,
+    /// When it was given first.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When it was replaced last.
+    #[serde(serialize_with = "timestamp")]
+    pub updated_at: DateTime<Utc>,
+}
+
+impl<'a> From<&'a FeedbackRow> for FeedbackView<'a> {
+    fn from(row: &'a FeedbackRow) -> Self {
+        Self {
+            id: row.id,
+            run_id: row.run_id,
+            graph: &row.graph_name,
+            version: row.graph_version,
+            name: row.name.as_deref(),
+            score: row.score,
+            category: row.category.as_deref(),
+            comment: row.comment.as_ref().map(RawJson::from),
+            outputs: row.outputs.as_ref().map(RawJson::from),
+            source: &row.source,
+            user_id: Some(&*row.user_id).filter(|user| !user.is_empty()),
+            created_by: &row.created_by,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+impl FeedbackView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            run_id: example::ID,
+            graph: example::GRAPH,
+            version: 1,
+            name: Some("helpful"),
+            score: Some(0.0),
+            category: None,
+            comment: Some(example::raw(&"It must name the date.")),
+            outputs: Some(example::raw(&json!({"answer": "It arrives on Friday."}))),
+            source: "user",
+            user_id: None,
+            created_by: example::CLIENT,
+            created_at: example::time(5),
+            updated_at: example::time(5),
+        }
+    }
+}
+
+/// A page of the feedback on a run, newest first.
+pub type FeedbackPage = PageView<FeedbackView<'static>>;
+
+/// The scores of a run under one name.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunScore)]
+pub struct RunScoreView<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The mean of the numbers; null if there are none.
+    pub score: Option<f64>,
+    /// The newest category; null if there is none.
+    pub category: Option<&'a str>,
+    /// How many scores there are.
+    pub count: i64,
+}
+
+impl<'a> RunScoreView<'a> {
+    /// The scores among what the feedback on a run says.
+    pub(crate) fn all(rows: &'a [RunScoreRow]) -> Vec<Self> {
+        let view = |row: &'a RunScoreRow| {
+            let name = row.name.as_deref()?;
+            let category = row.category.as_deref();
+            Some(Self { name, score: row.score, category, count: row.count })
+        };
+        rows.iter().filter_map(view).collect()
+    }
+
+    /// An example.
+    pub(super) fn example() -> Self {
+        Self { name: "helpful", score: Some(1.0), category: None, count: 1 }
+    }
+}
+
+/// What the feedback on a run says.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunFeedback)]
+pub struct RunFeedbackView<'a> {
+    /// How much feedback there is.
+    pub count: i64,
+    /// How much of it has a comment.
+    pub comments: i64,
+    /// How much of it has corrected outputs.
+    pub corrections: i64,
+    /// The scores by name.
+    pub scores: Vec<RunScoreView<'a>>,
+}
+
+impl<'a> From<&'a [RunScoreRow]> for RunFeedbackView<'a> {
+    fn from(rows: &'a [RunScoreRow]) -> Self {
+        let sum = |of: fn(&RunScoreRow) -> i64| rows.iter().map(of).sum();
+        Self {
+            count: sum(|row| row.count),
+            comments: sum(|row| row.comments),
+            corrections: sum(|row| row.corrections),
+            scores: RunScoreView::all(rows),
+        }
+    }
+}
+
+impl RunFeedbackView<'static> {
+    /// An example.
+    pub(super) fn example() -> Self {
+        Self { count: 2, comments: 1, corrections: 1, scores: vec![RunScoreView::example()] }
+    }
+}
+
+/// The scores of a name and source in a graph version.
+#[derive(Serialize, ToSchema)]
+#[schema(as = GraphScore)]
+pub struct GraphScoreView<'a> {
+    /// The graph version.
+    pub version: i32,
+    /// The name of the scores.
+    pub name: &'a str,
+    /// Where they are from.
+    pub source: &'a str,
+    /// The category; null for numbers.
+    pub category: Option<&'a str>,
+    /// The mean of the numbers; null for a category.
+    pub mean: Option<f64>,
+    /// How many there are.
+    pub count: i64,
+}
+
+impl<'a> From<&'a GraphScoreRow> for GraphScoreView<'a> {
+    fn from(row: &'a GraphScoreRow) -> Self {
+        Self {
+            version: row.graph_version,
+            name: &row.name,
+            source: &row.source,
+            category: row.category.as_deref(),
+            mean: row.score,
+            count: row.count,
+        }
+    }
+}
+
+/// The mean scores of a graph.
+#[derive(Serialize, ToSchema)]
+#[schema(as = GraphScores, examples(json!(GraphScoresView::example())))]
+pub struct GraphScoresView<'a> {
+    /// The scores, the newest graph version first.
+    pub items: Vec<GraphScoreView<'a>>,
+}
+
+impl GraphScoresView<'static> {
+    fn example() -> Self {
+        let score = GraphScoreView {
+            version: 1,
+            name: "helpful",
+            source: "user",
+            category: None,
+            mean: Some(0.8),
+            count: 25,
+        };
+        Self { items: vec![score] }
+    }
+}

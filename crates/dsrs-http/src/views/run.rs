@@ -1,0 +1,402 @@
+//! Runs: executed, read, listed, resumed, signalled.
+
+use chrono::{DateTime, Utc};
+use dsrs::graph::ResumeDecision;
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::example_prompt;
+use super::provenance::ProvenanceView;
+use super::run_labels::RunLabelsView;
+use super::time::{timestamp, timestamp_or_null};
+use super::trace::TraceView;
+use super::{Json, PageView, RawJson, RunFeedbackView, RunScoreView, UsageView, example};
+use crate::protocol::problem_view::ProblemView;
+use dsrs_app::ResumeOutcome;
+use dsrs_store::run::{RunRow, RunSummaryRow};
+
+/// What to execute.
+#[derive(ToSchema)]
+pub struct ExecuteBody {
+    /// The inputs of the graph.
+    #[schema(value_type = Object)]
+    pub inputs: Json,
+    /// The graph version. Default: the newest.
+    pub version: Option<i32>,
+    /// The state version. Default: the active one.
+    pub state_version: Option<i32>,
+    /// Whether the answer includes the trace.
+    pub trace: Option<bool>,
+    /// The time limit of the run, if it is below the server's.
+    pub timeout_ms: Option<u64>,
+    /// Names of the caller's own, by which runs are found: at most 16, each of at most 64 characters.
+    pub tags: Option<Vec<String>>,
+    /// The session that the run belongs to, at most 200 characters.
+    pub session_id: Option<String>,
+    /// The user on whose behalf the caller runs it, at most 200 characters.
+    pub user_id: Option<String>,
+    /// At most 16 members with names of at most 64 characters: strings of at most 512 characters, numbers, booleans.
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Json>,
+}
+
+/// A run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Run, examples(json!(RunView::example())))]
+pub struct RunView<'a> {
+    /// The id of the run.
+    pub id: Uuid,
+    /// The same as `id`, in answers of `/execute`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Uuid>,
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The graph version.
+    pub version: i32,
+    /// The state version.
+    pub state_version: i32,
+    /// `queued`, `running`, `waiting`, `succeeded`, `failed` or `cancelled`.
+    pub status: &'static str,
+    /// The inputs, with defaults.
+    #[schema(value_type = Object)]
+    pub inputs: RawJson<'a>,
+    /// The outputs, if the run has succeeded.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<RawJson<'a>>,
+    /// Why the run failed or was cancelled.
+    pub error: Option<ProblemView<'a>>,
+    /// Calls, tokens and cost.
+    #[schema(value_type = UsageView)]
+    pub usage: RawJson<'a>,
+    /// When the run was created.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When it started.
+    #[serde(serialize_with = "timestamp_or_null")]
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    #[serde(serialize_with = "timestamp_or_null")]
+    pub finished_at: Option<DateTime<Utc>>,
+    /// The time from start to end.
+    pub duration_ms: Option<i64>,
+    /// The outcome of each node, by name.
+    #[schema(value_type = IndexMap<String, RunNode>)]
+    pub nodes: RawJson<'a>,
+    /// The calls of the run. `/execute` answers it only with `trace: true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<TraceView>)]
+    pub trace: Option<RawJson<'a>>,
+    /// The origin of each output, with `include=provenance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ProvenanceView>)]
+    pub provenance: Option<RawJson<'a>>,
+    /// The caller's own names.
+    #[serde(flatten)]
+    pub labels: RunLabelsView<'a>,
+    /// What the feedback on the run says. Only `GET /v1/runs/{id}` answers it, and not of an archived run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<RunFeedbackView<'a>>,
+    /// True if the run is in the archive, and no more in the database. Missing otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(value_type = Option<bool>)]
+    pub archived: bool,
+}
+
+impl<'a> From<&'a RunRow> for RunView<'a> {
+    fn from(run: &'a RunRow) -> Self {
+        Self {
+            id: run.id,
+            run_id: None,
+            graph: &run.graph_name,
+            version: run.graph_version,
+            state_version: run.state_version,
+            status: run.status.as_str(),
+            inputs: (&run.inputs).into(),
+            outputs: run.outputs.as_ref().map(RawJson::from),
+            error: run.error.as_deref().map(ProblemView::recorded),
+            usage: (&run.usage).into(),
+            created_at: run.created_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            duration_ms: run.duration_ms,
+            nodes: (&run.nodes).into(),
+            trace: Some((&run.trace).into()),
+            provenance: None,
+            labels: (&run.labels).into(),
+            feedback: None,
+            archived: false,
+        }
+    }
+}
+
+impl<'a> RunView<'a> {
+    /// A run as `/execute` answers it.
+    pub(crate) fn executed(run: &'a RunRow, with_trace: bool) -> Self {
+        let view = Self::from(run);
+        Self { run_id: Some(run.id), trace: view.trace.filter(|_| with_trace), ..view }
+    }
+}
+
+impl RunView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            run_id: None,
+            graph: example::GRAPH,
+            version: 1,
+            state_version: 2,
+            status: "succeeded",
+            inputs: example::raw(&example::inputs()),
+            outputs: Some(r#"{"answer":"It arrives tomorrow.","mood":"calm"}"#.into()),
+            error: None,
+            usage: example::raw(&UsageView::example()),
+            created_at: example::time(0),
+            started_at: Some(example::time(0)),
+            finished_at: Some(example::time(2)),
+            duration_ms: Some(2000),
+            nodes: example::raw(&json!({
+                "triage": RunNode::example(&example_prompt::outputs()),
+                "reply": RunNode::example(&json!({"answer": "It arrives tomorrow."}))
+            })),
+            trace: Some(example::raw(&TraceView::example())),
+            provenance: None,
+            labels: RunLabelsView::example(),
+            feedback: Some(RunFeedbackView::example()),
+            archived: false,
+        }
+    }
+}
+
+/// How to resume a run.
+#[derive(ToSchema)]
+pub struct ResumeBody {
+    /// The graph version. Default: that of the run.
+    pub version: Option<i32>,
+    /// The state version. Default: that of the run, or the active one of `version`.
+    pub state_version: Option<i32>,
+    /// The time limit of an attempt, if it is below the server's.
+    pub timeout_ms: Option<u64>,
+}
+
+/// A value for a waiting node.
+#[derive(ToSchema)]
+pub struct SignalBody {
+    /// The name of the node.
+    pub node: String,
+    /// The outputs of the node by name. For a node with one output, its value suffices.
+    pub value: Json,
+}
+
+/// A resumed run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ResumedRun, examples(json!(ResumedRunView::example())))]
+pub struct ResumedRunView<'a> {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunView<'a>,
+    /// Whether each node runs again, by name.
+    pub resumed: IndexMap<&'a str, ResumedNodeView<'a>>,
+}
+
+impl<'a> From<&'a ResumeOutcome> for ResumedRunView<'a> {
+    fn from(outcome: &'a ResumeOutcome) -> Self {
+        let nodes = outcome.nodes.iter();
+        let resumed = nodes.map(|(name, decision)| (&**name, decision.into())).collect();
+        Self { run: (&outcome.run).into(), resumed }
+    }
+}
+
+impl ResumedRunView<'static> {
+    fn example() -> Self {
+        let run = RunView {
+            status: "queued",
+            outputs: None,
+            finished_at: None,
+            duration_ms: None,
+            nodes: example::raw(&json!({
+                "triage": RunNode::example(&example_prompt::outputs()),
+                "reply": {
+                    "status": "pending",
+                    "started_at": null,
+                    "duration_ms": null,
+                    "outputs": null,
+                    "error": null
+                }
+            })),
+            ..RunView::example()
+        };
+        let reply = ResumedNodeView { verdict: "again", reason: Some("it had not completed") };
+        let triage = ResumedNodeView::from(&ResumeDecision::Reuse);
+        Self { run, resumed: IndexMap::from([("triage", triage), ("reply", reply)]) }
+    }
+}
+
+/// Whether a node of a resumed run runs again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ResumedNode)]
+pub struct ResumedNodeView<'a> {
+    /// `kept` or `again`.
+    pub verdict: &'static str,
+    /// Why it runs again.
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> From<&'a ResumeDecision> for ResumedNodeView<'a> {
+    fn from(decision: &'a ResumeDecision) -> Self {
+        match decision {
+            ResumeDecision::Reuse => Self { verdict: "kept", reason: None },
+            ResumeDecision::Rerun(reason) => Self { verdict: "again", reason: Some(reason) },
+        }
+    }
+}
+
+/// The outcome of a node.
+#[derive(ToSchema)]
+pub struct RunNode {
+    /// `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled` or `waiting`.
+    pub status: String,
+    /// When it started.
+    pub started_at: Option<DateTime<Utc>>,
+    /// The time from start to end.
+    pub duration_ms: Option<i64>,
+    /// The outputs, if the node has succeeded.
+    #[schema(value_type = Option<Object>)]
+    pub outputs: Option<Json>,
+    /// Why it failed.
+    pub error: Option<NodeError>,
+    /// The inputs of a node that waits or has waited for a signal.
+    #[schema(value_type = Option<Object>)]
+    pub inputs: Option<Json>,
+}
+
+impl RunNode {
+    /// The stored outcome of a node that has succeeded.
+    fn example(outputs: &Value) -> Value {
+        json!({
+            "status": "succeeded",
+            "started_at": dsrs_app::timestamp(example::time(0)),
+            "duration_ms": 1000,
+            "outputs": outputs,
+            "error": null
+        })
+    }
+}
+
+/// Why a node failed.
+#[derive(ToSchema)]
+pub struct NodeError {
+    /// What happened, for people.
+    pub detail: String,
+    /// A stable, machine-readable code.
+    pub code: String,
+    /// The predictor that failed.
+    pub predictor: Option<String>,
+}
+
+/// An entry in the list of runs.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RunItem, examples(json!(RunItemView::example())))]
+pub struct RunItemView<'a> {
+    /// The id of the run.
+    pub id: Uuid,
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The graph version.
+    pub version: i32,
+    /// The state version.
+    pub state_version: i32,
+    /// The status.
+    pub status: &'static str,
+    /// Why the run failed or was cancelled.
+    pub error: Option<ProblemView<'a>>,
+    /// Calls, tokens and cost.
+    #[schema(value_type = UsageView)]
+    pub usage: RawJson<'a>,
+    /// When the run was created.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When it started.
+    #[serde(serialize_with = "timestamp_or_null")]
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    #[serde(serialize_with = "timestamp_or_null")]
+    pub finished_at: Option<DateTime<Utc>>,
+    /// The time from start to end.
+    pub duration_ms: Option<i64>,
+    /// The caller's own names.
+    #[serde(flatten)]
+    pub labels: RunLabelsView<'a>,
+    /// The scores of the run by name.
+    pub scores: Vec<RunScoreView<'a>>,
+}
+
+impl<'a> From<&'a RunSummaryRow> for RunItemView<'a> {
+    fn from(run: &'a RunSummaryRow) -> Self {
+        Self {
+            id: run.id,
+            graph: &run.graph_name,
+            version: run.graph_version,
+            state_version: run.state_version,
+            status: run.status.as_str(),
+            error: run.error.as_deref().map(ProblemView::recorded),
+            usage: (&run.usage).into(),
+            created_at: run.created_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            duration_ms: run.duration_ms,
+            labels: (&run.labels).into(),
+            scores: Vec::new(),
+        }
+    }
+}
+
+impl RunItemView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            graph: example::GRAPH,
+            version: 1,
+            state_version: 2,
+            status: "succeeded",
+            error: None,
+            usage: example::raw(&UsageView::example()),
+            created_at: example::time(0),
+            started_at: Some(example::time(0)),
+            finished_at: Some(example::time(2)),
+            duration_ms: Some(2000),
+            labels: RunLabelsView::example(),
+            scores: vec![RunScoreView::example()],
+        }
+    }
+}
+
+/// A page of runs, newest first.
+pub type RunPage = PageView<RunItemView<'static>>;
+
+/// The data of a `gap` event: the ids of the first and the last event that are no longer stored.
+#[derive(Serialize)]
+pub struct GapView {
+    /// The first id.
+    pub from: u64,
+    /// The last id.
+    pub to: u64,
+}
+
+/// One of the server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
+/// (`{node, predictor, span, field, text}`), `node.retry` (`{node, predictor, span, attempt, reason}`:
+/// the deltas with this span are void), `node.completed` (`{node, outputs, usage, duration_ms}`),
+/// `node.failed`, `run.waiting`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`:
+/// events that are no longer stored). `id` increases by one within a run. A comment is sent at least
+/// every 15 s.
+#[derive(ToSchema)]
+pub struct RunEvents {
+    /// The id, a number.
+    pub id: Option<String>,
+    /// The kind.
+    pub event: String,
+    /// A JSON document without line breaks.
+    pub data: String,
+}

@@ -1,0 +1,261 @@
+//! Schedules and their firings.
+
+use chrono::{DateTime, Utc};
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::time::{timestamp, timestamp_or_null};
+use super::{PageView, RawJson, example};
+use dsrs_app::ScheduleWithTimes;
+use dsrs_store::schedule_firing::FiringRow;
+
+/// A schedule to be created.
+#[derive(ToSchema)]
+#[schema(as = ScheduleBody)]
+pub struct ScheduleBody {
+    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other schedule of the workspace has it.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub name: String,
+    /// A text for people. Default: empty.
+    #[schema(max_length = 500)]
+    pub description: Option<String>,
+    /// When: five fields (minute, hour, day of the month, month, day of the week), or `@hourly`, `@daily`, `@weekly`,
+    /// `@monthly`, `@yearly`.
+    #[schema(min_length = 1, max_length = 200)]
+    pub cron: String,
+    /// A name of the IANA time zone database. The rules that the server contains count, and not those of Postgres or
+    /// the machine. Default: `UTC`.
+    #[schema(min_length = 1, max_length = 64)]
+    pub time_zone: Option<String>,
+    /// What happens at a time while earlier work of the schedule is in progress: `skip` (default) starts nothing,
+    /// `queue` starts it when the earlier work has ended, `allow` starts it.
+    pub overlap: Option<String>,
+    /// What happens with times at which no server was running: `none` (default) leaves them out, `one` starts work
+    /// for the newest one, `all` for the newest 100.
+    pub catch_up: Option<String>,
+    /// The name or id of the graph.
+    pub graph: String,
+    /// The kind of work.
+    pub target: String,
+    /// The body of the request that starts the work: that of `POST /v1/graphs/{graph}/runs`, `batches`, `evaluations` or
+    /// `optimizations`. Without a `version` the active one at the time is used. At most 256 KiB.
+    #[schema(value_type = Object)]
+    pub request: serde_json::Value,
+    /// Whether it starts anything. Default: `true`.
+    pub enabled: Option<bool>,
+}
+
+/// A change of a schedule. What is absent stays as it is.
+#[derive(ToSchema)]
+#[schema(as = SchedulePatch)]
+pub struct SchedulePatch {
+    /// The name.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub name: Option<String>,
+    /// A text for people.
+    #[schema(max_length = 500)]
+    pub description: Option<String>,
+    /// When.
+    #[schema(min_length = 1, max_length = 200)]
+    pub cron: Option<String>,
+    /// The time zone.
+    #[schema(min_length = 1, max_length = 64)]
+    pub time_zone: Option<String>,
+    /// What happens at a time while earlier work is in progress.
+    pub overlap: Option<String>,
+    /// What happens with times that were missed.
+    pub catch_up: Option<String>,
+    /// The name or id of the graph.
+    pub graph: Option<String>,
+    /// The kind of work.
+    pub target: Option<String>,
+    /// The body of the request that starts the work, as a whole.
+    #[schema(value_type = Option<Object>)]
+    pub request: Option<serde_json::Value>,
+    /// `false` pauses it. `true` also enables a schedule that the server disabled.
+    pub enabled: Option<bool>,
+}
+
+/// A schedule.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Schedule, examples(json!(ScheduleView::example())))]
+pub struct ScheduleView<'a> {
+    /// The id of the schedule.
+    pub id: Uuid,
+    /// The name.
+    pub name: &'a str,
+    /// A text for people.
+    pub description: &'a str,
+    /// When.
+    pub cron: &'a str,
+    /// The time zone.
+    pub time_zone: &'a str,
+    /// `skip`, `queue` or `allow`.
+    pub overlap: &'a str,
+    /// `none`, `one` or `all`.
+    pub catch_up: &'a str,
+    /// The name of the graph.
+    pub graph: &'a str,
+    /// The id of the graph.
+    pub graph_id: Uuid,
+    /// The kind of work.
+    pub target: &'a str,
+    /// The body of the request that starts the work.
+    #[schema(value_type = Object)]
+    pub request: RawJson<'a>,
+    /// Whether it starts anything.
+    pub enabled: bool,
+    /// Why the server disabled it: `key` (its key was revoked or has expired) or `never` (no time fits any more); null
+    /// if it did not.
+    pub disabled_because: Option<&'a str>,
+    /// The actor whose key starts the work: that of the newest change.
+    pub runs_as: &'a str,
+    /// The next five times; empty while it is disabled.
+    #[serde(serialize_with = "timestamps")]
+    pub next: &'a [DateTime<Utc>],
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When a client changed it.
+    #[serde(serialize_with = "timestamp")]
+    pub updated_at: DateTime<Utc>,
+    /// Who created it.
+    pub created_by: &'a str,
+}
+
+fn timestamps<S: Serializer>(times: &&[DateTime<Utc>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(times.iter().map(|time| dsrs_app::timestamp(*time)))
+}
+
+impl<'a> From<&'a ScheduleWithTimes> for ScheduleView<'a> {
+    fn from(schedule: &'a ScheduleWithTimes) -> Self {
+        let ScheduleWithTimes { row, next } = schedule;
+        let settings = &row.settings;
+        Self {
+            id: row.id,
+            name: &settings.name,
+            description: &settings.description,
+            cron: &settings.cron,
+            time_zone: &settings.time_zone,
+            overlap: &settings.overlap,
+            catch_up: &settings.catch_up,
+            graph: &settings.graph_name,
+            graph_id: settings.graph_id,
+            target: &settings.target,
+            request: settings.request.as_str().into(),
+            enabled: settings.enabled,
+            disabled_because: row.disabled_because.as_deref(),
+            runs_as: &row.runs_as,
+            next,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            created_by: &row.created_by,
+        }
+    }
+}
+
+impl ScheduleView<'static> {
+    fn example() -> serde_json::Value {
+        serde_json::json!({
+            "id": example::ID,
+            "name": "nightly",
+            "description": "",
+            "cron": "0 3 * * *",
+            "time_zone": "Europe/Berlin",
+            "overlap": "skip",
+            "catch_up": "one",
+            "graph": example::GRAPH,
+            "graph_id": example::ID,
+            "target": "evaluation",
+            "request": {"dataset": "tickets", "metric": "exact"},
+            "enabled": true,
+            "disabled_because": null,
+            "runs_as": example::CLIENT,
+            "next": ["2025-09-05T01:00:00Z", "2025-09-06T01:00:00Z"],
+            "created_at": "2025-09-04T15:33:20.250Z",
+            "updated_at": "2025-09-04T15:33:20.250Z",
+            "created_by": example::CLIENT,
+        })
+    }
+}
+
+/// A page of schedules, newest first.
+pub type SchedulePage = PageView<ScheduleView<'static>>;
+
+/// A firing of a schedule.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Firing, examples(json!(FiringView::example())))]
+pub struct FiringView<'a> {
+    /// The id of the firing: the idempotency key of its work.
+    pub id: Uuid,
+    /// The schedule.
+    pub schedule_id: Uuid,
+    /// The time of the schedule.
+    #[serde(serialize_with = "timestamp")]
+    pub scheduled_at: DateTime<Utc>,
+    /// Whether a client fired it.
+    pub by_hand: bool,
+    /// `pending`, `succeeded` (its work was accepted), `failed` (it was refused), `skipped` (earlier work was in
+    /// progress) or `missed` (no server was running, and `catch_up` is `none`).
+    pub status: &'a str,
+    /// Earlier times that were left out for this one, because no server was running.
+    pub missed: i32,
+    /// How often its work was requested.
+    pub attempts: i32,
+    /// The kind of its work; null as long as nothing was tried to start.
+    pub target: Option<&'a str>,
+    /// The id of the run, batch, evaluation or optimization that it started.
+    pub work_id: Option<Uuid>,
+    /// The problem with which its work was refused.
+    #[schema(value_type = Option<Object>)]
+    pub error: Option<RawJson<'a>>,
+    /// When the firing was written.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When its work was accepted, or it ended without work; null if it is pending.
+    #[serde(serialize_with = "timestamp_or_null")]
+    #[schema(required)]
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+impl<'a> From<&'a FiringRow> for FiringView<'a> {
+    fn from(row: &'a FiringRow) -> Self {
+        Self {
+            id: row.id,
+            schedule_id: row.schedule_id,
+            scheduled_at: row.scheduled_at,
+            by_hand: row.by_hand,
+            status: &row.status,
+            missed: row.missed,
+            attempts: row.attempts,
+            target: row.target.as_deref(),
+            work_id: row.work_id,
+            error: row.error.as_deref().map(Into::into),
+            created_at: row.created_at,
+            finished_at: row.finished_at,
+        }
+    }
+}
+
+impl FiringView<'static> {
+    fn example() -> serde_json::Value {
+        serde_json::json!({
+            "id": example::ID,
+            "schedule_id": example::ID,
+            "scheduled_at": "2025-09-05T01:00:00Z",
+            "by_hand": false,
+            "status": "succeeded",
+            "missed": 0,
+            "attempts": 1,
+            "target": "evaluation",
+            "work_id": example::ID,
+            "error": null,
+            "created_at": "2025-09-05T01:00:00.250Z",
+            "finished_at": "2025-09-05T01:00:00.300Z",
+        })
+    }
+}
+
+/// A page of firings, newest first.
+pub type FiringPage = PageView<FiringView<'static>>;

@@ -1,0 +1,320 @@
+//! Webhooks and the log of their messages.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::time::{timestamp, timestamp_or_null};
+use super::{PageView, RawJson, example};
+use dsrs_app::WebhookSecret;
+use dsrs_store::webhook::WebhookRow;
+use dsrs_store::webhook_delivery::DeliveryRow;
+
+/// A webhook to be created.
+#[derive(ToSchema)]
+#[schema(as = WebhookBody)]
+pub struct WebhookBody {
+    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other webhook of the workspace has it.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub name: String,
+    /// Where messages are sent: an `http` or `https` URL that the server's `webhooks.allow` lists.
+    #[schema(max_length = 2048, pattern = "^https?://.+")]
+    pub url: String,
+    /// A text for people. Default: empty.
+    #[schema(max_length = 500)]
+    pub description: Option<String>,
+    /// The events that it reports.
+    #[schema(value_type = Vec<WebhookEventName>, min_items = 1, max_items = 5)]
+    pub events: Vec<String>,
+    /// The name or id of a graph: only its events are reported. Default: those of every graph.
+    pub graph: Option<String>,
+    /// The threshold of `score.below`, which it needs.
+    pub score: Option<ScoreThresholdView<'static>>,
+    /// Whether it reports anything. Default: `true`.
+    pub enabled: Option<bool>,
+}
+
+/// A change of a webhook. What is absent stays as it is.
+#[derive(ToSchema)]
+#[schema(as = WebhookPatch)]
+pub struct WebhookPatch {
+    /// The name.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub name: Option<String>,
+    /// Where messages are sent.
+    #[schema(max_length = 2048, pattern = "^https?://.+")]
+    pub url: Option<String>,
+    /// A text for people.
+    #[schema(max_length = 500)]
+    pub description: Option<String>,
+    /// The events that it reports.
+    #[schema(value_type = Option<Vec<WebhookEventName>>, min_items = 1, max_items = 5)]
+    pub events: Option<Vec<String>>,
+    /// The name or id of a graph; null: every graph.
+    pub graph: Option<String>,
+    /// The threshold of `score.below`; null: none.
+    pub score: Option<ScoreThresholdView<'static>>,
+    /// `false` pauses it: no events are written for it, and its messages wait. `true` also enables a webhook that
+    /// the server disabled.
+    pub enabled: Option<bool>,
+}
+
+/// The rotation of a secret.
+#[derive(ToSchema)]
+#[schema(as = RotateSecretBody)]
+pub struct RotateSecretBody {
+    /// How long the secret before signs messages, too, in seconds. Default: 86400.
+    #[schema(minimum = 0, maximum = 604_800)]
+    pub overlap_s: Option<u64>,
+}
+
+/// An event that webhooks report.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "describes words that are stored as text")]
+pub enum WebhookEventName {
+    /// A run has ended, with any status.
+    #[schema(rename = "run.finished")]
+    RunFinished,
+    /// A run has failed.
+    #[schema(rename = "run.failed")]
+    RunFailed,
+    /// An evaluation has ended, with any status.
+    #[schema(rename = "evaluation.finished")]
+    EvaluationFinished,
+    /// An optimization has ended, with any status.
+    #[schema(rename = "optimization.finished")]
+    OptimizationFinished,
+    /// A score of a run is below the threshold.
+    #[schema(rename = "score.below")]
+    ScoreBelow,
+}
+
+/// The threshold of `score.below`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ScoreThreshold)]
+pub struct ScoreThresholdView<'a> {
+    /// The name of the score.
+    #[schema(min_length = 1, max_length = 128, value_type = String)]
+    pub metric: &'a str,
+    /// A lower score is reported.
+    pub below: f64,
+}
+
+/// A webhook, without its secret.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Webhook, examples(json!(WebhookView::example())))]
+pub struct WebhookView<'a> {
+    /// The id of the webhook.
+    pub id: Uuid,
+    /// The name.
+    pub name: &'a str,
+    /// Where messages are sent.
+    pub url: &'a str,
+    /// A text for people.
+    pub description: &'a str,
+    /// The events that it reports.
+    #[schema(value_type = Vec<WebhookEventName>)]
+    pub events: &'a [String],
+    /// The name of the graph whose events it reports; null: every graph.
+    pub graph: Option<&'a str>,
+    /// The id of that graph.
+    pub graph_id: Option<Uuid>,
+    /// The threshold of `score.below`.
+    pub score: Option<ScoreThresholdView<'a>>,
+    /// Whether it reports anything.
+    pub enabled: bool,
+    /// Why the server disabled it: `failing` (every attempt failed for too long) or `gone` (the receiver answered
+    /// 410); null if it did not.
+    pub disabled_because: Option<&'a str>,
+    /// Since when every attempt has failed; null if the newest one succeeded.
+    #[serde(serialize_with = "timestamp_or_null")]
+    #[schema(required)]
+    pub failing_since: Option<DateTime<Utc>>,
+    /// How long the secret before signs messages, too; null if it does not.
+    #[serde(serialize_with = "timestamp_or_null")]
+    #[schema(required)]
+    pub previous_secret_until: Option<DateTime<Utc>>,
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When a client changed it.
+    #[serde(serialize_with = "timestamp")]
+    pub updated_at: DateTime<Utc>,
+    /// Who created it.
+    pub created_by: &'a str,
+}
+
+impl<'a> From<&'a WebhookRow> for WebhookView<'a> {
+    fn from(row: &'a WebhookRow) -> Self {
+        let settings = &row.settings;
+        let score = settings.score_metric.as_deref().zip(settings.score_below);
+        Self {
+            id: row.id,
+            name: &settings.name,
+            url: &settings.url,
+            description: &settings.description,
+            events: &settings.events,
+            graph: settings.graph_name.as_deref(),
+            graph_id: settings.graph_id,
+            score: score.map(|(metric, below)| ScoreThresholdView { metric, below }),
+            enabled: settings.enabled,
+            disabled_because: row.disabled_because.as_deref(),
+            failing_since: row.failing_since,
+            previous_secret_until: row.previous_secret_until,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            created_by: &row.created_by,
+        }
+    }
+}
+
+impl WebhookView<'static> {
+    fn example() -> serde_json::Value {
+        serde_json::json!({
+            "id": example::ID,
+            "name": "on-call",
+            "url": "https://hooks.example.com/dsrs",
+            "description": "",
+            "events": ["run.failed", "evaluation.finished"],
+            "graph": example::GRAPH,
+            "graph_id": example::ID,
+            "score": null,
+            "enabled": true,
+            "disabled_because": null,
+            "failing_since": null,
+            "previous_secret_until": null,
+            "created_at": "2025-09-04T15:33:20.250Z",
+            "updated_at": "2025-09-04T15:33:20.250Z",
+            "created_by": example::CLIENT,
+        })
+    }
+}
+
+/// A page of webhooks, newest first.
+pub type WebhookPage = PageView<WebhookView<'static>>;
+
+/// A webhook with a new secret.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookWithSecret, examples(json!(WebhookSecretView::example())))]
+pub struct WebhookSecretView<'a> {
+    /// The secret, which signs messages. It is shown only in this answer.
+    pub secret: &'a str,
+    /// The webhook.
+    #[serde(flatten)]
+    pub webhook: WebhookView<'a>,
+}
+
+impl<'a> From<&'a WebhookSecret> for WebhookSecretView<'a> {
+    fn from(found: &'a WebhookSecret) -> Self {
+        Self { secret: &found.secret, webhook: WebhookView::from(&found.row) }
+    }
+}
+
+impl WebhookSecretView<'static> {
+    fn example() -> serde_json::Value {
+        let mut example = WebhookView::example();
+        example["secret"] = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD".into();
+        example
+    }
+}
+
+/// A message for a webhook, with its newest attempts.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Delivery, examples(json!(DeliveryView::example())))]
+pub struct DeliveryView<'a> {
+    /// The id of the event: `webhook-id` of the message.
+    pub id: Uuid,
+    /// The webhook.
+    pub webhook_id: Uuid,
+    /// The event: `type` of the message.
+    pub event: &'a str,
+    /// `data` of the message.
+    #[schema(value_type = Object)]
+    pub data: RawJson<'a>,
+    /// `pending`, `succeeded` or `failed`.
+    pub status: &'a str,
+    /// The number of attempts since it was written or replayed.
+    pub attempts: i32,
+    /// The newest attempts, the oldest first; at most 20.
+    #[schema(value_type = Vec<DeliveryAttemptView>)]
+    pub log: Vec<RawJson<'a>>,
+    /// How often it was replayed.
+    pub replays: i32,
+    /// When the next attempt begins; null if there is none. An attempt in progress has until then.
+    #[serde(serialize_with = "timestamp_or_null")]
+    #[schema(required)]
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    /// When the event happened: `timestamp` of the message.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// When it was delivered or given up; null if it is pending.
+    #[serde(serialize_with = "timestamp_or_null")]
+    #[schema(required)]
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// An attempt at a message.
+#[derive(ToSchema)]
+#[schema(as = DeliveryAttempt)]
+#[allow(dead_code, reason = "describes a document that is stored as text")]
+pub struct DeliveryAttemptView {
+    /// When it began.
+    #[schema(format = DateTime)]
+    pub at: String,
+    /// How long it took.
+    #[schema(minimum = 0)]
+    pub duration_ms: u64,
+    /// The status of the response; null if there was none.
+    #[schema(required)]
+    pub status_code: Option<u16>,
+    /// Why it failed; null if it succeeded.
+    #[schema(required)]
+    pub error: Option<String>,
+    /// The first 256 characters of the response, if it failed.
+    #[schema(required)]
+    pub response: Option<String>,
+}
+
+impl<'a> From<&'a DeliveryRow> for DeliveryView<'a> {
+    fn from(row: &'a DeliveryRow) -> Self {
+        Self {
+            id: row.id,
+            webhook_id: row.webhook_id,
+            event: &row.event,
+            data: row.data.as_str().into(),
+            status: &row.status,
+            attempts: row.attempts,
+            log: row.log.iter().map(|entry| entry.as_str().into()).collect(),
+            replays: row.replays,
+            next_attempt_at: row.next_attempt_at,
+            created_at: row.created_at,
+            finished_at: row.finished_at,
+        }
+    }
+}
+
+impl DeliveryView<'static> {
+    fn example() -> serde_json::Value {
+        let attempt = serde_json::json!({
+            "at": "2025-09-04T15:33:21.000Z", "duration_ms": 42, "status_code": 503,
+            "error": "the status is not 2xx", "response": "try later",
+        });
+        serde_json::json!({
+            "id": example::ID,
+            "webhook_id": example::ID,
+            "event": "run.failed",
+            "data": {"id": example::ID, "graph": example::GRAPH, "status": "failed", "error_code": "timeout"},
+            "status": "pending",
+            "attempts": 1,
+            "log": [attempt],
+            "replays": 0,
+            "next_attempt_at": "2025-09-04T15:33:26.250Z",
+            "created_at": "2025-09-04T15:33:20.250Z",
+            "finished_at": null,
+        })
+    }
+}
+
+/// A page of messages, newest first.
+pub type DeliveryPage = PageView<DeliveryView<'static>>;

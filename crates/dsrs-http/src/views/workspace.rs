@@ -1,0 +1,59 @@
+//! Workspaces.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::time::timestamp;
+use super::{PageView, example};
+use dsrs_store::workspace::WorkspaceRow;
+
+/// A workspace to be created.
+#[derive(ToSchema)]
+#[schema(as = WorkspaceBody)]
+pub struct WorkspaceBody {
+    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other workspace has it.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
+    pub name: String,
+}
+
+/// A workspace.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Workspace, examples(json!(WorkspaceView::example())))]
+pub struct WorkspaceView<'a> {
+    /// The id of the workspace.
+    pub id: Uuid,
+    /// The name of the workspace.
+    pub name: &'a str,
+    /// When it was created.
+    #[serde(serialize_with = "timestamp")]
+    pub created_at: DateTime<Utc>,
+    /// Who created it.
+    pub created_by: &'a str,
+}
+
+impl<'a> From<&'a WorkspaceRow> for WorkspaceView<'a> {
+    fn from(row: &'a WorkspaceRow) -> Self {
+        Self {
+            id: row.id,
+            name: &row.name,
+            created_at: row.created_at,
+            created_by: &row.created_by,
+        }
+    }
+}
+
+impl WorkspaceView<'static> {
+    fn example() -> Self {
+        Self {
+            id: example::ID,
+            name: "team-a",
+            created_at: example::time(0),
+            created_by: example::CLIENT,
+        }
+    }
+}
+
+/// A page of workspaces, newest first.
+pub type WorkspacePage = PageView<WorkspaceView<'static>>;

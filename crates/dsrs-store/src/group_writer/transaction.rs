@@ -1,0 +1,136 @@
+//! The transaction of a group: the leases are checked and locked first, then each kind of write is one
+//! statement, and what was spent is added last. May not know the callers.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::checkpoint::{self, Checkpoint};
+use super::end::{self, RunEnd};
+use super::event::{self, AddedEvents};
+use super::lease::{HeldLeases, LeaseState};
+use super::start::{self, AttemptStart};
+use super::{CommitOutcome, Write};
+use crate::key_spending;
+use crate::run_batch::{self, QueuedJob, RunReports};
+use crate::{Db, Scope, StoreError, run::RunRow};
+
+/// The writes of a group by kind.
+#[derive(Default)]
+struct Group<'w> {
+    runs: Vec<(&'w Scope, &'w RunRow)>,
+    jobs: Vec<QueuedJob<'w>>,
+    starts: Vec<AttemptStart>,
+    begun: Vec<(Uuid, DateTime<Utc>)>,
+    checkpoints: Vec<Checkpoint<'w>>,
+    events: Vec<AddedEvents<'w>>,
+    ends: Vec<RunEnd<'w>>,
+}
+
+impl<'w> Group<'w> {
+    fn add(&mut self, write: &'w Write) {
+        match write {
+            Write::Record { scope, run } | Write::Add { scope, run } => {
+                self.runs.push((scope, run));
+            }
+            Write::Begin { scope, run, at } => {
+                self.runs.push((scope, run));
+                self.begun.push((run.id, *at));
+            }
+            Write::Queue { scope, run, kind, request } => {
+                self.runs.push((scope, run));
+                self.jobs.push(QueuedJob { id: run.id, kind: kind.as_str(), request });
+            }
+            Write::Start { lease, kind, at } => {
+                self.starts.push(AttemptStart { job: lease.job, kind: *kind, at: *at });
+            }
+            Write::Checkpoint { scope, lease, node, at } => {
+                self.checkpoints.push(Checkpoint { scope, run: lease.job, node, at: *at });
+            }
+            Write::Events { lease, row, at } => {
+                let (run, workspace) = (lease.job, lease.workspace);
+                self.events.push(AddedEvents { run, workspace, row, at: *at });
+            }
+            Write::End { scope, run, checkpoints, .. } => {
+                self.ends.push(RunEnd { scope, run, checkpoints: *checkpoints });
+            }
+        }
+    }
+
+    /// Writes everything.
+    async fn write(&self, connection: &mut PgConnection) -> Result<WrittenGroup, StoreError> {
+        let (runs, jobs) = (&self.runs, &self.jobs);
+        let mut spent = run_batch::add(connection, runs, jobs, RunReports::Sent).await?;
+        let begun = start::write_runs(connection, &self.begun).await?;
+        start::write(connection, &self.starts).await?;
+        spent.extend(checkpoint::write(connection, &self.checkpoints).await?);
+        event::write(connection, &self.events).await?;
+        let (behind, rest) = end::write(connection, &self.ends).await?;
+        spent.extend(rest);
+        key_spending::add_all(connection, spent).await?;
+        Ok(WrittenGroup { behind, begun })
+    }
+}
+
+/// What only the statements found out.
+struct WrittenGroup {
+    /// The ends that are behind their checkpoints.
+    behind: Vec<Uuid>,
+    /// The runs of the engine that have begun.
+    begun: Vec<Uuid>,
+}
+
+/// Commits a group: all of it or nothing. A write without an outcome was left out, since another transaction
+/// has locked its job.
+pub(super) async fn commit(
+    db: &Db,
+    writes: &[&Write],
+) -> Result<Vec<Option<CommitOutcome>>, StoreError> {
+    let mut tx = db.recorder().begin().await?;
+    let leases = HeldLeases::lock(&mut tx, writes.iter().filter_map(|write| write.lease())).await?;
+    let states = writes.iter().map(|write| write.lease().map(|lease| leases.state(lease)));
+    let states: Vec<Option<LeaseState>> = states.collect();
+    let mut group = Group::default();
+    for (write, state) in writes.iter().zip(&states) {
+        if matches!(state, None | Some(LeaseState::Held)) {
+            group.add(write);
+        }
+    }
+    // Another server may insert the same runs: in the same order, neither waits for the other.
+    group.runs.sort_unstable_by_key(|(_, run)| run.id);
+    let written = group.write(&mut tx).await?;
+    tx.commit().await?;
+    let outcomes = writes.iter().zip(states).map(|(write, state)| match state {
+        Some(LeaseState::Lost) => Some(CommitOutcome::LeaseLost),
+        Some(LeaseState::Locked) => None,
+        None | Some(LeaseState::Held) => Some(match write {
+            Write::End { run, .. } if written.behind.contains(&run.id) => CommitOutcome::Behind,
+            Write::Begin { run, .. } if !written.begun.contains(&run.id) => {
+                CommitOutcome::LeaseLost
+            }
+            _ => CommitOutcome::Stored,
+        }),
+    });
+    let outcomes: Vec<_> = outcomes.collect();
+    announce(db, writes, &outcomes);
+    Ok(outcomes)
+}
+
+/// Wakes workers and followers, on this server at once and on others soon.
+fn announce(db: &Db, writes: &[&Write], outcomes: &[Option<CommitOutcome>]) {
+    let stored = |outcome: &Option<CommitOutcome>| *outcome == Some(CommitOutcome::Stored);
+    let stored = writes.iter().zip(outcomes).filter(|(_, outcome)| stored(outcome));
+    for (write, _) in stored {
+        match write {
+            Write::Queue { .. } => db.notifications.announce_job(),
+            Write::Events { lease, .. } | Write::End { lease, .. } => {
+                db.notifications.announce_events(lease.job);
+            }
+            Write::Record { .. }
+            | Write::Add { .. }
+            | Write::Begin { .. }
+            | Write::Start { .. }
+            | Write::Checkpoint { .. } => {}
+        }
+    }
+}

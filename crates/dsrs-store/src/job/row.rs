@@ -1,0 +1,88 @@
+//! Status rows: what clients read of a job, alike for all kinds. May not know the columns of a kind.
+
+use sqlx::{AssertSqlSafe, PgConnection, Postgres, QueryBuilder, Transaction};
+use uuid::Uuid;
+
+use super::queue::add;
+use super::{JobType, NewJob};
+use crate::idempotency::{KeyedAnswer, store_answer};
+use crate::page::ListedRow;
+use crate::run::RunStatus;
+use crate::{Db, ListQuery, Page, Scope, StoreError};
+
+/// The status row of a job.
+pub trait JobRow: ListedRow + Sync + 'static {
+    /// The type of the job.
+    const JOB: JobType;
+
+    /// The query of all columns, up to the value that `workspace_id` is compared with.
+    const SELECT: &'static str;
+
+    /// The status.
+    fn status(&self) -> RunStatus;
+
+    /// The id of the row and of the job.
+    fn id(&self) -> Uuid {
+        self.cursor().id
+    }
+}
+
+/// A status row by id.
+pub async fn get<R: JobRow>(scope: &Scope, db: &Db, id: Uuid) -> Result<R, StoreError> {
+    get_of(scope, &mut *db.scoped(scope).await?, id).await
+}
+
+/// The same on a connection that sees the workspace.
+pub(crate) async fn get_of<R: JobRow>(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<R, StoreError> {
+    let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
+    sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
+    let found = sql.build_query_as::<R>().fetch_optional(connection).await?;
+    found.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))
+}
+
+/// The status by id; `None` if there is no such row.
+pub async fn status_of<R: JobRow>(
+    scope: &Scope,
+    db: &Db,
+    id: Uuid,
+) -> Result<Option<RunStatus>, StoreError> {
+    let table = R::JOB.table;
+    let sql = format!("select status from {table} where workspace_id = $1 and id = $2");
+    let found = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql));
+    let found =
+        found.bind(scope.workspace).bind(id).fetch_optional(&mut *db.scoped(scope).await?).await?;
+    found.map(RunStatus::try_from).transpose()
+}
+
+/// One page of status rows, newest first. `filter` adds conditions.
+pub(crate) async fn list<R: JobRow>(
+    scope: &Scope,
+    db: &Db,
+    list: ListQuery,
+    filter: impl FnOnce(&mut QueryBuilder<Postgres>) + Send,
+) -> Result<Page<R>, StoreError> {
+    let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
+    sql.push_bind(scope.workspace);
+    filter(&mut sql);
+    list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
+}
+
+/// Adds the job of a new status row, and commits the transaction that stored the row, with the answer of
+/// the request if it has a key.
+pub(crate) async fn commit_queued<R: JobRow>(
+    scope: &Scope,
+    db: &Db,
+    mut tx: Transaction<'static, Postgres>,
+    row: &R,
+    request: &str,
+    answer: Option<&KeyedAnswer>,
+) -> Result<(), StoreError> {
+    let new = row.cursor();
+    add(scope, &mut tx, NewJob { id: new.id, kind: R::JOB, request, at: new.created_at }).await?;
+    store_answer(scope, &mut tx, answer).await?;
+    db.commit_job(tx).await
+}
