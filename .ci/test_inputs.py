@@ -79,6 +79,15 @@ class Inputs(unittest.TestCase):
         self.assertEqual(missing_inputs("book", "scripts/deny.sh --now", inputs), ["scripts/deny.sh"])
         self.assertEqual(missing_inputs("book", "", ["crates/dsrs-page/src/graph/list.rs"])[0], "examples/graphs/capital.json")
 
+    def test_the_image_is_built_from_all_that_sources_embed(self):
+        lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        sent = [line[1:] for line in lines if line.startswith("!")]
+        listed = subprocess.check_output(["git", "ls-files", "src", "crates"], text=True, cwd=ROOT).split()
+        embedded = {path for source in listed if re.match(r"(src|crates/[\w-]+/src)/.*\.rs$", source) for path in embedded_paths(source)}
+        self.assertGreater(len(embedded), 3)
+        lacking = [path for path in sorted(embedded) if not any(path.startswith(f"{place}/") for place in sent)]
+        self.assertEqual(lacking, [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 //! The commands `keys` and `workspaces`: they work on the database, with or without a running server. The
 //! text of a new key goes to stdout, everything about it to stderr.
 
+use dsrs_api::plain_name::PlainName;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use secrecy::ExposeSecret;
 
 use dsrs_app::{
-    AppError, Identity, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName, workspace_create,
+    AppError, Identity, KeyAdministration, KeyInWorkspace, KeyRequest, workspace_create,
     workspace_list,
 };
 use dsrs_config::read_duration;

@@ -12,6 +12,7 @@ const CRATES: &[&str] = &[
     "dsrs-macros",
     "dsrs",
     "dsrs-sandbox",
+    "dsrs-api",
     "dsrs-shutdown",
     "dsrs-config",
     "dsrs-telemetry",

@@ -172,7 +172,8 @@ mod tests {
             (name(), beside.await.unwrap().unwrap())
         });
         let (own, beside) = found.await.unwrap().unwrap();
-        assert!(own.starts_with("compute") && !beside.starts_with("compute"), "{own}, {beside}");
+        assert_eq!(own, "compute");
+        assert_ne!(beside, "compute");
     }
 
     #[tokio::test]

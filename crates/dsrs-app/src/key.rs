@@ -1,6 +1,7 @@
 //! Keys of clients: created, listed, revoked. The text of a key exists only in the answer to its creation.
 //! The command line uses these functions without an [`App`](crate::App).
 
+use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -25,32 +26,6 @@ const SHOWN: usize = MARK.len() + 8;
 
 /// The bytes of the digest in a label.
 const LABEL_BYTES: usize = 4;
-
-/// The longest name of a key or a workspace.
-const LONGEST_NAME: usize = 64;
-
-/// The name of a key or a workspace: 1 to 64 letters, digits, `-`, `_` and `.`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainName(String);
-
-impl PlainName {
-    /// The grammar, for errors.
-    pub const EXPECTED: &str = "1 to 64 letters, digits, `-`, `_` and `.`";
-
-    /// The name, if it is one.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let is_name = (1..=LONGEST_NAME).contains(&text.len()) && text.chars().all(fits);
-        is_name.then(|| Self(text.to_owned()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// A key to be created.
 #[derive(Clone, Debug)]

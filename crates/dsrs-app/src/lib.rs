@@ -107,7 +107,7 @@ pub use graph::profile::{GraphProfile, NodeProfile, ProfileRequest};
 pub use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
 pub use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub use job::kind::JobKind;
-pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest, PlainName};
+pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest};
 pub use model::endpoint_check::{FeatureCheck, FeatureOutcome, check_embedding, check_model};
 pub use model::{ModelError, engine_models};
 pub use online_evaluation::OnlineEvaluationRequest;
@@ -143,7 +143,7 @@ pub use state::{StateDocument, StateRequest, StateUpdate, StateVersion};
 pub use strategy::{Assignable, PredictorPreview, Preview};
 pub use task::{run_blocking, spawn_named, spawn_named_on};
 pub use usage::{UsageItem, UsageScore};
-pub use webhook::{ScoreThreshold, TEST_EVENT, WebhookChange, WebhookEvent, WebhookSecret};
+pub use webhook::{TEST_EVENT, WebhookSecret};
 pub use workspace::{workspace_create, workspace_get, workspace_list};
 
 /// How long work waits for the tools of MCP servers that are starting.

@@ -1,10 +1,10 @@
 //! Workspaces: created, listed, found. May not know who may do so.
 
+use dsrs_api::plain_name::PlainName;
 use uuid::Uuid;
 
 use crate::AppError;
 use crate::clock::now;
-use crate::key::PlainName;
 use dsrs_store::workspace::{self, WorkspaceRow};
 use dsrs_store::{Db, ListQuery, Page, Scope, StoreError};
 

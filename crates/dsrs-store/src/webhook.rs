@@ -2,6 +2,7 @@
 //! are in no row that is shown. May not know what a secret looks like.
 
 use chrono::{DateTime, Utc};
+use dsrs_api::webhook::{ScoreThreshold, WebhookEvent, WebhookSettings};
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder, Transaction};
@@ -21,7 +22,7 @@ pub const MOST_WEBHOOKS: i64 = 50;
 
 /// What clients set of a webhook.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct WebhookSettings {
+pub struct WebhookColumns {
     /// Its name, unique within the workspace.
     pub name: String,
     /// Where messages are sent.
@@ -42,6 +43,45 @@ pub struct WebhookSettings {
     pub enabled: bool,
 }
 
+impl WebhookColumns {
+    /// The columns of a document whose graph is known.
+    #[must_use]
+    pub fn of(settings: WebhookSettings, graph_id: Option<Uuid>) -> Self {
+        let WebhookSettings { name, url, description, events, graph, score, enabled } = settings;
+        let events = events.into_iter().map(|event| event.as_str().to_owned()).collect();
+        let (score_metric, score_below) = score.map(|score| (score.metric, score.below)).unzip();
+        let graph_name = graph;
+        Self {
+            name,
+            url,
+            description,
+            events,
+            graph_id,
+            graph_name,
+            score_metric,
+            score_below,
+            enabled,
+        }
+    }
+
+    /// The document. Events of a newer release are left out.
+    #[must_use]
+    pub fn document(&self) -> WebhookSettings {
+        let known =
+            |word: &String| WebhookEvent::ALL.into_iter().find(|event| event.as_str() == word);
+        let score = self.score_metric.clone().zip(self.score_below);
+        WebhookSettings {
+            name: self.name.clone(),
+            url: self.url.clone(),
+            description: self.description.clone(),
+            events: self.events.iter().filter_map(known).collect(),
+            graph: self.graph_name.clone(),
+            score: score.map(|(metric, below)| ScoreThreshold { metric, below }),
+            enabled: self.enabled,
+        }
+    }
+}
+
 /// A webhook, without its secrets.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct WebhookRow {
@@ -49,7 +89,7 @@ pub struct WebhookRow {
     pub id: Uuid,
     /// What clients set.
     #[sqlx(flatten)]
-    pub settings: WebhookSettings,
+    pub settings: WebhookColumns,
     /// Why the server disabled it: `failing` or `gone`.
     pub disabled_because: Option<String>,
     /// Since when every attempt has failed.
@@ -83,7 +123,7 @@ pub async fn create(
     scope: &Scope,
     db: &Db,
     id: Uuid,
-    new: &WebhookSettings,
+    new: &WebhookColumns,
     secret: &str,
     at: DateTime<Utc>,
 ) -> Result<Option<WebhookRow>, StoreError> {
@@ -110,7 +150,7 @@ pub async fn create(
 /// Binds the parameters 1 to 10: what clients set, and the time of it.
 fn bind_settings<'q, O>(
     query: QueryAs<'q, Postgres, O, PgArguments>,
-    new: &'q WebhookSettings,
+    new: &'q WebhookColumns,
     at: DateTime<Utc>,
 ) -> QueryAs<'q, Postgres, O, PgArguments> {
     query
@@ -171,7 +211,7 @@ pub async fn update(
     scope: &Scope,
     db: &Db,
     seen: &WebhookRow,
-    new: &WebhookSettings,
+    new: &WebhookColumns,
     at: DateTime<Utc>,
 ) -> Result<Option<WebhookRow>, StoreError> {
     let mut tx = db.begin(scope).await?;

@@ -3,6 +3,7 @@
 
 mod corrected;
 
+use dsrs_api::plain_name::PlainName;
 use std::collections::HashMap;
 
 use dsrs::problem::{At, Code, Problems};
@@ -10,7 +11,7 @@ use dsrs::value::{Map, Payload};
 use uuid::Uuid;
 
 use crate::clock::now;
-use crate::{AnswerBuilder, App, AppError, Invalid, PlainName};
+use crate::{AnswerBuilder, App, AppError, Invalid};
 use dsrs_store::feedback::{self, FeedbackOutcome, FeedbackRow, RatedRun};
 use dsrs_store::feedback_summary::{self, GraphScoreRow, RunScoreRow, ScorePeriod};
 use dsrs_store::graph::GraphRef;

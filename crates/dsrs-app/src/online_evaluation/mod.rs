@@ -2,6 +2,7 @@
 
 mod scoring;
 
+use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use dsrs::optimize::Metric;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use crate::clock::now;
 use crate::precondition::Precondition;
-use crate::{App, AppError, Invalid, PlainName};
+use crate::{App, AppError, Invalid};
 use dsrs_store::graph::{GraphRef, VersionSelection};
 use dsrs_store::online_evaluation::{self, OnlineEvaluationRow, OnlineEvaluationSettings};
 use dsrs_store::{Scope, StoreError};

@@ -99,7 +99,7 @@ impl JobKind for Optimizations {
             return Ok(OptimizationTask::Part(Box::new(part)));
         }
         let log = attempt.optimization_log(&row).await?;
-        let setup = attempt.set_up(&row, &plan, log.clone(), guard).await?;
+        let setup = Box::pin(attempt.set_up(&row, &plan, log.clone(), guard)).await?;
         let whole = LoadedOptimization { row, plan, log, setup };
         Ok(OptimizationTask::Whole(Box::new(whole)))
     }
@@ -117,12 +117,14 @@ impl JobKind for Optimizations {
                 return Ok(AttemptEnd::Released);
             }
         };
-        let optimizing = attempt.optimize(setup, &row, guard);
+        // Boxed, here and below: the future of an optimization takes up to 150 KB, and each function that it passes through
+        // by value would reserve as much of the stack of its thread.
+        let optimizing = Box::pin(attempt.optimize(setup, &row, guard));
         let (bench, report) = match &log {
             Some(log) => log.write_during(&attempt.app.db, attempt.job.lease, optimizing).await?,
             None => optimizing.await?,
         };
-        attempt.end_of_optimization(&row, &plan, &bench, report, guard).await
+        Box::pin(attempt.end_of_optimization(&row, &plan, &bench, report, guard)).await
     }
 
     async fn conclude(

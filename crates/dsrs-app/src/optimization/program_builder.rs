@@ -69,7 +69,7 @@ impl CandidateBuilder {
     }
 
     async fn built(&self, candidate: &Candidate) -> Result<Arc<Program>, Problems> {
-        match persist_operation(&self.app.db, || self.program(candidate)).await {
+        match persist_operation(&self.app.db, || Box::pin(self.program(candidate))).await {
             Ok(built) => built.map(Arc::new),
             Err(error) => {
                 let mut problems = Problems::new();

@@ -7,6 +7,7 @@ mod cron;
 pub(crate) mod fire;
 pub(crate) mod policy;
 
+use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,6 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use crate::clock::now;
-use crate::key::PlainName;
 use crate::precondition::Precondition;
 use crate::{App, AppError, Identity, Invalid};
 use calendar::{Calendar, LocalTime};

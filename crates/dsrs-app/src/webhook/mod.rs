@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use dsrs::problem::{At, Code, Problems};
+use dsrs_api::document::Change;
+use dsrs_api::webhook::{WebhookEvent, WebhookSettings};
 use url::Url;
 use uuid::Uuid;
 
 use crate::clock::now;
 use crate::json::JsonObject;
-use crate::key::PlainName;
 use crate::precondition::Precondition;
 use crate::{App, AppError, Invalid};
 use dsrs_store::graph::{self, GraphRef, VersionSelection};
-use dsrs_store::webhook::{self, MOST_WEBHOOKS, WebhookRow, WebhookSettings};
+use dsrs_store::webhook::{self, MOST_WEBHOOKS, WebhookColumns, WebhookRow};
 use dsrs_store::webhook_delivery::{self, DeliveryRow};
 use dsrs_store::{ListQuery, Page, Scope, StoreError};
 use secret::new_secret;
@@ -28,73 +29,6 @@ pub const TEST_EVENT: &str = "webhook.test";
 
 /// How often a change is tried again if another one was made at the same time.
 const TRIES: usize = 5;
-
-/// An event that webhooks report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WebhookEvent {
-    /// A run has ended.
-    RunFinished,
-    /// A run has failed.
-    RunFailed,
-    /// An evaluation has ended.
-    EvaluationFinished,
-    /// An optimization has ended.
-    OptimizationFinished,
-    /// A score of a run is below a threshold.
-    ScoreBelow,
-}
-
-impl WebhookEvent {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::RunFinished,
-        Self::RunFailed,
-        Self::EvaluationFinished,
-        Self::OptimizationFinished,
-        Self::ScoreBelow,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RunFinished => "run.finished",
-            Self::RunFailed => "run.failed",
-            Self::EvaluationFinished => "evaluation.finished",
-            Self::OptimizationFinished => "optimization.finished",
-            Self::ScoreBelow => "score.below",
-        }
-    }
-}
-
-/// The threshold of `score.below`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScoreThreshold {
-    /// The name of the score.
-    pub metric: String,
-    /// A lower score is reported.
-    pub below: f64,
-}
-
-/// What a request sets of a webhook; what is `None` stays as it is.
-#[derive(Clone, Debug, Default)]
-pub struct WebhookChange {
-    /// The name.
-    pub name: Option<PlainName>,
-    /// The destination.
-    pub url: Option<Url>,
-    /// The text for people.
-    pub description: Option<String>,
-    /// The events.
-    pub events: Option<Vec<WebhookEvent>>,
-    /// The graph; the inner `None`: every graph.
-    pub graph: Option<Option<GraphRef>>,
-    /// The threshold; the inner `None`: none.
-    pub score: Option<Option<ScoreThreshold>>,
-    /// Whether it reports anything.
-    pub enabled: Option<bool>,
-    /// The problems found so far.
-    pub faults: Problems,
-}
 
 /// A webhook with a new secret, which is shown once.
 pub struct WebhookSecret {
@@ -109,20 +43,18 @@ impl App {
     pub async fn webhook_create(
         &self,
         scope: &Scope,
-        new: WebhookChange,
+        new: Change<WebhookSettings>,
     ) -> Result<WebhookSecret, AppError> {
         let empty = WebhookSettings {
             name: String::new(),
             url: String::new(),
             description: String::new(),
             events: Vec::new(),
-            graph_id: None,
-            graph_name: None,
-            score_metric: None,
-            score_below: None,
+            graph: None,
+            score: None,
             enabled: true,
         };
-        let settings = self.webhook_changed(scope, empty, &new).await?;
+        let settings = self.webhook_changed(scope, &empty, None, &new).await?;
         let secret = new_secret()?;
         let created =
             webhook::create(scope, &self.db, Uuid::now_v7(), &settings, &secret, now()).await?;
@@ -138,43 +70,34 @@ impl App {
         }
     }
 
-    /// The settings with a change, checked.
+    /// The settings with a change, checked. `graph` is the id of the graph that they name before the change.
     async fn webhook_changed(
         &self,
         scope: &Scope,
-        settings: WebhookSettings,
-        change: &WebhookChange,
-    ) -> Result<WebhookSettings, AppError> {
-        let mut changed = settings;
-        let (root, mut problems) = (At::Root, change.faults.clone());
-        if let Some(name) = &change.name {
-            changed.name = name.as_str().to_owned();
-        }
-        if let Some(url) = &change.url {
-            if let Err(refused) = self.webhook_client.admit(url) {
+        settings: &WebhookSettings,
+        graph: Option<Uuid>,
+        change: &Change<WebhookSettings>,
+    ) -> Result<WebhookColumns, AppError> {
+        let mut changed =
+            change.apply(settings).map_err(|error| AppError::Internal(error.to_string()))?;
+        let (root, mut problems) = (At::Root, change.problems().clone());
+        if change.sets("url") {
+            // A URL that cannot be read is reported already.
+            let url =
+                Url::parse(&changed.url).map_err(|error| AppError::Internal(error.to_string()))?;
+            if let Err(refused) = self.webhook_client.admit(&url) {
                 problems.add(&root.key("url"), Code::InvalidValue, refused);
             }
-            changed.url = url.to_string();
+            changed.url = url.into();
         }
-        if let Some(description) = &change.description {
-            changed.description.clone_from(description);
+        let mut graph_id = graph;
+        if change.sets("graph") {
+            let found = self.webhook_graph(scope, changed.graph.as_deref(), &mut problems).await?;
+            (graph_id, changed.graph) = found.unzip();
         }
-        if let Some(events) = &change.events {
-            changed.events = events.iter().map(|event| event.as_str().to_owned()).collect();
-        }
-        if let Some(graph) = &change.graph {
-            let found = self.webhook_graph(scope, graph.as_ref(), &mut problems).await?;
-            (changed.graph_id, changed.graph_name) = found.unzip();
-        }
-        if let Some(score) = &change.score {
-            let score = score.clone();
-            (changed.score_metric, changed.score_below) =
-                score.map(|score| (score.metric, score.below)).unzip();
-        }
-        changed.enabled = change.enabled.unwrap_or(changed.enabled);
         check_score(&changed, &mut problems);
         match problems.is_empty() {
-            true => Ok(changed),
+            true => Ok(WebhookColumns::of(changed, graph_id)),
             false => Err(AppError::invalid(Invalid::Request, problems)),
         }
     }
@@ -183,11 +106,11 @@ impl App {
     async fn webhook_graph(
         &self,
         scope: &Scope,
-        graph: Option<&GraphRef>,
+        graph: Option<&str>,
         problems: &mut Problems,
     ) -> Result<Option<(Uuid, String)>, AppError> {
-        let Some(graph) = graph else { return Ok(None) };
-        match graph::pin(scope, &self.db, graph, VersionSelection::default()).await {
+        let Some(graph) = graph.map(GraphRef::parse) else { return Ok(None) };
+        match graph::pin(scope, &self.db, &graph, VersionSelection::default()).await {
             Ok(found) => Ok(Some((found.id, found.name))),
             Err(StoreError::NotFound { what, name }) => {
                 let detail = format!("there is no {what} `{name}`");
@@ -218,13 +141,14 @@ impl App {
         &self,
         scope: &Scope,
         id: Uuid,
-        change: WebhookChange,
+        change: Change<WebhookSettings>,
         precondition: &Precondition,
     ) -> Result<WebhookRow, AppError> {
         for _ in 0..TRIES {
             let seen = webhook::get(scope, &self.db, id).await?;
             precondition.check(id, seen.revision)?;
-            let settings = self.webhook_changed(scope, seen.settings.clone(), &change).await?;
+            let (before, graph) = (seen.settings.document(), seen.settings.graph_id);
+            let settings = self.webhook_changed(scope, &before, graph, &change).await?;
             if let Some(row) = webhook::update(scope, &self.db, &seen, &settings, now()).await? {
                 self.deliveries_due.notify_one();
                 return Ok(row);
@@ -316,8 +240,7 @@ fn busy() -> AppError {
 /// `score.below` and its threshold belong together.
 fn check_score(settings: &WebhookSettings, problems: &mut Problems) {
     let root = At::Root;
-    let has_event = settings.events.iter().any(|event| event == WebhookEvent::ScoreBelow.as_str());
-    match (has_event, settings.score_metric.is_some()) {
+    match (settings.events.contains(&WebhookEvent::ScoreBelow), settings.score.is_some()) {
         (true, false) => {
             let detail = "the event `score.below` needs `score`: a metric and a threshold";
             problems.add(&root.key("score"), Code::MissingField, detail);

@@ -10,6 +10,8 @@ use bytes::{Bytes, BytesMut};
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::value::{ParsedJson, parse_json};
+use dsrs_api::document::Change;
+use facet::Facet;
 use http_body_util::BodyExt;
 
 use crate::protocol::caller::Caller;
@@ -76,6 +78,20 @@ impl Document {
             Some(found) => Ok((found, problems)),
             None => Err(ApiProblem::of(ProblemCode::InvalidRequest, problems)),
         }
+    }
+
+    /// Reads a document that is to be created.
+    pub(crate) fn new_document<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
+        let ParsedJson { payload, duplicates } = &self.parsed;
+        let read = Change::read_new(payload, duplicates.clone());
+        read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
+    }
+
+    /// Reads a change of a document.
+    pub(crate) fn patch<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
+        let ParsedJson { payload, duplicates } = &self.parsed;
+        let read = Change::read_patch(payload, duplicates.clone());
+        read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/v1/runs/{id}/feedback`: scores, comments and corrected outputs, given, listed and deleted; and the mean scores of
 //! a graph.
 
+use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -21,7 +22,7 @@ use crate::protocol::query::{NoQuery, Query};
 use crate::routes::key::read_name;
 use crate::routes::run::time;
 use crate::views::{FeedbackBody, FeedbackPage, FeedbackView, GraphScoreView, GraphScoresView};
-use dsrs_app::{App, FeedbackRequest, FeedbackScore, ONLINE, PlainName, USER};
+use dsrs_app::{App, FeedbackRequest, FeedbackScore, ONLINE, USER};
 use dsrs_store::feedback::FeedbackRow;
 use dsrs_store::feedback_summary::ScorePeriod;
 use dsrs_store::graph::GraphRef;

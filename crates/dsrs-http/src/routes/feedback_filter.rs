@@ -1,7 +1,7 @@
 //! The parameters of lists of runs that name feedback. Knows no other filter.
 
 use crate::protocol::query::Query;
-use dsrs_app::PlainName;
+use dsrs_api::plain_name::PlainName;
 use dsrs_store::feedback_filter::FeedbackFilter;
 
 /// Reads the parameters; `None` without them. Limits of a score without its name are refused.

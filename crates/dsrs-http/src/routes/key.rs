@@ -1,5 +1,6 @@
 //! `/v1/keys`: keys of clients, created, listed, read and revoked.
 
+use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -21,7 +22,7 @@ use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::status::ProblemCode;
 use crate::views::{CreatedKeyView, KeyBody, KeyPage, KeyView};
-use dsrs_app::{App, AppError, CreatedKey, KeyAdministration, KeyRequest, PlainName};
+use dsrs_app::{App, AppError, CreatedKey, KeyAdministration, KeyRequest};
 use dsrs_store::key::KeyLimits;
 use dsrs_store::key_scope::{KeyScope, KeyScopes};
 

@@ -7,9 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{Object, boolean, count, list, number, text};
+use dsrs::read::{count, text};
 use dsrs::value::Payload;
-use url::Url;
 
 use crate::protocol::answer;
 use crate::protocol::body::Document;
@@ -22,12 +21,12 @@ use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::{ById, ResourceRequest};
 use crate::protocol::status::ProblemCode;
-use crate::routes::key::read_name;
 use crate::views::{
     RotateSecretBody, WebhookBody, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
-use dsrs_app::{App, ScoreThreshold, WebhookChange, WebhookEvent, WebhookSecret};
-use dsrs_store::graph::GraphRef;
+use dsrs_api::document::Change;
+use dsrs_api::webhook::WebhookSettings;
+use dsrs_app::{App, WebhookSecret};
 use dsrs_store::webhook::WebhookRow;
 
 /// The kind of the tags of webhooks.
@@ -36,11 +35,6 @@ const WEBHOOK_TAG: char = 'w';
 fn tag_of(row: &WebhookRow) -> ETag {
     ETag::of(WEBHOOK_TAG, row.id, row.revision)
 }
-
-/// The longest URL, description and name of a metric.
-const LONGEST_URL: usize = 2048;
-const LONGEST_DESCRIPTION: usize = 500;
-const LONGEST_METRIC: usize = 128;
 
 /// The overlap of a rotation: the default, and the longest.
 const OVERLAP_S: u64 = 86_400;
@@ -90,59 +84,13 @@ fn shown_once(status: StatusCode, webhook: &WebhookSecret) -> Response {
 }
 
 /// Reads a new webhook.
-pub fn read_new(document: &Document) -> Result<WebhookChange, ApiProblem> {
-    read_body(document, |object| {
-        let name = object.required("name", read_name);
-        let url = object.required("url", read_url);
-        let events = object.required("events", read_events);
-        let rest = read_rest(object);
-        Some(WebhookChange { name: Some(name?), url: Some(url?), events: Some(events?), ..rest? })
-    })
+pub fn read_new(document: &Document) -> Result<Change<WebhookSettings>, ApiProblem> {
+    document.new_document()
 }
 
 /// Reads a change.
-pub fn read_patch(document: &Document) -> Result<WebhookChange, ApiProblem> {
-    read_body(document, |object| {
-        let name = object.optional("name", read_name);
-        let url = object.optional("url", read_url);
-        let events = object.optional("events", read_events);
-        Some(WebhookChange { name, url, events, ..read_rest(object)? })
-    })
-}
-
-fn read_body<'d>(
-    document: &'d Document,
-    read: impl FnOnce(&mut Object<'d, '_, '_>) -> Option<WebhookChange>,
-) -> Result<WebhookChange, ApiProblem> {
-    let (mut change, faults) = document.read(read)?;
-    change.faults = faults;
-    Ok(change)
-}
-
-/// The members that both bodies have as optional ones.
-fn read_rest(object: &mut Object<'_, '_, '_>) -> Option<WebhookChange> {
-    let description = object.optional("description", |payload, at, problems| {
-        read_text(payload, at, problems, 0, LONGEST_DESCRIPTION)
-    });
-    let graph = nullable(object, "graph", |payload, at, problems| {
-        text(payload, at, problems).map(GraphRef::parse)
-    });
-    let score = nullable(object, "score", read_score);
-    let enabled = object.optional("enabled", boolean);
-    Some(WebhookChange { description, graph, score, enabled, ..WebhookChange::default() })
-}
-
-/// A member whose `null` is a value.
-fn nullable<'v, T>(
-    object: &mut Object<'v, '_, '_>,
-    name: &'static str,
-    read: impl FnOnce(&'v Payload, &At<'_>, &mut Problems) -> Option<T>,
-) -> Option<Option<T>> {
-    match object.raw(name) {
-        None => None,
-        Some(Payload::Null) => Some(None),
-        Some(_) => object.optional(name, read).map(Some),
-    }
+pub fn read_patch(document: &Document) -> Result<Change<WebhookSettings>, ApiProblem> {
+    document.patch()
 }
 
 /// Reads a text of a length, in characters.
@@ -160,60 +108,6 @@ pub(crate) fn read_text(
         problems.add(at, Code::InvalidValue, detail);
     }
     fits.then(|| found.to_owned())
-}
-
-fn read_url(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Url> {
-    let found = text(payload, at, problems)?;
-    let url = Url::parse(found)
-        .ok()
-        .filter(|url| found.len() <= LONGEST_URL && matches!(url.scheme(), "http" | "https"));
-    if url.is_none() {
-        let detail = format!("expected an http or https URL of at most {LONGEST_URL} bytes");
-        problems.add(at, Code::InvalidValue, detail);
-    }
-    url
-}
-
-fn read_events(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<Vec<WebhookEvent>> {
-    let mut events: Vec<WebhookEvent> = Vec::new();
-    let before = problems.len();
-    list(payload, at, problems, |item, at, problems| {
-        let word = text(item, at, problems)?;
-        let Some(event) = WebhookEvent::ALL.into_iter().find(|known| known.as_str() == word) else {
-            let known = WebhookEvent::ALL.map(WebhookEvent::as_str).join("`, `");
-            problems.add(at, Code::InvalidValue, format!("expected one of `{known}`"));
-            return None;
-        };
-        match events.contains(&event) {
-            true => problems.add(at, Code::DuplicateName, format!("`{word}` is listed twice")),
-            false => events.push(event),
-        }
-        Some(())
-    })?;
-    if events.is_empty() && problems.len() == before {
-        problems.add(at, Code::InvalidValue, "expected at least one event");
-    }
-    Some(events)
-}
-
-fn read_score(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<ScoreThreshold> {
-    let mut object = Object::open(payload, at, problems)?;
-    let metric = object.required("metric", |payload, at, problems| {
-        read_text(payload, at, problems, 1, LONGEST_METRIC)
-    });
-    let below = object.required("below", |payload, at, problems| {
-        let found = number(payload, at, problems)?;
-        if !found.is_finite() {
-            problems.add(at, Code::InvalidValue, "expected a finite number");
-        }
-        Some(found)
-    });
-    object.close();
-    Some(ScoreThreshold { metric: metric?, below: below? })
 }
 
 /// List webhooks

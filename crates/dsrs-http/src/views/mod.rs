@@ -13,6 +13,7 @@ mod batch;
 mod chat_completion;
 mod closed_sets;
 mod dataset;
+mod document;
 mod evaluation;
 mod evaluation_comparison;
 mod evaluation_result;

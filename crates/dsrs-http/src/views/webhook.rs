@@ -5,60 +5,22 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::document::{DocumentPart, DocumentPatch, NewDocument};
 use super::time::{timestamp, timestamp_or_null};
 use super::{PageView, RawJson, example};
+use dsrs_api::webhook::{WebhookEvent, WebhookSettings};
 use dsrs_app::WebhookSecret;
 use dsrs_store::webhook::WebhookRow;
 use dsrs_store::webhook_delivery::DeliveryRow;
 
 /// A webhook to be created.
-#[derive(ToSchema)]
-#[schema(as = WebhookBody)]
-pub struct WebhookBody {
-    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other webhook of the workspace has it.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: String,
-    /// Where messages are sent: an `http` or `https` URL that the server's `webhooks.allow` lists.
-    #[schema(max_length = 2048, pattern = "^https?://.+")]
-    pub url: String,
-    /// A text for people. Default: empty.
-    #[schema(max_length = 500)]
-    pub description: Option<String>,
-    /// The events that it reports.
-    #[schema(value_type = Vec<WebhookEventName>, min_items = 1, max_items = 5)]
-    pub events: Vec<String>,
-    /// The name or id of a graph: only its events are reported. Default: those of every graph.
-    pub graph: Option<String>,
-    /// The threshold of `score.below`, which it needs.
-    pub score: Option<ScoreThresholdView<'static>>,
-    /// Whether it reports anything. Default: `true`.
-    pub enabled: Option<bool>,
-}
+pub type WebhookBody = NewDocument<WebhookSettings>;
 
 /// A change of a webhook. What is absent stays as it is.
-#[derive(ToSchema)]
-#[schema(as = WebhookPatch)]
-pub struct WebhookPatch {
-    /// The name.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: Option<String>,
-    /// Where messages are sent.
-    #[schema(max_length = 2048, pattern = "^https?://.+")]
-    pub url: Option<String>,
-    /// A text for people.
-    #[schema(max_length = 500)]
-    pub description: Option<String>,
-    /// The events that it reports.
-    #[schema(value_type = Option<Vec<WebhookEventName>>, min_items = 1, max_items = 5)]
-    pub events: Option<Vec<String>>,
-    /// The name or id of a graph; null: every graph.
-    pub graph: Option<String>,
-    /// The threshold of `score.below`; null: none.
-    pub score: Option<ScoreThresholdView<'static>>,
-    /// `false` pauses it: no events are written for it, and its messages wait. `true` also enables a webhook that
-    /// the server disabled.
-    pub enabled: Option<bool>,
-}
+pub type WebhookPatch = DocumentPatch<WebhookSettings>;
+
+/// An event that webhooks report.
+pub type WebhookEventName = DocumentPart<WebhookEvent>;
 
 /// The rotation of a secret.
 #[derive(ToSchema)]
@@ -67,27 +29,6 @@ pub struct RotateSecretBody {
     /// How long the secret before signs messages, too, in seconds. Default: 86400.
     #[schema(minimum = 0, maximum = 604_800)]
     pub overlap_s: Option<u64>,
-}
-
-/// An event that webhooks report.
-#[derive(ToSchema)]
-#[allow(dead_code, reason = "describes words that are stored as text")]
-pub enum WebhookEventName {
-    /// A run has ended, with any status.
-    #[schema(rename = "run.finished")]
-    RunFinished,
-    /// A run has failed.
-    #[schema(rename = "run.failed")]
-    RunFailed,
-    /// An evaluation has ended, with any status.
-    #[schema(rename = "evaluation.finished")]
-    EvaluationFinished,
-    /// An optimization has ended, with any status.
-    #[schema(rename = "optimization.finished")]
-    OptimizationFinished,
-    /// A score of a run is below the threshold.
-    #[schema(rename = "score.below")]
-    ScoreBelow,
 }
 
 /// The threshold of `score.below`.

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::{UsageView, example};
 use crate::protocol::openapi_webhooks::WebhookMessage;
-use dsrs_app::{TEST_EVENT, WebhookEvent};
+use dsrs_api::webhook::WebhookEvent;
+use dsrs_app::TEST_EVENT;
 
 /// A run that has ended, without its contents.
 #[derive(ToSchema)]

@@ -16,7 +16,7 @@ pub(crate) struct LineField<'f> {
     /// The id of a list of suggestions.
     pub(crate) suggestions: Option<&'f str>,
     /// The most characters.
-    pub(crate) longest: Option<u32>,
+    pub(crate) longest: Option<usize>,
     /// The place around it, whose problems are shown here, too.
     pub(crate) around: Option<&'f str>,
     /// Whether a browser asks for it.

@@ -3,6 +3,7 @@
 use dsrs::graph::Program;
 use dsrs::problem::Problems;
 use dsrs::value::Payload;
+use dsrs_api::plain_name::PlainName;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -13,7 +14,7 @@ use crate::parts::value_form::{FieldProblems, ValueField};
 use crate::parts::values::members;
 use crate::run::span::shown;
 use crate::visitor::Visitor;
-use dsrs_app::{FeedbackRequest, FeedbackScore, PlainName};
+use dsrs_app::{FeedbackRequest, FeedbackScore};
 use dsrs_http::ApiProblem;
 use dsrs_store::ListQuery;
 use dsrs_store::feedback::FeedbackRow;

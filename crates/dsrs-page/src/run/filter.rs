@@ -1,10 +1,10 @@
 //! Which runs a table shows: the fields of its form, and the same as a filter of the store. Knows no table.
 
 use chrono::{DateTime, Utc};
+use dsrs_api::plain_name::PlainName;
 use maud::{Markup, html};
 
 use crate::parts::choice::{Names, choice};
-use dsrs_app::PlainName;
 use dsrs_http::{Query, problem_text, read_time};
 use dsrs_store::feedback_filter::FeedbackFilter;
 use dsrs_store::graph::GraphRef;

@@ -3,10 +3,13 @@
 use axum::extract::Path;
 use axum::response::Response;
 
+use dsrs::value::Payload;
+
 use crate::evaluation::id_of;
 use crate::form::see;
 use crate::visitor::Visitor;
-use dsrs_app::{Precondition, WebhookChange};
+use dsrs_api::document::Change;
+use dsrs_app::Precondition;
 use dsrs_http::ApiProblem;
 
 /// `POST /webhooks/{id}/test`.
@@ -34,7 +37,7 @@ pub(crate) async fn resume(
 
 async fn enable(visitor: &Visitor, id: &str, enabled: bool) -> Result<Response, ApiProblem> {
     let id = id_of(id)?;
-    let change = WebhookChange { enabled: Some(enabled), ..WebhookChange::default() };
+    let change = Change::of("enabled", Payload::Bool(enabled));
     visitor.app.webhook_change(&visitor.scope, id, change, &Precondition::Any).await?;
     Ok(see(&format!("/webhooks/{id}")))
 }

@@ -18,7 +18,8 @@ use crate::parts::schema_form::{FieldMark, SchemaForm};
 use crate::shell::{PageSection, View};
 use crate::visitor::Visitor;
 use crate::webhook::members::{EVENTS, OPENED, changed_body, new_body};
-use dsrs_app::WebhookEvent;
+use dsrs_api::document::{described_words, longest};
+use dsrs_api::webhook::{ScoreThreshold, WebhookEvent, WebhookSettings};
 use dsrs_http::{ApiProblem, PageRequest, ProblemCode, Query};
 use dsrs_store::webhook::WebhookRow;
 
@@ -83,7 +84,7 @@ fn destination(fields: &SchemaForm<'_>) -> Markup {
         name: "/name",
         label: "Name",
         hint: "letters, digits, - _ and .",
-        longest: Some(64),
+        longest: longest::<WebhookSettings>("name"),
         is_required: true,
         ..LineField::default()
     };
@@ -93,7 +94,7 @@ fn destination(fields: &SchemaForm<'_>) -> Markup {
         hint: "where messages are sent; its host must be one that the server allows",
         placeholder: "https://hooks.example.com/dsrs",
         kind: Some("url"),
-        longest: Some(2048),
+        longest: longest::<WebhookSettings>("url"),
         is_required: true,
         ..LineField::default()
     };
@@ -101,7 +102,7 @@ fn destination(fields: &SchemaForm<'_>) -> Markup {
         name: "/description",
         label: "Description",
         hint: "for people; may be empty",
-        longest: Some(500),
+        longest: longest::<WebhookSettings>("description"),
         ..LineField::default()
     };
     html! {
@@ -115,18 +116,8 @@ fn destination(fields: &SchemaForm<'_>) -> Markup {
     }
 }
 
-const fn meaning(event: WebhookEvent) -> &'static str {
-    match event {
-        WebhookEvent::RunFinished => "a run has ended, with any status",
-        WebhookEvent::RunFailed => "a run has failed",
-        WebhookEvent::EvaluationFinished => "an evaluation has ended",
-        WebhookEvent::OptimizationFinished => "an optimization has ended",
-        WebhookEvent::ScoreBelow => "a score of a run is below a threshold",
-    }
-}
-
 fn events(fields: &SchemaForm<'_>, graphs: &Names) -> Markup {
-    let chosen = |event: WebhookEvent| fields.form.all(EVENTS).any(|word| word == event.as_str());
+    let chosen = |event: &str| fields.form.all(EVENTS).any(|word| word == event);
     let FieldMark { is_first, .. } = fields.mark(EVENTS);
     html! {
         section.panel {
@@ -134,10 +125,10 @@ fn events(fields: &SchemaForm<'_>, graphs: &Names) -> Markup {
             div.body.fields {
                 fieldset.choices {
                     legend { "Events" }
-                    @for (at, event) in WebhookEvent::ALL.into_iter().enumerate() {
+                    @for (at, (event, meaning)) in described_words::<WebhookEvent>().into_iter().enumerate() {
                         label.inline {
-                            input type="checkbox" name=(EVENTS) value=(event.as_str()) checked[chosen(event)] autofocus[is_first && at == 0];
-                            span { code { (event.as_str()) } " " span.hint { (meaning(event)) } }
+                            input type="checkbox" name=(EVENTS) value=(event) checked[chosen(event)] autofocus[is_first && at == 0];
+                            span { code { (event) } " " span.hint { (meaning) } }
                         }
                     }
                     (fields.problems_within(EVENTS))
@@ -157,7 +148,7 @@ fn threshold(fields: &SchemaForm<'_>) -> Markup {
         hint: "the name of the score",
         placeholder: "quality",
         around: Some("/score"),
-        longest: Some(128),
+        longest: longest::<ScoreThreshold>("metric"),
         ..LineField::default()
     };
     let below = LineField {

@@ -8,7 +8,7 @@ use crate::form::Form;
 use crate::parts::revision::{REVISION, spelling};
 use crate::parts::schema_entry::number_or_text;
 use crate::parts::schema_fill::FilledField;
-use dsrs_app::WebhookEvent;
+use dsrs_api::webhook::WebhookEvent;
 use dsrs_store::webhook::WebhookRow;
 
 /// The field with what was stored when the form was opened, so that only what a person changed is sent.

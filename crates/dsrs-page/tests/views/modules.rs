@@ -1,8 +1,7 @@
 //! The scripts of the page that need no browser, tested by node. Without node the test reports that it was skipped.
 
+use std::path::Path;
 use std::process::Command;
-
-use dsrs_test::repository;
 
 #[test]
 fn the_modules_of_the_page_pass_their_own_tests() {
@@ -11,7 +10,7 @@ fn the_modules_of_the_page_pass_their_own_tests() {
         return;
     };
     let version = String::from_utf8_lossy(&version.stdout);
-    let directory = repository().join("tests/page/js");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/js");
     let tests = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let tests: Vec<_> =
         tests.filter(|path| path.extension().is_some_and(|found| found == "mjs")).collect();

@@ -1,6 +1,6 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { contextAt, find, parse, plain, pointerAt, rangeOf } from "../../../src/page/assets/json_text.js";
+import { contextAt, find, parse, plain, pointerAt, rangeOf } from "../../src/assets/json_text.js";
 
 const marked = (text, pointer) => {
   const { start, end } = rangeOf(parse(text), pointer);

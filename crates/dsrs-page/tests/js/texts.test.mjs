@@ -1,9 +1,9 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { segments, tokens } from "../../../src/page/assets/json_highlight.js";
-import { EditHistory, applyChange, changeBetween } from "../../../src/page/assets/edit_history.js";
-import { diffLines, diffWords, hunks } from "../../../src/page/assets/diff.js";
-import { format, formatValue, formatWithout } from "../../../src/page/assets/json_format.js";
+import { segments, tokens } from "../../src/assets/json_highlight.js";
+import { EditHistory, applyChange, changeBetween } from "../../src/assets/edit_history.js";
+import { diffLines, diffWords, hunks } from "../../src/assets/diff.js";
+import { format, formatValue, formatWithout } from "../../src/assets/json_format.js";
 
 test("tokens have their kind, and markup is text like any other", () => {
   const line = '  "a\\"b": ["<b>", -1.5e3, true], "open';

@@ -1,12 +1,12 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { complete, newNode } from "../../../src/page/assets/definition_completion.js";
-import { matchesOf } from "../../../src/page/assets/find_bar.js";
-import { Problem } from "../../../src/page/assets/api.js";
-import { Validation } from "../../../src/page/assets/validation.js";
-import { assignability } from "../../../src/page/assets/assignable.js";
-import { indented, lineBreak, paired } from "../../../src/page/assets/typing.js";
-import { applyChanges } from "../../../src/page/assets/graph_edits.js";
+import { complete, newNode } from "../../src/assets/definition_completion.js";
+import { matchesOf } from "../../src/assets/find_bar.js";
+import { Problem } from "../../src/assets/api.js";
+import { Validation } from "../../src/assets/validation.js";
+import { assignability } from "../../src/assets/assignable.js";
+import { indented, lineBreak, paired } from "../../src/assets/typing.js";
+import { applyChanges } from "../../src/assets/graph_edits.js";
 
 const moduleSchema = { type: "object", properties: { strategy: { type: "string" }, config: { type: "object" } }, required: ["strategy"] };
 const strategies = new Map([

@@ -1,11 +1,11 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { applyChanges, changesOf } from "../../../src/page/assets/graph_edits.js";
-import { endOf, freeName, nameProblem, readGraph, subjectOf } from "../../../src/page/assets/graph_text.js";
-import { parse } from "../../../src/page/assets/json_text.js";
-import { deletion } from "../../../src/page/assets/gestures.js";
-import { sourcesOf, targetsOf } from "../../../src/page/assets/ports.js";
-import { editsOf } from "../../../src/page/assets/save.js";
+import { applyChanges, changesOf } from "../../src/assets/graph_edits.js";
+import { endOf, freeName, nameProblem, readGraph, subjectOf } from "../../src/assets/graph_text.js";
+import { parse } from "../../src/assets/json_text.js";
+import { deletion } from "../../src/assets/gestures.js";
+import { sourcesOf, targetsOf } from "../../src/assets/ports.js";
+import { editsOf } from "../../src/assets/save.js";
 
 const TEXT = `{
   "name": "desk",

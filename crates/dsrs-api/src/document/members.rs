@@ -1,0 +1,65 @@
+//! The members of a document: the fields of its type, with what a reader and a schema need to know of them.
+
+use dsrs::reflect::flat_fields;
+use facet::{Def, Facet, Shape};
+
+use crate::rule::{self, Rule};
+
+/// A member of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentMember {
+    /// Its name in JSON.
+    pub name: &'static str,
+    /// The type of its value.
+    pub shape: &'static Shape,
+    /// Its documentation, line by line.
+    pub doc: &'static [&'static str],
+    /// Whether a document without it is complete: the member has a default, or may be null.
+    pub is_optional: bool,
+    field: &'static facet::Field,
+}
+
+impl DocumentMember {
+    /// Whether null is a value of the member. Elsewhere, null counts as absent.
+    #[must_use]
+    pub fn is_nullable(&self) -> bool {
+        matches!(self.shape.def, Def::Option(_))
+    }
+
+    /// The rules of its value.
+    pub fn rules(&self) -> impl Iterator<Item = Rule> {
+        rule::of_field(self.field)
+    }
+
+    fn longest(&self) -> Option<usize> {
+        self.rules().find_map(|rule| match rule {
+            Rule::PlainName => Some(crate::plain_name::LONGEST_NAME),
+            Rule::Length(_, most) | Rule::HttpUrl(most) => Some(most),
+            Rule::Distinct(_) | Rule::Schema(_) => None,
+        })
+    }
+}
+
+/// The members of a document, in the order of its fields. A type that is no struct has none.
+#[must_use]
+pub fn members_of<T: Facet<'static>>() -> Vec<DocumentMember> {
+    members(T::SHAPE)
+}
+
+/// The most characters of a member of a document, if a rule bounds them.
+#[must_use]
+pub fn longest<T: Facet<'static>>(member: &str) -> Option<usize> {
+    members_of::<T>().iter().find(|known| known.name == member)?.longest()
+}
+
+pub(super) fn members(shape: &'static Shape) -> Vec<DocumentMember> {
+    let fields = flat_fields(shape).unwrap_or_default();
+    let member = |flat: dsrs::reflect::FlatField| DocumentMember {
+        name: flat.name(),
+        shape: flat.field.shape(),
+        doc: flat.field.doc,
+        is_optional: flat.field.has_default() || matches!(flat.field.shape().def, Def::Option(_)),
+        field: flat.field,
+    };
+    fields.into_iter().map(member).collect()
+}

@@ -1,0 +1,12 @@
+//! A document of the API by the shape of its type: read, changed, described.
+
+mod change;
+mod members;
+mod read;
+mod schema;
+mod word;
+
+pub use change::Change;
+pub use members::{DocumentMember, longest, members_of};
+pub use schema::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
+pub use word::{described_words, word_of, words};

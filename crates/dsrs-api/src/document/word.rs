@@ -1,0 +1,37 @@
+//! Types of words: enums without fields, each variant a text of the API.
+
+use facet::{Facet, Shape, Type, UserType};
+use facet_reflect::Peek;
+
+/// The words of a type, in the order of its variants. A type that is no enum has none.
+#[must_use]
+pub fn words<T: Facet<'static>>() -> Vec<&'static str> {
+    words_of(T::SHAPE)
+}
+
+/// The word of a value; empty for a type that is no enum.
+#[must_use]
+pub fn word_of<T: Facet<'static>>(value: &T) -> &'static str {
+    let variant = Peek::new(value).into_enum().ok().and_then(|found| found.active_variant().ok());
+    variant.map_or("", |variant| variant.effective_name())
+}
+
+/// The words of a type with what they mean, which is the documentation of their variants.
+#[must_use]
+pub fn described_words<T: Facet<'static>>() -> Vec<(&'static str, String)> {
+    let Type::User(UserType::Enum(found)) = T::SHAPE.ty else { return Vec::new() };
+    let described =
+        |variant: &'static facet::Variant| (variant.effective_name(), text_of(variant.doc));
+    found.variants.iter().map(described).collect()
+}
+
+/// Lines of documentation as one text.
+pub(super) fn text_of(lines: &[&str]) -> String {
+    let lines = lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+pub(super) fn words_of(shape: &'static Shape) -> Vec<&'static str> {
+    let Type::User(UserType::Enum(found)) = shape.ty else { return Vec::new() };
+    found.variants.iter().map(|variant| variant.effective_name()).collect()
+}
