@@ -33,7 +33,8 @@ pub(crate) async fn healthz() -> Response {
 
 /// Whether the server accepts requests
 ///
-/// It is not stopping, its database answers and sends notifications, and the migrations are applied.
+/// The server is ready if it is not stopping, its database answers and sends notifications, and the
+/// migrations are applied.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
     responses((status = 200, description = "The server is ready", body = ReadyView)),
