@@ -65,12 +65,12 @@ pub enum PgError {
         directory: PathBuf,
     },
     /// A program failed.
-    #[error("{program} failed: {said}")]
+    #[error("{program} failed: {message}")]
     Program {
         /// Its name.
         program: &'static str,
         /// Its own message, in one line.
-        said: String,
+        message: String,
     },
     /// A Postgres neither answers nor ends.
     #[error("Postgres (process {pid}) in {} does not {what}; see its postgres.log, or end it", directory.display())]

@@ -19,8 +19,8 @@ const LOCK_TIMEOUT: &str = "set lock_timeout = '3s'";
 /// The pause before a migration is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a migration that waits is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a migration that waits is checked.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A database migrated further by a newer release is fine: steps only ever expand what this one
 /// uses, and it must be able to start again beside that release or after it.
@@ -120,7 +120,7 @@ impl BlockerWatch {
         loop {
             tokio::select! {
                 done = &mut step => return done,
-                () = sleep(LOOK) => {}
+                () = sleep(POLL_INTERVAL) => {}
             }
             let found = tokio::select! {
                 done = &mut step => return done,

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// The newest firings whose work is looked at for an overlap.
-const LOOKED_AT: i64 = 20;
+/// The newest firings whose work is checked for an overlap.
+const CHECKED_FIRINGS: i64 = 20;
 
 /// A firing.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -168,7 +168,7 @@ pub async fn has_active_work(db: &Db, firing: &ClaimedFiring) -> Result<bool, St
                 or exists (select from evaluations where id = earlier.work_id and finished_at is null)
                 or exists (select from optimizations where id = earlier.work_id and finished_at is null))",
     );
-    let found = found.bind(firing.schedule_id).bind(LOOKED_AT).bind(firing.workspace_id);
+    let found = found.bind(firing.schedule_id).bind(CHECKED_FIRINGS).bind(firing.workspace_id);
     let found = found.bind(&firing.runs_as).bind(firing.id.to_string()).bind(firing.attempts);
     Ok(found.fetch_one(&mut *db.all_workspaces().await?).await?)
 }

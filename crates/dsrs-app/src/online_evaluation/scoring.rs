@@ -30,7 +30,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 const REMOVAL: Duration = Duration::from_secs(60);
 
 /// How often a server looks for runs.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time of all metrics of a run.
 const TIME: Duration = Duration::from_secs(120);
@@ -58,7 +58,7 @@ pub(crate) async fn score_always(app: Arc<App>) {
         let free = places.available_permits();
         let claimed = if free > 0 { claim(&app, free).await } else { Vec::new() };
         if claimed.is_empty() {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         for sample in claimed {
             // Only this loop takes places, so one is free.

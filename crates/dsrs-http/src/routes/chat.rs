@@ -91,8 +91,8 @@ impl GraphChat {
             return match ProblemCode::named(failure.code) {
                 Some(ProblemCode::AnswerIncomplete) => Ok(ChatAnswer::Cut(run)),
                 Some(ProblemCode::AnswerFiltered) => {
-                    let said = failure.detail.clone();
-                    Ok(ChatAnswer::Refusal(run, said))
+                    let refusal = failure.detail.clone();
+                    Ok(ChatAnswer::Refusal(run, refusal))
                 }
                 _ => Err(run_problem(failure)),
             };

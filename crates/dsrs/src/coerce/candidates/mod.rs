@@ -56,7 +56,7 @@ impl<'t> Finder<'t> {
 
     /// Whether the first candidate is unclosed, so that it may be no data.
     fn is_cut_off(&self) -> bool {
-        self.found.first().is_some_and(|first| first.data.slips.has(LeniencyKind::Unclosed))
+        self.found.first().is_some_and(|first| first.data.leniencies.has(LeniencyKind::Unclosed))
     }
 
     /// Adds the content of fenced blocks, then data in prose.
@@ -138,7 +138,8 @@ fn list_of<'t>(
     }
     let how = pieces.iter().fold(Leniencies::NONE, |how, one| how.and(one.how));
     let elements = pieces.into_iter().map(|one| one.data.clone()).collect();
-    let data = Loose { source: text, shape: LooseShape::List(elements), slips: Leniencies::NONE };
+    let data =
+        Loose { source: text, shape: LooseShape::List(elements), leniencies: Leniencies::NONE };
     Some(Candidate { data, how, several: true })
 }
 
