@@ -102,11 +102,11 @@ impl AdminClient {
         let Deployments { deployments } = self.get("deployments").await?;
         let newest = |service: Service| {
             let of_service = deployments.iter().filter_map(|deployment| {
-                let found = deployment
+                let registered = deployment
                     .services
                     .iter()
-                    .find(|found| found.name == self.names.name(service))?;
-                Some((found.revision, deployment))
+                    .find(|registered| registered.name == self.names.name(service))?;
+                Some((registered.revision, deployment))
             });
             let newest = of_service.max_by_key(|(revision, _)| *revision);
             (service, newest.map(|(_, deployment)| deployment.clone()))

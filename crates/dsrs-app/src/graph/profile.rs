@@ -77,16 +77,16 @@ impl App {
         graph: &GraphRef,
         request: ProfileRequest,
     ) -> Result<GraphProfile, AppError> {
-        let found = self.graph_get(scope, graph, None).await?;
+        let row = self.graph_get(scope, graph, None).await?;
         let query = ProfileQuery {
-            graph: found.id,
+            graph: row.id,
             version: request.version,
             since: request.since,
             until: request.until,
             most_runs: MOST_RUNS,
             most_bytes: MOST_BYTES,
         };
-        let chosen = graph_profile::choose(scope, &self.db, &found.name, query).await?;
+        let chosen = graph_profile::choose(scope, &self.db, &row.name, query).await?;
         let mut profile = GraphProfile { is_sample: chosen.is_sample, ..GraphProfile::default() };
         for ids in chosen.portions {
             let runs = graph_profile::documents(scope, &self.db, &ids).await?;

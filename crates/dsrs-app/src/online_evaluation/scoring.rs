@@ -132,7 +132,8 @@ async fn judged(
     };
     let example = Example::of(inputs, Fields::new());
     let program = app.recorded_program(scope, &row).await?;
-    let mut found = JudgedRun { scores: Vec::new(), spent: Usage::default(), is_unmeasured: false };
+    let mut judged_run =
+        JudgedRun { scores: Vec::new(), spent: Usage::default(), is_unmeasured: false };
     for (name, written) in fields(Some(&online.settings.metrics)).unwrap_or_default() {
         let metric = app.stored_metric(scope, &written, &program).await?;
         let evaluator = Evaluator {
@@ -144,16 +145,16 @@ async fn judged(
             observer: None,
         };
         let (score, usage) = evaluator.score(&example, &outputs).await;
-        found.spent += usage;
+        judged_run.spent += usage;
         match score {
-            Ok(score) => found.scores.push((name.to_string(), score)),
+            Ok(score) => judged_run.scores.push((name.to_string(), score)),
             Err(error) => {
-                found.is_unmeasured |= RolloutFailure::of_metric(&error).is_unmeasured;
+                judged_run.is_unmeasured |= RolloutFailure::of_metric(&error).is_unmeasured;
                 tracing::warn!(run = %row.id, metric = %name, code = error.kind.code(), "a run has no score");
             }
         }
     }
-    Ok(Some((row, found)))
+    Ok(Some((row, judged_run)))
 }
 
 /// Whether the budget of the day is not spent.

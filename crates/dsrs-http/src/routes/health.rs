@@ -44,19 +44,20 @@ pub(crate) async fn readyz(
     State(app): State<Arc<App>>,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let found = app.readiness().await;
-    let database = if found.database.is_ok() { "up" } else { "down" };
-    let migrations = if found.migrated { "applied" } else { "unknown" };
-    let reason = match (found.stopping, &found.database, found.migrated, found.confirmed) {
-        (true, ..) => "the server is stopping",
-        (false, Err(_), ..) => "the database does not answer",
-        (false, Ok(()), false, _) => "the database is not migrated",
-        (false, Ok(()), true, false) => UNCONFIRMED,
-        (false, Ok(()), true, true) => {
-            return Ok(answer::ok(&ReadyView { status: "ready", database, migrations }));
-        }
-    };
-    if let Err(error) = &found.database {
+    let readiness = app.readiness().await;
+    let database = if readiness.database.is_ok() { "up" } else { "down" };
+    let migrations = if readiness.migrated { "applied" } else { "unknown" };
+    let reason =
+        match (readiness.stopping, &readiness.database, readiness.migrated, readiness.confirmed) {
+            (true, ..) => "the server is stopping",
+            (false, Err(_), ..) => "the database does not answer",
+            (false, Ok(()), false, _) => "the database is not migrated",
+            (false, Ok(()), true, false) => UNCONFIRMED,
+            (false, Ok(()), true, true) => {
+                return Ok(answer::ok(&ReadyView { status: "ready", database, migrations }));
+            }
+        };
+    if let Err(error) = &readiness.database {
         tracing::warn!(cause = error.cause(), "not ready: the database does not answer");
     }
     let problem = ApiProblem::new(ProblemCode::Unavailable, reason).retry_after(1);

@@ -163,7 +163,7 @@ impl<'t> Fitter<'t> {
         ctx: FitContext,
     ) -> FitResult {
         let keys = MemberKeys::sort(members, class, ctx.allowed);
-        let mut found = Map::with_capacity(class.fields.len());
+        let mut values = Map::with_capacity(class.fields.len());
         for ((name, field), key) in class.fields.iter().zip(&keys.found) {
             let member = key.and_then(|key| Some((key, members.get(key.index)?)));
             let fitted = self.member(name, field, member.map(|(_, (_, data))| data), ctx)?;
@@ -172,18 +172,18 @@ impl<'t> Fitter<'t> {
                 self.notes.note(LeniencyKind::Spelling, key, &Payload::Str(name.clone()));
                 self.notes.place(mark, || PathStep::Member(name.clone()));
             }
-            found.insert(name.clone(), fitted);
+            values.insert(name.clone(), fitted);
         }
         for (field, overridden) in keys.overridden {
             let Some(((name, selected), (_, data))) =
-                found.get_index(field).zip(members.get(overridden))
+                values.get_index(field).zip(members.get(overridden))
             else {
                 continue;
             };
             self.repeated(selected, data.source, ctx, || PathStep::Member(name.clone()))?;
         }
         self.drop_extra(members, &keys.extra, ctx)?;
-        Ok(Payload::map(found))
+        Ok(Payload::map(values))
     }
 
     fn member(
