@@ -41,7 +41,7 @@ impl Binaries {
             (None, Some(wanted)) if !usable.is_empty() => Err(PgError::WrongVersion {
                 directory: options.data_dir.clone(),
                 wanted: wanted.to_owned(),
-                found: versions(&usable),
+                installed: versions(&usable),
             }),
             (None, _) => Err(PgError::NoBinaries),
         }

@@ -24,7 +24,7 @@ pub(super) struct TagTree<'t> {
     text: &'t str,
     allowed: Leniencies,
     /// The outermost elements.
-    found: Vec<Member<'t>>,
+    outermost: Vec<Member<'t>>,
     open: Vec<OpenElement<'t>>,
     /// The text before this position is read.
     seen: usize,
@@ -51,7 +51,7 @@ impl<'t> TagTree<'t> {
         let mut tree = Self {
             text,
             allowed,
-            found: Vec::new(),
+            outermost: Vec::new(),
             open: Vec::new(),
             seen: 0,
             readable: text.len().saturating_mul(READINGS),
@@ -64,7 +64,7 @@ impl<'t> TagTree<'t> {
         }
         tree.text_until(text.len());
         tree.close_to(0, text.len());
-        (!tree.found.is_empty()).then_some(tree)
+        (!tree.outermost.is_empty()).then_some(tree)
     }
 
     /// The leniencies needed to find the elements.
@@ -75,7 +75,7 @@ impl<'t> TagTree<'t> {
 
     /// The outermost elements; those with the same name become a list.
     pub(super) fn members(self) -> Vec<Member<'t>> {
-        together(self.text, self.found)
+        together(self.text, self.outermost)
     }
 
     /// Reads the tag at this angle bracket. Returns the position after it.
@@ -167,7 +167,8 @@ impl<'t> TagTree<'t> {
                 Loose { source, shape: LooseShape::Map(members), leniencies }
             }
         };
-        let siblings = self.open.last_mut().map_or(&mut self.found, |parent| &mut parent.members);
+        let siblings =
+            self.open.last_mut().map_or(&mut self.outermost, |parent| &mut parent.members);
         siblings.push((Cow::Borrowed(element.name), value));
     }
 
