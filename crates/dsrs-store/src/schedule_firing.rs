@@ -14,14 +14,10 @@ use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 /// The newest firings whose work is checked for an overlap.
 const CHECKED_FIRINGS: i64 = 20;
 
-/// A firing.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct FiringRow {
-    /// Its id.
     pub id: Uuid,
-    /// Its schedule.
     pub schedule_id: Uuid,
-    /// Its time.
     pub scheduled_at: DateTime<Utc>,
     /// Whether a client fired it.
     pub by_hand: bool,
@@ -99,13 +95,9 @@ pub async fn add_by_hand(scope: &Scope, db: &Db, schedule: Uuid) -> Result<Firin
 /// A firing whose work is to be started now, with its schedule.
 #[derive(Clone, Debug, FromRow)]
 pub struct ClaimedFiring {
-    /// The firing.
     pub id: Uuid,
-    /// The claim.
     pub holder: Uuid,
-    /// Its schedule.
     pub schedule_id: Uuid,
-    /// The workspace.
     pub workspace_id: Uuid,
     /// Whether a client fired it.
     pub by_hand: bool,
@@ -113,7 +105,6 @@ pub struct ClaimedFiring {
     pub attempts: i32,
     /// What happens while earlier work is in progress.
     pub overlap: String,
-    /// The graph.
     pub graph_id: Uuid,
     /// The kind of work.
     pub target: String,

@@ -45,7 +45,6 @@ pub struct WebhookSettings {
 /// A webhook, without its secrets.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct WebhookRow {
-    /// Its id.
     pub id: Uuid,
     /// What clients set.
     #[sqlx(flatten)]
@@ -150,7 +149,6 @@ fn name_taken(error: sqlx::Error, name: &str) -> StoreError {
     }
 }
 
-/// One webhook.
 pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<WebhookRow, StoreError> {
     let sql = format!("select {COLUMNS} from webhooks where workspace_id = $1 and id = $2");
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);

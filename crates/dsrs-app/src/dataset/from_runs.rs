@@ -43,7 +43,6 @@ pub enum ExpectedOutputs {
 pub struct FromRuns {
     /// The runs, in the order of the examples.
     pub runs: IndexSet<Uuid>,
-    /// What is expected.
     pub expects: ExpectedOutputs,
     /// Corrected outputs, by run and field.
     pub corrections: IndexMap<Uuid, Map>,

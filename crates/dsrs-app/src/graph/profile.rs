@@ -27,7 +27,6 @@ pub struct ProfileRequest {
     pub until: DateTime<Utc>,
 }
 
-/// The profile of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct GraphProfile {
     /// The runs that were read.
@@ -49,7 +48,6 @@ pub struct NodeProfile {
     pub errors: BTreeMap<String, u64>,
     /// Leniencies with which answers were read.
     pub repairs: u64,
-    /// Replies from a cache.
     pub cached_replies: u64,
     pub lm_calls: u64,
     pub input_tokens: u64,

@@ -71,7 +71,6 @@ impl Calendar {
 /// A time of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalTime {
-    /// The time.
     pub at: DateTime<Utc>,
     /// As the clocks of the time zone show it: `Fri 2026-11-27 02:30 +01:00`.
     pub local: String,

@@ -34,7 +34,6 @@ const TRIES: usize = 5;
 pub enum WebhookEvent {
     /// A run has ended.
     RunFinished,
-    /// A run has failed.
     RunFailed,
     /// An evaluation has ended.
     EvaluationFinished,
@@ -78,13 +77,11 @@ pub struct ScoreThreshold {
 /// What a request sets of a webhook; what is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookChange {
-    /// The name.
     pub name: Option<PlainName>,
     /// The destination.
     pub url: Option<Url>,
     /// The text for people.
     pub description: Option<String>,
-    /// The events.
     pub events: Option<Vec<WebhookEvent>>,
     /// The graph; the inner `None`: every graph.
     pub graph: Option<Option<GraphRef>>,
@@ -98,14 +95,11 @@ pub struct WebhookChange {
 
 /// A webhook with a new secret, which is shown once.
 pub struct WebhookSecret {
-    /// The webhook.
     pub row: WebhookRow,
-    /// The secret.
     pub secret: String,
 }
 
 impl App {
-    /// Creates a webhook.
     pub async fn webhook_create(
         &self,
         scope: &Scope,
@@ -207,7 +201,6 @@ impl App {
         Ok(webhook::list(scope, &self.db, list).await?)
     }
 
-    /// One webhook.
     pub async fn webhook_get(&self, scope: &Scope, id: Uuid) -> Result<WebhookRow, AppError> {
         Ok(webhook::get(scope, &self.db, id).await?)
     }
@@ -233,7 +226,6 @@ impl App {
         Err(busy())
     }
 
-    /// Deletes a webhook.
     pub async fn webhook_delete(
         &self,
         scope: &Scope,

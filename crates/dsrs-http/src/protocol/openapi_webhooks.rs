@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// A message.
 pub(crate) struct WebhookMessage {
     /// The event: `type` of the message.
     pub(crate) event: &'static str,

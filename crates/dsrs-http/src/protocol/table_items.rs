@@ -183,7 +183,6 @@ fn reader<'a, R: Read>(
     builder.from_reader(PositionedReader { reader: metered, positions })
 }
 
-/// A position in a cell.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum CellPosition {
     /// Before its first character.

@@ -55,7 +55,6 @@ pub(super) struct SchemaSize {
 }
 
 impl SchemaSize {
-    /// Adds a schema.
     pub(super) fn add(&mut self, schema: &Value) {
         self.values += 1;
         match schema {

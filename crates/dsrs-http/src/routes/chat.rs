@@ -28,11 +28,9 @@ use dsrs_store::run_label::RunLabels;
 pub(super) struct ChatQuestion<'q> {
     pub(super) model: &'q str,
     pub(super) messages: Vec<ChatMessage>,
-    /// The form of the answer.
     pub(super) form: AnswerForm<'q>,
     /// Where the request has the messages, as a JSON Pointer.
     pub(super) place: &'static str,
-    /// The labels of the run.
     pub(super) labels: RunLabels,
 }
 

@@ -130,7 +130,6 @@ pub(super) fn millis(ms: Option<i64>) -> String {
     ms.map_or_else(|| "–".to_owned(), |ms| duration(ms as f64))
 }
 
-/// A problem in one line.
 fn problem_line(error: &str) -> Option<String> {
     let problem: Value = serde_json::from_str(error).ok()?;
     let text = |name: &str| problem.get(name).and_then(Value::as_str);
