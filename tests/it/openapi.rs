@@ -273,7 +273,7 @@ fn the_objects_of_requests_refuse_unknown_members_as_the_server_does() {
     while let Some(reference) = waiting.pop() {
         if !seen.contains(&reference) {
             let pointer = reference.trim_start_matches('#');
-            look(document.pointer(pointer).unwrap(), pointer, &mut waiting);
+            collect_refs(document.pointer(pointer).unwrap(), pointer, &mut waiting);
             seen.push(reference);
         }
     }
@@ -281,7 +281,7 @@ fn the_objects_of_requests_refuse_unknown_members_as_the_server_does() {
 }
 
 /// Looks at every object schema below a place, and collects references.
-fn look(schema: &Value, pointer: &str, found: &mut Vec<String>) {
+fn collect_refs(schema: &Value, pointer: &str, found: &mut Vec<String>) {
     match schema {
         Value::Object(members) => {
             if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
@@ -292,11 +292,11 @@ fn look(schema: &Value, pointer: &str, found: &mut Vec<String>) {
             let closed = members.get("additionalProperties") == Some(&Value::Bool(false));
             assert!(!named || closed || is_open(pointer), "{pointer} is open: {schema}");
             for (name, member) in members {
-                look(member, &format!("{pointer}/{name}"), found);
+                collect_refs(member, &format!("{pointer}/{name}"), found);
             }
         }
         Value::Array(elements) => {
-            elements.iter().for_each(|element| look(element, pointer, found));
+            elements.iter().for_each(|element| collect_refs(element, pointer, found));
         }
         _ => {}
     }

@@ -6,7 +6,7 @@ use crate::world::server;
 use dsrs_test::one_node;
 
 /// Pictures of a view on every screen, and no serious fault of it.
-async fn look(browser: &mut Browser, name: &str) {
+async fn take_pictures(browser: &mut Browser, name: &str) {
     for screen in SCREENS {
         browser.set_screen(screen).await;
         for scheme in SCHEMES {
@@ -41,7 +41,7 @@ async fn a_schedule_is_written_with_its_next_times_in_view_and_stored_after_its_
     browser.click("main button.primary").await;
     browser.until("document.activeElement.name === '/cron'", "the focus at the problem").await;
     assert_eq!(browser.count("[aria-invalid]").await, 1);
-    look(&mut browser, "schedule-refused").await;
+    take_pictures(&mut browser, "schedule-refused").await;
     browser.fill("input[name='/cron']", "30 2 * * 1-5").await;
     browser.until_text(" 02:30 +0").await;
     browser.click("main button.primary").await;
@@ -101,7 +101,7 @@ async fn a_webhook_is_created_and_its_secret_is_shown_to_the_person_once() {
     browser
         .until("document.activeElement.name === '/score/metric'", "the focus at the problem")
         .await;
-    look(&mut browser, "webhook-refused").await;
+    take_pictures(&mut browser, "webhook-refused").await;
     browser.fill("input[name='/score/metric']", "quality").await;
     browser.fill("input[name='/score/below']", "0.5").await;
     // Two clicks create one webhook, and the secret is shown.
@@ -111,7 +111,7 @@ async fn a_webhook_is_created_and_its_secret_is_shown_to_the_person_once() {
         .until("document.getElementById('secret')?.value.startsWith('whsec_')", "the secret")
         .await;
     assert!(browser.text("button[data-copy=secret]").await.contains("Copy"));
-    look(&mut browser, "webhook-created").await;
+    take_pictures(&mut browser, "webhook-created").await;
     browser.click("main a.button").await;
     browser.until_text("Send a test").await;
     let secrets = "document.body.innerHTML.includes('whsec_')";
@@ -139,12 +139,12 @@ async fn an_online_evaluation_of_two_metrics_is_set_on_the_page_of_a_graph() {
     browser.fill("input[name='/sample']", "7").await;
     browser.click("aside button.primary").await;
     browser.until("document.activeElement.name === '/sample'", "the focus at the problem").await;
-    look(&mut browser, "online-evaluation-refused").await;
+    take_pictures(&mut browser, "online-evaluation-refused").await;
     browser.fill("input[name='/sample']", "0.2").await;
     browser.press("\u{E007}").await;
     browser.until("location.pathname === '/graphs/ask'", "the graph").await;
     browser.until_text("20 % of the runs that succeed").await;
-    look(&mut browser, "online-evaluation-set").await;
+    take_pictures(&mut browser, "online-evaluation-set").await;
     let set = api.get("/v1/graphs/ask/online-evaluation").await.expect(200).json();
     assert_eq!(set["metrics"].as_object().unwrap().len(), 2, "{set}");
     browser.close().await;

@@ -57,7 +57,7 @@ fn views(world: &World) -> Vec<(&'static str, String)> {
 const WRITTEN: &str = "name=weekdays&cron=30+2+*+*+1-5&time_zone=Europe/Berlin&graph=support-reply\
     &%2Frequest%2Finputs%2Fticket=Where+is+my+parcel%3F";
 
-async fn look(browser: &mut Browser, url: &str, views: &[(&str, String)]) {
+async fn walk_views(browser: &mut Browser, url: &str, views: &[(&str, String)]) {
     for (name, path) in views {
         browser.open(&format!("{url}{path}")).await;
         browser.until_shown("main").await;
@@ -77,7 +77,7 @@ async fn look(browser: &mut Browser, url: &str, views: &[(&str, String)]) {
 async fn every_view_fits_every_screen_and_has_no_serious_fault() {
     let Some(mut browser) = Browser::start().await else { return };
     let world = World::new().await;
-    look(&mut browser, &world.api.url, &views(&world)).await;
+    walk_views(&mut browser, &world.api.url, &views(&world)).await;
     browser.close().await;
 }
 
@@ -107,6 +107,6 @@ async fn an_empty_server_and_what_does_not_exist_are_explained() {
         .collect();
     let named: Vec<(&str, String)> =
         named.iter().map(|(name, path)| (name.as_str(), path.clone())).collect();
-    look(&mut browser, &api.url, &named).await;
+    walk_views(&mut browser, &api.url, &named).await;
     browser.close().await;
 }

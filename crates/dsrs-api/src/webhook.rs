@@ -10,7 +10,7 @@ pub struct WebhookSettings {
     /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other webhook of the workspace has it.
     #[facet(dsrs_api::plain_name)]
     pub name: String,
-    /// The destination of messages: an `http` or `https` URL that the server's `webhooks.allow` lists.
+    /// The URL to which messages are sent: an `http` or `https` URL that the server's `webhooks.allow` lists.
     #[facet(dsrs_api::http_url(2048))]
     pub url: String,
     /// A text for people. Default: empty.

@@ -50,7 +50,6 @@ impl Capacity {
         CapacityShare { workspace, size: 0, capacity: self.clone() }
     }
 
-    /// One place.
     pub(crate) fn place(
         self: &Arc<Self>,
         workspace: Uuid,

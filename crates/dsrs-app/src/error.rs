@@ -12,7 +12,6 @@ use dsrs_store::StoreError;
 pub enum Invalid {
     /// The shape of a request.
     Request,
-    /// A graph.
     Graph,
     /// The inputs of a run or a node.
     Input,

@@ -49,7 +49,6 @@ impl ExposedGraph {
         }
     }
 
-    /// The name of the graph.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -18,7 +18,6 @@ use crate::{AppError, Invalid};
 /// The most problems that are reported for one request. Reading stops at this number.
 pub(crate) const MOST_PROBLEMS: usize = 100;
 
-/// The source of items.
 pub trait ItemSource: Send + 'static {
     /// Passes every item on, in order, until the receiver breaks. May block on files.
     ///
@@ -29,17 +28,14 @@ pub trait ItemSource: Send + 'static {
 
 /// An item of a request.
 pub struct WrittenItem<'t> {
-    /// Its content.
     pub content: ItemContent<'t>,
     /// The line on which it begins, where it has one.
     pub line: Option<u64>,
 }
 
-/// The content of an item.
 pub enum ItemContent<'t> {
     /// JSON text, not parsed yet.
     Text(&'t [u8]),
-    /// A value.
     Value(Payload),
     /// The item cannot be read.
     Unreadable(Code, String),
@@ -73,7 +69,6 @@ pub(crate) struct CheckedItems<M: ItemParser> {
     pub(crate) count: usize,
     /// The parser, which has seen all of them.
     pub(crate) parser: M,
-    /// Their rows.
     pub(crate) rows: RowFile<M::Row>,
 }
 

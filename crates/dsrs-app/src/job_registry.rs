@@ -15,7 +15,6 @@ pub(crate) fn job_types() -> Vec<JobType> {
     KINDS.iter().map(|kind| kind.job_type()).collect()
 }
 
-/// The kind of this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn RegisteredJobKind> {
     KINDS.iter().copied().find(|kind| kind.job_type().as_str() == name)
 }

@@ -30,11 +30,9 @@ const LABEL_BYTES: usize = 4;
 /// A key to be created.
 #[derive(Clone, Debug)]
 pub struct KeyRequest {
-    /// Its name.
     pub name: PlainName,
     /// What it may do.
     pub scopes: KeyScopes,
-    /// Its limits.
     pub limits: KeyLimits,
     /// When it ends.
     pub expires_at: Option<DateTime<Utc>>,
@@ -42,7 +40,6 @@ pub struct KeyRequest {
 
 /// A key and the workspace that it belongs to.
 pub struct KeyInWorkspace {
-    /// The key.
     pub row: KeyRow,
     /// The name of the workspace.
     pub workspace: Arc<str>,
@@ -50,9 +47,7 @@ pub struct KeyInWorkspace {
 
 /// A new key with its text, which is shown once.
 pub struct CreatedKey {
-    /// The key.
     pub key: KeyInWorkspace,
-    /// Its text.
     pub text: SecretString,
 }
 
@@ -130,7 +125,6 @@ impl<'a> KeyAdministration<'a> {
         Ok(Page { items: items.into_iter().map(|row| self.shown(row)).collect(), next })
     }
 
-    /// One key.
     pub async fn get(&self, id: Uuid) -> Result<KeyInWorkspace, AppError> {
         Ok(self.shown(key::get(&self.scope, self.db, id).await?))
     }

@@ -75,7 +75,7 @@ use exposure::ExposureCache;
 use item_upload::CheckRoom;
 use job::active::ActiveWork;
 use metrics::Metrics;
-use metrics_text::QueueLook;
+use metrics_text::QueueCache;
 use program::Programs;
 use run_spans::ModelEndpoints;
 
@@ -195,7 +195,7 @@ pub struct App {
     workspace_runs: Arc<Capacity>,
     /// The followers of events.
     followers: Arc<Capacity>,
-    queue_look: QueueLook,
+    queue_cache: QueueCache,
     programs: Programs,
     exposures: ExposureCache,
     /// The threads for what callers make the server compute.
@@ -220,7 +220,7 @@ impl App {
         let (recorder, writer) = recorder(db.clone(), config.record);
         let telemetry = config.telemetry.as_ref().map(Telemetry::start).transpose();
         let app = Arc::new(Self {
-            queue_look: QueueLook::default(),
+            queue_cache: QueueCache::default(),
             programs: Programs::new(),
             exposures: ExposureCache::new(),
             compute: ComputePool::start()?,

@@ -18,7 +18,7 @@ const VALID: Duration = Duration::from_secs(5);
 
 /// The figures of the queue that were looked up last.
 #[derive(Default)]
-pub(crate) struct QueueLook(tokio::sync::Mutex<Option<(Instant, Vec<QueueFigures>)>>);
+pub(crate) struct QueueCache(tokio::sync::Mutex<Option<(Instant, Vec<QueueFigures>)>>);
 
 impl App {
     /// The metrics in the text format of Prometheus.
@@ -79,16 +79,16 @@ impl App {
         }
     }
 
-    /// The figures of the queue. One look at a time, and none soon after another.
+    /// The figures of the queue. One query at a time, and none soon after another.
     async fn queue_figures(&self) -> Result<Vec<QueueFigures>, StoreError> {
-        let mut look = self.queue_look.0.lock().await;
-        if let Some((at, figures)) = &*look
+        let mut cached = self.queue_cache.0.lock().await;
+        if let Some((at, figures)) = &*cached
             && at.elapsed() < VALID
         {
             return Ok(figures.clone());
         }
         let figures = job::queue_figures(&self.db).await?;
-        *look = Some((Instant::now(), figures.clone()));
+        *cached = Some((Instant::now(), figures.clone()));
         Ok(figures)
     }
 }

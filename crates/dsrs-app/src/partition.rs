@@ -20,8 +20,8 @@ use dsrs_store::{Db, StoreError};
 /// How long before its time a partition is added: servers may be stopped, or fail to add it, for as long.
 const AHEAD: TimeDelta = TimeDelta::days(3);
 
-/// The time between two looks.
-const LOOK: Duration = Duration::from_secs(3600);
+/// The time between two checks of the partitions.
+const POLL_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// The narrowest and the widest partition, in days. Without retention all are as wide.
 const NARROWEST: i64 = 1;
@@ -48,7 +48,7 @@ pub(crate) async fn maintain(app: Weak<App>, retention: RetentionConfig) {
         }
         remove_passing(&found).await;
         drop(found);
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

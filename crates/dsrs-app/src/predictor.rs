@@ -18,7 +18,6 @@ use dsrs_store::graph::{GraphRef, VersionSelection};
 pub struct ActiveProgram {
     /// The graph's id.
     pub graph: Uuid,
-    /// The active state version.
     pub state_version: i32,
     /// The program with that state.
     pub program: Arc<Program>,
@@ -26,11 +25,9 @@ pub struct ActiveProgram {
 
 /// Which node to render, with which inputs.
 pub struct NodeRenderRequest<'r> {
-    /// The node.
     pub node: &'r str,
     /// Its inputs, unchecked.
     pub inputs: &'r Payload,
-    /// The versions.
     pub pick: VersionSelection,
     /// Changes of the state that are not stored, by predictor path.
     pub changes: Option<&'r Payload>,

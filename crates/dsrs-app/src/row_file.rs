@@ -14,7 +14,6 @@ use crate::spool::SpoolFile;
 use crate::task::run_blocking;
 use dsrs_store::StoreError;
 
-/// Rows in a chunk.
 const CHUNK_ROWS: usize = 500;
 
 /// A chunk ends once its rows reach this size.
@@ -46,7 +45,6 @@ impl<R: Serialize> RowWriter<R> {
         Self { file: BufWriter::new(file), row: PhantomData }
     }
 
-    /// Adds a row.
     pub(crate) fn add(&mut self, row: &R) -> io::Result<()> {
         serde_json::to_writer(&mut self.file, row)?;
         self.file.write_all(b"\n")

@@ -39,8 +39,8 @@ pub(crate) struct FoundWalls {
 
 /// Starts a child to find which walls stand, and logs them.
 pub(crate) async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
-    let found = match sandbox.walls().await {
-        Ok(found) => found,
+    let state = match sandbox.walls().await {
+        Ok(state) => state,
         Err(error) => {
             tracing::error!(%error, "the sandbox does not start: no program runs");
             let walls = Wall::ALL.map(|wall| (wall, false)).to_vec();
@@ -49,10 +49,10 @@ pub(crate) async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
     };
     let stands = |reason: Option<&str>| reason.is_none();
     let standing: Vec<&str> =
-        found.iter().filter(|(_, reason)| stands(*reason)).map(|(wall, _)| wall.as_str()).collect();
+        state.iter().filter(|(_, reason)| stands(*reason)).map(|(wall, _)| wall.as_str()).collect();
     tracing::info!(walls = standing.join(", "), "walls of the sandbox");
-    let missing = found.missing(sandbox.required());
-    for (wall, reason) in found.iter().filter_map(|(wall, reason)| Some((wall, reason?))) {
+    let missing = state.missing(sandbox.required());
+    for (wall, reason) in state.iter().filter_map(|(wall, reason)| Some((wall, reason?))) {
         match missing.is_some_and(|(first, _)| first == wall) || sandbox.required().contains(&wall)
         {
             true => tracing::error!(
@@ -62,7 +62,7 @@ pub(crate) async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
         }
     }
     FoundWalls {
-        walls: found.iter().map(|(wall, reason)| (wall, stands(reason))).collect(),
+        walls: state.iter().map(|(wall, reason)| (wall, stands(reason))).collect(),
         usable: missing.is_none(),
     }
 }

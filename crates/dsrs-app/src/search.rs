@@ -7,17 +7,12 @@ use dsrs_store::search::{self, IdKind, IdMatch, IdRange, NamedMatch};
 /// What a text may name, best matches of each kind first.
 #[derive(Clone, Debug, Default)]
 pub struct SearchMatches {
-    /// Graphs by name.
     pub graphs: Vec<NamedMatch>,
     /// State versions, by a part of the graph's name and the number.
     pub states: Vec<NamedMatch>,
-    /// Datasets by name.
     pub datasets: Vec<NamedMatch>,
-    /// Runs by id.
     pub runs: Vec<IdMatch>,
-    /// Evaluations by id.
     pub evaluations: Vec<IdMatch>,
-    /// Optimizations by id.
     pub optimizations: Vec<IdMatch>,
 }
 

@@ -21,7 +21,6 @@ pub struct Preview {
     pub predictors: Vec<(String, PredictorPreview)>,
 }
 
-/// One predictor of a preview.
 pub struct PredictorPreview {
     /// Its own signature.
     pub schema: Arc<SignatureSchema>,

@@ -8,7 +8,6 @@ use crate::clock::now;
 use dsrs_store::workspace::{self, WorkspaceRow};
 use dsrs_store::{Db, ListQuery, Page, Scope, StoreError};
 
-/// Creates a workspace.
 pub async fn workspace_create(
     scope: &Scope,
     db: &Db,
@@ -26,7 +25,6 @@ pub async fn workspace_list(
     Ok(workspace::list(scope, db, list).await?)
 }
 
-/// The workspace of a name.
 pub async fn workspace_get(scope: &Scope, db: &Db, name: &str) -> Result<WorkspaceRow, AppError> {
     let Some(name) = PlainName::parse(name) else {
         return Err(StoreError::not_found("workspace", name).into());

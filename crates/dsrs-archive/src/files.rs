@@ -84,7 +84,6 @@ impl RunFiles {
         Ok(names)
     }
 
-    /// Deletes a file.
     pub(super) async fn delete(&self, name: &str) -> Result<(), ArchiveError> {
         self.store.delete(&self.path(name)).await.map_err(ArchiveError::new)
     }
@@ -140,7 +139,6 @@ pub(super) struct RunFileWriter {
 }
 
 impl RunFileWriter {
-    /// Adds runs.
     pub(super) async fn add(&mut self, runs: &[ArchivedRun]) -> Result<(), ArchiveError> {
         let batch = batch(&self.schema, runs).map_err(ArchiveError::new)?;
         self.writer.write(&batch).await.map_err(ArchiveError::new)?;

@@ -14,9 +14,7 @@ use super::reader::SettingReader;
 pub enum Destination {
     /// Every public host.
     Public,
-    /// One host.
     Host {
-        /// Its name.
         name: String,
         /// The port, if the entry names one.
         port: Option<u16>,

@@ -24,7 +24,7 @@ pub(super) fn read_file(path: &Path, problems: &mut Vec<String>) -> Vec<(String,
 }
 
 fn read_text(name: &str, text: &str, problems: &mut Vec<String>) -> Vec<(String, SettingText)> {
-    let mut reader = FileReader { name, text, problems, found: Vec::new() };
+    let mut reader = FileReader { name, text, problems, settings: Vec::new() };
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let line = reader.line(error.span().map_or(0, |span| span.start));
@@ -35,7 +35,7 @@ fn read_text(name: &str, text: &str, problems: &mut Vec<String>) -> Vec<(String,
     if errors.is_empty() {
         reader.table("", table.get_ref());
     }
-    reader.found
+    reader.settings
 }
 
 fn one_line(message: &str) -> String {
@@ -46,7 +46,7 @@ struct FileReader<'a> {
     name: &'a str,
     text: &'a str,
     problems: &'a mut Vec<String>,
-    found: Vec<(String, SettingText)>,
+    settings: Vec<(String, SettingText)>,
 }
 
 impl FileReader<'_> {
@@ -78,7 +78,7 @@ impl FileReader<'_> {
             (Some(row), value) => match items(value, row.kind) {
                 Some(items) => {
                     let origin = SettingOrigin::File { name: self.name.to_owned(), line };
-                    self.found.push((path.to_owned(), SettingText { items, origin }));
+                    self.settings.push((path.to_owned(), SettingText { items, origin }));
                 }
                 None => self.problem(line, format!("{path}: expected {}", expected(row.kind))),
             },

@@ -38,7 +38,6 @@ impl ApiKeys {
         self.0.len()
     }
 
-    /// The names of the keys.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|key| key.name.as_str())
     }

@@ -89,7 +89,6 @@ impl Layers {
         layers
     }
 
-    /// The text at a path.
     pub(super) fn get(&self, path: &str) -> Option<&SettingText> {
         self.given.get(path)
     }

@@ -25,9 +25,7 @@ pub struct McpConfig {
 pub enum McpTransport {
     /// A child process, over its input and output.
     Child {
-        /// The program.
         program: String,
-        /// Its arguments.
         arguments: Vec<String>,
         /// All its environment variables: those of the settings, and the few of this process that
         /// programs need. Others of this process may be secrets.

@@ -28,9 +28,7 @@ pub(super) struct KnownModel {
 /// Prices of a million tokens, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TokenPrices {
-    /// Input tokens.
     pub input: Option<f64>,
-    /// Output tokens.
     pub output: Option<f64>,
     /// Input tokens that the provider reads from its cache.
     pub cached_input: Option<f64>,

@@ -60,7 +60,6 @@ pub struct ModelConfig {
     pub max_tokens_field: TokenLimitField,
     /// Whether the shared part of prompts is marked for the provider's cache.
     pub cache_marks: CacheMarks,
-    /// Its prices.
     pub prices: TokenPrices,
     /// Its sizes.
     pub limits: TokenLimits,

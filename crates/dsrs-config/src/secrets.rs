@@ -17,7 +17,6 @@ use super::reader::SettingReader;
 pub struct Secret {
     /// Its name, which definitions and settings refer to.
     pub name: String,
-    /// Its text.
     pub text: SecretString,
     /// The hosts that it may be sent to.
     pub hosts: Vec<Destination>,

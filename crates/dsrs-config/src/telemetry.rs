@@ -17,7 +17,6 @@ const TRACES_PATH: &str = "v1/traces";
 pub struct TelemetryConfig {
     /// The address of the collector; over HTTP with its path.
     pub endpoint: Url,
-    /// The protocol.
     pub protocol: OtlpProtocol,
     /// Whether requests are compressed with gzip.
     pub compressed: bool,

@@ -25,13 +25,13 @@ pub(crate) fn named_fields<'d>(input: &'d DeriveInput, what: &str) -> Result<&'d
 
 /// Rejects types that cannot appear in a prompt.
 pub(crate) fn supported(ty: &Type) -> Result<()> {
-    let mut search = UnsupportedTypeFinder { found: None };
+    let mut search = UnsupportedTypeFinder { error: None };
     search.visit_type(ty);
-    search.found.map_or(Ok(()), Err)
+    search.error.map_or(Ok(()), Err)
 }
 
 struct UnsupportedTypeFinder {
-    found: Option<Error>,
+    error: Option<Error>,
 }
 
 impl<'t> Visit<'t> for UnsupportedTypeFinder {
@@ -45,6 +45,6 @@ impl<'t> Visit<'t> for UnsupportedTypeFinder {
             Type::Slice(_) => "has no size; use Vec",
             _ => return visit::visit_type(self, ty),
         };
-        self.found.get_or_insert_with(|| Error::new_spanned(ty, text));
+        self.error.get_or_insert_with(|| Error::new_spanned(ty, text));
     }
 }

@@ -81,7 +81,6 @@ impl View {
     }
 }
 
-/// A page as an answer.
 pub(super) struct PageAnswer(Markup);
 
 impl IntoResponse for PageAnswer {

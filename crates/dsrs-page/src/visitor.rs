@@ -21,7 +21,6 @@ pub(super) struct Visitor {
     /// Whose key it is.
     pub(super) identity: Arc<Identity>,
     has_session: bool,
-    /// The id of the request.
     pub(super) request_id: RequestId,
     /// The place of the run that the request starts, if its key has limits.
     pub(super) place: Option<Arc<RunPlace>>,

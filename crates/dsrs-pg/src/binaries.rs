@@ -41,7 +41,7 @@ impl Binaries {
             (None, Some(wanted)) if !usable.is_empty() => Err(PgError::WrongVersion {
                 directory: options.data_dir.clone(),
                 wanted: wanted.to_owned(),
-                found: versions(&usable),
+                installed: versions(&usable),
             }),
             (None, _) => Err(PgError::NoBinaries),
         }
@@ -70,8 +70,8 @@ fn versions(found: &[Binaries]) -> String {
 }
 
 /// `postgres (PostgreSQL) 15.16 (Debian …)`; words such as `18beta1` count too.
-fn major_version(said: &str) -> Option<String> {
-    let number = said.split("PostgreSQL)").nth(1)?.trim();
+fn major_version(output: &str) -> Option<String> {
+    let number = output.split("PostgreSQL)").nth(1)?.trim();
     let major: String = number.chars().take_while(char::is_ascii_digit).collect();
     (!major.is_empty()).then_some(major)
 }

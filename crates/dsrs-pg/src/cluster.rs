@@ -79,18 +79,18 @@ fn judge(program: &'static str, output: std::io::Result<Output>) -> Result<(), P
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            let said = last_complaint(&String::from_utf8_lossy(&output.stderr));
-            let said = said.unwrap_or_else(|| output.status.to_string());
-            Err(PgError::Program { program, said })
+            let message = failure_line(&String::from_utf8_lossy(&output.stderr));
+            let message = message.unwrap_or_else(|| output.status.to_string());
+            Err(PgError::Program { program, message })
         }
-        Err(error) => Err(PgError::Program { program, said: error.to_string() }),
+        Err(error) => Err(PgError::Program { program, message: error.to_string() }),
     }
 }
 
 /// The line of a program's output that describes the failure: the last fatal line, else the last
 /// error, else the last line.
-pub(super) fn last_complaint(said: &str) -> Option<String> {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+pub(super) fn failure_line(output: &str) -> Option<String> {
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = |word: &str| lines.iter().rev().find(|line| line.contains(word));
     let line = last("FATAL:").or_else(|| last("PANIC:")).or_else(|| last("error:"));
     line.or(lines.last()).map(|line| (*line).to_owned())

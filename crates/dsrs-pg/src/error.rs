@@ -21,7 +21,7 @@ pub enum PgError {
     },
     /// The cluster was created by another major version.
     #[error(
-        "{} was made by Postgres {wanted}, but only Postgres {found} is here; install Postgres {wanted}, or use another --data-dir",
+        "{} was made by Postgres {wanted}, but only Postgres {installed} is here; install Postgres {wanted}, or use another --data-dir",
         directory.display()
     )]
     WrongVersion {
@@ -30,7 +30,7 @@ pub enum PgError {
         /// Its major version.
         wanted: String,
         /// The major versions that were found.
-        found: String,
+        installed: String,
     },
     /// Another server owns the directory.
     #[error(
@@ -65,12 +65,12 @@ pub enum PgError {
         directory: PathBuf,
     },
     /// A program failed.
-    #[error("{program} failed: {said}")]
+    #[error("{program} failed: {message}")]
     Program {
         /// Its name.
         program: &'static str,
         /// Its own message, in one line.
-        said: String,
+        message: String,
     },
     /// A Postgres neither answers nor ends.
     #[error("Postgres (process {pid}) in {} does not {what}; see its postgres.log, or end it", directory.display())]

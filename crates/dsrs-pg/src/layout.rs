@@ -25,7 +25,6 @@ pub(super) struct Layout {
     pub(super) pgdata: PathBuf,
     /// The directory of its socket.
     pub(super) socket_dir: PathBuf,
-    /// Its log.
     pub(super) log: PathBuf,
     /// Whether `root` is outside the data directory.
     pub(super) elsewhere: bool,
@@ -49,7 +48,6 @@ impl Layout {
         Ok(Self { pgdata, log, socket_dir, elsewhere, root })
     }
 
-    /// The URL of one of its databases.
     pub(super) fn url(&self, database: &str) -> String {
         let host = self.socket_dir.to_string_lossy();
         let base = format!("postgres://{}@localhost/{database}", super::DATABASE);

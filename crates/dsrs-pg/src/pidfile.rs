@@ -15,8 +15,8 @@ use super::layout::Layout;
 /// How long the Postgres of a killed server may take to answer or to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The interval between two looks at it.
-pub(super) const GLANCE: Duration = Duration::from_millis(20);
+/// The interval between two checks of its state.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The relevant lines of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) fn settle_previous(layout: &Layout) -> Result<Option<u32>, PgError> {
             let directory = layout.root.clone();
             return Err(PgError::Stuck { pid: found.pid, directory, what: "answer" });
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(None)
 }

@@ -10,11 +10,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::PgOptions;
 use super::binaries::Binaries;
-use super::cluster::last_complaint;
+use super::cluster::failure_line;
 use super::error::PgError;
 use super::layout::Layout;
 use super::owner::Owner;
-use super::pidfile::{GLANCE, PidFile, answers, is_alive};
+use super::pidfile::{POLL_INTERVAL, PidFile, answers, is_alive};
 
 /// How long Postgres may take to become ready; after a crash it replays its log first.
 const START: Duration = Duration::from_secs(120);
@@ -57,12 +57,12 @@ impl Postmaster {
                     self.stopped = true;
                     return Ok(());
                 }
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
         Err(PgError::Program {
             program: "postgres",
-            said: format!("process {} does not stop", self.pid),
+            message: format!("process {} does not stop", self.pid),
         })
     }
 
@@ -97,9 +97,11 @@ pub(super) fn start(
     owner: &Owner,
     options: &PgOptions,
 ) -> Result<Postmaster, PgError> {
-    let (log, said_before) = open_log(layout, owner)?;
-    let failed =
-        |error: std::io::Error| PgError::Program { program: "postgres", said: error.to_string() };
+    let (log, log_start) = open_log(layout, owner)?;
+    let failed = |error: std::io::Error| PgError::Program {
+        program: "postgres",
+        message: error.to_string(),
+    };
     let mut command = owner.command(&binaries.program("postgres"));
     command.arg("-D").arg(&layout.pgdata);
     for setting in settings(layout, options) {
@@ -110,7 +112,7 @@ pub(super) fn start(
     command.process_group(0).stdout(log.try_clone().map_err(failed)?).stderr(log);
     let child = command.spawn().map_err(failed)?;
     let mut postmaster = Postmaster { pid: child.id(), child: Some(child), stopped: false };
-    wait_until_ready(&mut postmaster, layout, said_before)?;
+    wait_until_ready(&mut postmaster, layout, log_start)?;
     Ok(postmaster)
 }
 
@@ -137,8 +139,8 @@ fn settings(layout: &Layout, options: &PgOptions) -> Vec<String> {
         "log_checkpoints=off".to_owned(),
     ];
     if options.throwaway {
-        let unsafe_ones = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
-        settings.extend(unsafe_ones.map(str::to_owned));
+        let without_durability = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
+        settings.extend(without_durability.map(str::to_owned));
     }
     settings
 }
@@ -169,7 +171,7 @@ fn open_log(layout: &Layout, owner: &Owner) -> Result<(File, u64), PgError> {
 fn wait_until_ready(
     postmaster: &mut Postmaster,
     layout: &Layout,
-    said_before: u64,
+    log_start: u64,
 ) -> Result<(), PgError> {
     let deadline = Instant::now() + START;
     while Instant::now() < deadline {
@@ -178,18 +180,19 @@ fn wait_until_ready(
             return Ok(());
         }
         if postmaster.is_gone() {
-            let said = complaint_since(&layout.log, said_before);
-            return Err(PgError::Program { program: "postgres", said });
+            let message = failure_since(&layout.log, log_start);
+            return Err(PgError::Program { program: "postgres", message });
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let (pid, directory) = (postmaster.pid, layout.root.clone());
     Err(PgError::Stuck { pid, directory, what: "become ready" })
 }
 
-fn complaint_since(log: &Path, offset: u64) -> String {
+fn failure_since(log: &Path, offset: u64) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let from = usize::try_from(offset).unwrap_or(0).min(text.len());
-    let said = String::from_utf8_lossy(text.get(from..).unwrap_or_default()).into_owned();
-    last_complaint(&said).unwrap_or_else(|| format!("it ended without a word in {}", log.display()))
+    let message = String::from_utf8_lossy(text.get(from..).unwrap_or_default()).into_owned();
+    failure_line(&message)
+        .unwrap_or_else(|| format!("it ended without a word in {}", log.display()))
 }

@@ -32,14 +32,12 @@ pub struct Deployment {
     /// The URL under which the engine finds them.
     #[serde(default)]
     pub uri: Option<String>,
-    /// Their services.
     pub services: Vec<RegisteredService>,
 }
 
 /// A service of registered workers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RegisteredService {
-    /// The name.
     pub name: String,
     /// The number of registrations of this name.
     pub revision: u32,
@@ -48,7 +46,6 @@ pub struct RegisteredService {
 /// What the engine says about itself and its workers.
 #[derive(Clone, Debug)]
 pub struct EngineReport {
-    /// The version of the engine.
     pub version: String,
     /// The newest deployment of each service; `None` if it is not registered.
     pub services: Vec<(Service, Option<Deployment>)>,
@@ -102,11 +99,11 @@ impl AdminClient {
         let Deployments { deployments } = self.get("deployments").await?;
         let newest = |service: Service| {
             let of_service = deployments.iter().filter_map(|deployment| {
-                let found = deployment
+                let registered = deployment
                     .services
                     .iter()
-                    .find(|found| found.name == self.names.name(service))?;
-                Some((found.revision, deployment))
+                    .find(|registered| registered.name == self.names.name(service))?;
+                Some((registered.revision, deployment))
             });
             let newest = of_service.max_by_key(|(revision, _)| *revision);
             (service, newest.map(|(_, deployment)| deployment.clone()))

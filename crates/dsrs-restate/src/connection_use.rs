@@ -30,7 +30,6 @@ impl ConnectionUse {
         self.counts().running += 1;
     }
 
-    /// An attempt has ended.
     pub(super) fn end(&self) {
         let mut counts = self.counts();
         counts.running -= 1;

@@ -73,7 +73,6 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 pub struct EngineEndpoint {
     /// What makes the attempts.
     pub worker: Arc<dyn Worker>,
-    /// The names of its services.
     pub names: ServiceNames,
     /// The key that signs the requests; all are answered if there is none.
     pub key: Option<EngineKey>,

@@ -19,7 +19,6 @@ pub fn listen(_: SocketAddr) -> io::Result<TcpListener> {
 pub struct NoEngineEndpoint {
     /// What makes the attempts.
     pub worker: Arc<dyn Worker>,
-    /// The names of its services.
     pub names: ServiceNames,
     /// The key that signs the requests.
     pub key: Option<EngineKey>,

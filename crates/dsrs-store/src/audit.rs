@@ -46,7 +46,6 @@ impl<'a> AuditThing<'a> {
         Self { kind, id, name: Some(name), version: None }
     }
 
-    /// A version of it.
     pub(super) const fn version(self, version: i32) -> Self {
         Self { version: Some(version), ..self }
     }

@@ -98,7 +98,6 @@ pub async fn purge_checkpoints(db: &Db) -> Result<u64, StoreError> {
 /// A run with what its attempts have stored.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    /// Its row.
     pub run: RunRow,
     /// The checkpoints; none of a run that has ended.
     pub nodes: Vec<NodeRow>,

@@ -11,7 +11,6 @@ use super::run::RunStatus;
 use super::run_label::RunLabels;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// Batches as jobs.
 pub const JOB: JobType = JobType::new("batch", "batches");
 
 /// A batch, without its items.
@@ -23,9 +22,7 @@ pub struct BatchRow {
     pub graph_id: Uuid,
     /// The name of the graph at the time of the request.
     pub graph_name: String,
-    /// The graph version.
     pub graph_version: i32,
-    /// The state version.
     pub state_version: i32,
     /// Its status; never `waiting`.
     #[sqlx(try_from = "String")]
@@ -123,7 +120,6 @@ pub struct BatchResultRow {
     pub status: Option<RunStatus>,
     /// The id of the record of its run, if there is one.
     pub run_id: Option<Uuid>,
-    /// The outputs.
     pub outputs: Option<String>,
     /// The problem that it failed with.
     pub error: Option<String>,

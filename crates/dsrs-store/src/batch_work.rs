@@ -24,9 +24,7 @@ pub struct ItemRow {
 /// The result of an item, and the record of its run if runs are recorded.
 #[derive(Clone, Debug)]
 pub struct BatchItemResult {
-    /// Its result.
     pub result: BatchResultRow,
-    /// Its run.
     pub run: Option<RunRow>,
 }
 

@@ -12,7 +12,6 @@ const OLD_ROWS: i64 = 100;
 /// A run that a client cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancellation {
-    /// The run.
     pub run: Uuid,
     /// The workspace of the client.
     pub workspace: Uuid,
@@ -62,7 +61,6 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// The cancellations of these runs.
 pub async fn find(db: &Db, runs: &[Uuid]) -> Result<Vec<Cancellation>, StoreError> {
     let found = sqlx::query_as!(
         Cancellation,

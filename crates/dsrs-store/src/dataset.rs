@@ -13,7 +13,6 @@ use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 pub struct DatasetRow {
     /// The dataset's id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
     /// When the dataset was made.
     pub made_at: DateTime<Utc>,
@@ -31,7 +30,6 @@ impl ListedRow for DatasetRow {
 /// What is known of a version.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct DatasetVersionRow {
-    /// The version.
     pub version: i32,
     /// What it says of itself: a JSON string, as JSON text.
     pub description: Option<String>,

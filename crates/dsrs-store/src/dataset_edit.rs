@@ -47,7 +47,6 @@ pub struct NewDatasetVersion<'a> {
     pub splits: &'a str,
     /// The hash of the examples' texts.
     pub content_hash: &'a str,
-    /// The time of it.
     pub at: DateTime<Utc>,
 }
 

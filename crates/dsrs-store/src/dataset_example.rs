@@ -14,7 +14,6 @@ pub struct ExampleRow {
     pub id: String,
     /// Its split, if it names one.
     pub split: Option<String>,
-    /// Its inputs.
     pub inputs: String,
     /// The expected outputs.
     pub expected: String,

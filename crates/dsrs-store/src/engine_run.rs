@@ -43,11 +43,9 @@ pub struct ReturnedRun<'a> {
     pub run: &'a RunRow,
     /// The options of the request, as JSON text for the worker.
     pub request: &'a str,
-    /// The checkpoints of its nodes.
     pub checkpoints: &'a [NodeRow],
     /// If it waits for values, the new text of its nodes; otherwise it is queued.
     pub parked: Option<&'a str>,
-    /// The time.
     pub at: DateTime<Utc>,
 }
 

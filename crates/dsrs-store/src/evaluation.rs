@@ -13,7 +13,6 @@ use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// Evaluations as jobs.
 pub const JOB: JobType = JobType::new("evaluation", "evaluations");
 
 /// An evaluation, without its results. Documents are JSON text.
@@ -25,13 +24,10 @@ pub struct EvaluationRow {
     pub graph_id: Uuid,
     /// The name of the graph at the time of the request.
     pub graph_name: String,
-    /// The graph version.
     pub graph_version: i32,
-    /// The state version.
     pub state_version: i32,
     /// The selected examples.
     pub dataset: String,
-    /// The metric.
     pub metric: String,
     /// Its status; never `waiting`.
     #[sqlx(try_from = "String")]
@@ -100,7 +96,6 @@ pub struct EvaluationTotals {
     pub failed: i32,
     /// Of these, those without a score: they failed for a reason that is not the program's.
     pub unmeasured: i32,
-    /// The sum of the scores.
     pub score_sum: f64,
 }
 
@@ -165,7 +160,6 @@ pub struct EvaluationResultRow {
     pub unmeasured: bool,
     /// The feedback of the metric.
     pub feedback: Option<String>,
-    /// The outputs.
     pub outputs: Option<String>,
     /// The problem that it failed with.
     pub error: Option<String>,
@@ -254,7 +248,6 @@ pub struct ResultFilter {
 /// The key of the last result of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResultCursor {
-    /// Its score.
     pub score: f64,
     /// Its example.
     pub position: i32,
@@ -307,7 +300,6 @@ pub async fn results(
 /// An example that two evaluations have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScorePairRow {
-    /// Its id.
     pub example_id: String,
     /// Its score in the first.
     pub before: f64,

@@ -17,7 +17,6 @@ use super::{Db, Scope, StoreError, key_spending};
 pub struct EvaluationItemResult {
     /// Its score, feedback and outputs.
     pub scored: EvaluationResultRow,
-    /// Its run.
     pub run: Option<RunRow>,
 }
 

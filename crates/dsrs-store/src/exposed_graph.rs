@@ -14,7 +14,6 @@ pub const MOST_EXPOSED: i64 = 10_000;
 pub struct ExposedGraphRow {
     /// The graph's id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
     /// The member `expose` of its definition.
     pub expose: String,

@@ -16,7 +16,6 @@ use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 pub struct FeedbackRow {
     /// Its id, from the caller.
     pub id: Uuid,
-    /// The run.
     pub run_id: Uuid,
     /// The graph of the run.
     pub graph_id: Uuid,
@@ -62,9 +61,7 @@ const COLUMNS: &str = "id, run_id, graph_id, graph_name, graph_version, state_ve
 /// What feedback has of its run.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct RatedRun {
-    /// Its id.
     pub id: Uuid,
-    /// The graph.
     pub graph_id: Uuid,
     /// Its name at the time.
     pub graph_name: String,

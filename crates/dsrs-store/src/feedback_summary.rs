@@ -9,7 +9,6 @@ use super::{Db, Scope, StoreError};
 /// What the feedback on a run says under one name.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct RunScoreRow {
-    /// The run.
     pub run_id: Uuid,
     /// The name of the scores; `None` for feedback without one.
     pub name: Option<String>,
@@ -44,11 +43,9 @@ pub async fn of_runs(
 /// The scores of a name and source in a graph version.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct GraphScoreRow {
-    /// The name of the graph.
     pub graph_name: String,
     /// The graph version of the runs.
     pub graph_version: i32,
-    /// The name of the scores.
     pub name: String,
     /// Where they are from.
     pub source: String,

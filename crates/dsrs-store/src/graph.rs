@@ -32,7 +32,6 @@ impl VersionSelection {
 pub struct GraphRow {
     /// The graph's id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
     /// Its newest version.
     pub newest_version: i32,
@@ -63,15 +62,11 @@ pub struct GraphRow {
 pub struct ResolvedGraph {
     /// The graph's id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
-    /// The graph version.
     pub version: i32,
-    /// The state version.
     pub state_version: i32,
     /// The hash of the definition.
     pub content_hash: String,
-    /// The hash of the state.
     pub state_hash: String,
 }
 
@@ -80,7 +75,6 @@ pub struct ResolvedGraph {
 pub struct GraphSummaryRow {
     /// The graph's id.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
     /// What its newest version says of itself.
     pub description: Option<String>,

@@ -22,7 +22,6 @@ pub enum ExpectedVersion {
     Newest,
     /// This graph (an earlier one of the same name is stale) at this version.
     Graph {
-        /// The id.
         id: Uuid,
         /// The newest graph version.
         version: i32,

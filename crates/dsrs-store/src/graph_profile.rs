@@ -16,7 +16,6 @@ const PORTION_BYTES: i64 = 256 << 10;
 /// Which runs are read.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileQuery {
-    /// The graph.
     pub graph: Uuid,
     /// Only runs of this version.
     pub version: Option<i32>,
@@ -91,11 +90,9 @@ fn within_bounds(found: &[(Uuid, i64)], query: ProfileQuery) -> ProfiledRuns {
 pub struct ProfiledRun {
     /// The outcomes of its nodes.
     pub nodes: String,
-    /// Its trace.
     pub trace: String,
 }
 
-/// The documents of these runs.
 pub async fn documents(
     scope: &Scope,
     db: &Db,

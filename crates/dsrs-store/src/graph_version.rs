@@ -24,7 +24,6 @@ pub struct NewGraphVersion<'a> {
 /// One line of a graph's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphVersionRow {
-    /// The version.
     pub version: i32,
     /// What it says of itself.
     pub description: Option<String>,

@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-/// The channel of heartbeats.
 pub(super) const CHANNEL: &str = "dsrs_heartbeats";
 
 /// The heartbeats of one listening connection.

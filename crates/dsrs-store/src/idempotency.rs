@@ -18,7 +18,6 @@ const LONGEST_ROUTE: usize = 1024;
 /// The times of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyTimes {
-    /// Now.
     pub now: DateTime<Utc>,
     /// The end of the claim: a request whose server was killed must not block its repeats for ever.
     pub lease_until: DateTime<Utc>,
@@ -66,7 +65,6 @@ pub struct KeyLease(Uuid);
 /// A stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// The status.
     pub status: u16,
     /// The headers to repeat.
     pub headers: Vec<(String, String)>,
@@ -83,7 +81,6 @@ pub struct KeyedAnswer {
     pub key: Arc<str>,
     /// The id with which the request claimed the key.
     pub holder: Uuid,
-    /// The response.
     pub response: StoredResponse,
 }
 

@@ -14,7 +14,6 @@ use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 /// The limits of a key; a limit that is absent does not apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
 pub struct KeyLimits {
-    /// Requests in a minute.
     pub requests_per_minute: Option<i64>,
     /// Runs that start in a minute.
     pub runs_per_minute: Option<i64>,
@@ -29,11 +28,8 @@ pub struct KeyLimits {
 /// A key, without its text.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct KeyRow {
-    /// Its id.
     pub id: Uuid,
-    /// Its workspace.
     pub workspace_id: Uuid,
-    /// Its name.
     pub name: String,
     /// How other rows name it: their `created_by`.
     pub label: String,
@@ -42,7 +38,6 @@ pub struct KeyRow {
     /// What it may do.
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: KeyScopes,
-    /// Its limits.
     #[sqlx(flatten)]
     pub limits: KeyLimits,
     /// When it ends.
@@ -68,9 +63,7 @@ impl ListedRow for KeyRow {
 /// A key to be created.
 #[derive(Clone, Debug)]
 pub struct NewKey<'a> {
-    /// Its id.
     pub id: Uuid,
-    /// Its name.
     pub name: &'a str,
     /// How other rows will name it.
     pub label: &'a str,
@@ -80,7 +73,6 @@ pub struct NewKey<'a> {
     pub digest: &'a [u8],
     /// What it may do.
     pub scopes: KeyScopes,
-    /// Its limits.
     pub limits: KeyLimits,
     /// When it ends.
     pub expires_at: Option<DateTime<Utc>>,
@@ -190,18 +182,15 @@ pub async fn mark_used(db: &Db, keys: &[Uuid]) -> Result<(), StoreError> {
 /// A key as a server needs it to admit a caller.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct AdmittedKey {
-    /// Its id.
     pub id: Uuid,
     /// The SHA-256 of its text.
     pub digest: Vec<u8>,
-    /// Its workspace.
     pub workspace_id: Uuid,
     /// How rows name it.
     pub label: String,
     /// What it may do.
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: KeyScopes,
-    /// Its limits.
     #[sqlx(flatten)]
     pub limits: KeyLimits,
     /// When it ends.

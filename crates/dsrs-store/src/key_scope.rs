@@ -30,7 +30,6 @@ impl KeyScope {
         }
     }
 
-    /// The scope of this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)

@@ -19,8 +19,8 @@ const LOCK_TIMEOUT: &str = "set lock_timeout = '3s'";
 /// The pause before a migration is repeated.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a migration that waits is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a migration that waits is checked.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A database migrated further by a newer release is fine: steps only ever expand what this one
 /// uses, and it must be able to start again beside that release or after it.
@@ -45,7 +45,7 @@ impl Db {
 
     async fn migrate_on(&self, own: &mut PgConnection) -> Result<(), StoreError> {
         let process = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *own).await?;
-        let mut watch = BlockerWatch { db: self.clone(), process, found: String::new() };
+        let mut watch = BlockerWatch { db: self.clone(), process, blockers: String::new() };
         watch.during(own.lock()).await.map_err(from_migrate)?;
         sqlx::raw_sql(LOCK_TIMEOUT).execute(&mut *own).await?;
         let mut migrator = migrator();
@@ -55,7 +55,7 @@ impl Db {
             match watch.during(migrator.run_direct(None, &mut *own, false)).await {
                 Err(error) if is_blocked(&error) => {
                     if begun.elapsed() >= self.migration_patience {
-                        let blockers = watch.found;
+                        let blockers = watch.blockers;
                         let reason = format!("a migration waits for locks of {blockers}: {error}");
                         return Err(StoreError::internal(reason));
                     }
@@ -100,7 +100,7 @@ struct BlockerWatch {
     /// The server process of the connection.
     process: i32,
     /// The holders of the locks, as they were last seen.
-    found: String,
+    blockers: String,
 }
 
 /// The holder of a lock. Its statement stays unknown: it may contain data.
@@ -120,20 +120,20 @@ impl BlockerWatch {
         loop {
             tokio::select! {
                 done = &mut step => return done,
-                () = sleep(LOOK) => {}
+                () = sleep(POLL_INTERVAL) => {}
             }
             let found = tokio::select! {
                 done = &mut step => return done,
-                found = self.look() => found,
+                found = self.find_blockers() => found,
             };
             if let Some(found) = found {
                 tracing::warn!(blockers = found, "a migration waits for locks");
-                self.found = found;
+                self.blockers = found;
             }
         }
     }
 
-    async fn look(&self) -> Option<String> {
+    async fn find_blockers(&self) -> Option<String> {
         let blockers = sqlx::query_as::<_, Blocker>(
             "select pid, application_name as application, usename::text as username, state,
                     extract(epoch from clock_timestamp() - xact_start)::float8 as seconds

@@ -14,7 +14,6 @@ const PAYLOAD: usize = 7_000;
 /// The loads of models on one server, each with its alias, demand and cap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedLoads {
-    /// The server.
     pub server: Uuid,
     /// Whether it asks all others for theirs.
     pub asks: bool,

@@ -23,14 +23,12 @@ pub struct OnlineEvaluationSettings {
     pub cost_per_day: Option<f64>,
 }
 
-/// An online evaluation.
 #[derive(Clone, Debug, Default, PartialEq, FromRow)]
 pub struct OnlineEvaluationRow {
     /// Its id: that of no later one of the same graph.
     pub id: Uuid,
     /// Counts the changes of clients.
     pub revision: i32,
-    /// The graph.
     pub graph_id: Uuid,
     /// What clients set.
     #[sqlx(flatten)]

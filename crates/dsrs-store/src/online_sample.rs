@@ -29,11 +29,8 @@ pub(super) fn chosen_runs(ended: &str, runs: u8) -> String {
 /// A run that this server scores.
 #[derive(Clone, Debug, FromRow)]
 pub struct ClaimedSample {
-    /// The run.
     pub run_id: Uuid,
-    /// Its workspace.
     pub workspace_id: Uuid,
-    /// Its graph.
     pub graph_id: Uuid,
     /// The number of this attempt, from 1.
     pub attempts: i32,

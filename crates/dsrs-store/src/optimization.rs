@@ -12,7 +12,6 @@ use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// Optimizations as jobs.
 pub const JOB: JobType = JobType::new("optimization", "optimizations");
 
 /// An optimization, without its candidates. Documents are JSON text.

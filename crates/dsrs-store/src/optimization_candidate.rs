@@ -19,7 +19,6 @@ pub struct CandidateRow {
     pub scores: String,
     /// The value by which the best is chosen; `None` if it was not tried on all examples.
     pub objective: Option<f64>,
-    /// Its state.
     pub state: String,
     /// Its graph; `None` if that is the original one.
     pub definition: Option<String>,
@@ -49,7 +48,6 @@ pub async fn list(
     Ok(list.page(rows, |row| row.number))
 }
 
-/// One candidate.
 pub async fn get(
     scope: &Scope,
     db: &Db,

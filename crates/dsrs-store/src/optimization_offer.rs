@@ -65,7 +65,6 @@ impl EndedOffer {
     }
 }
 
-/// A key as a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct KeyColumn(RecordKey);
 

@@ -19,10 +19,8 @@ struct RecordTable {
     document: &'static str,
 }
 
-/// Replies.
 const REPLIES: RecordTable = RecordTable { table: "optimization_purchases", document: "reply" };
 
-/// Rollouts.
 const ROLLOUTS: RecordTable = RecordTable { table: "optimization_rollouts", document: "rollout" };
 
 impl RecordTable {

@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep, timeout};
 use super::isolation::Visible;
 use super::{Db, StoreError};
 
-/// How often the replica is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often the lag of the replica is measured.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a look may take, and how long its result holds.
+/// How long a measurement may take, and how long its result is valid.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Positions of the database that are remembered: more than any useful delay has looks.
+/// Positions of the database that are remembered: more than any useful delay has measurements.
 const POSITIONS: usize = 3600;
 
 /// A replica, as the rooms above know it. Cheap to clone.
@@ -59,7 +59,7 @@ impl Replica {
         Ok(connection)
     }
 
-    /// Asks it no more until the next look.
+    /// Sends it no queries until the next measurement.
     pub(super) fn give_up(&self, error: &StoreError) {
         tracing::warn!(cause = error.cause(), "the replica failed; the database itself answers");
         *self.usable_until() = None;
@@ -78,7 +78,7 @@ impl Replica {
         let mut positions = Positions::default();
         loop {
             let begun = Instant::now();
-            let lag = match timeout(PATIENCE, self.look(db, &mut positions)).await {
+            let lag = match timeout(PATIENCE, self.measure(db, &mut positions)).await {
                 Ok(Ok(lag)) => lag,
                 Ok(Err(_)) | Err(_) => None,
             };
@@ -88,12 +88,12 @@ impl Replica {
                 tracing::info!(is_usable, ?lag, "the replica has another state");
             }
             *self.usable_until() = is_usable.then(|| begun + PATIENCE);
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     /// How far it is behind. `None` if that is unknown: it has none of the positions that are remembered.
-    async fn look(
+    async fn measure(
         &self,
         db: &Db,
         positions: &mut Positions,

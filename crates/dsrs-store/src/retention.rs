@@ -11,7 +11,6 @@ use super::{Db, Scope, StoreError, feedback, run_label_index};
 /// that no client reads half of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiredRows {
-    /// Runs.
     Runs,
     /// Batches that are visible.
     Batches,
@@ -77,7 +76,6 @@ impl ExpiredRows {
     /// Messages of webhooks.
     pub const OF_WEBHOOKS: &[Self] = &[Self::Deliveries];
 
-    /// Firings of schedules.
     pub const OF_SCHEDULES: &[Self] = &[Self::Firings];
 }
 

@@ -14,7 +14,6 @@ use super::page::ListedRow;
 use super::run_label::{RunLabel, RunLabels, push_first_label, push_labels};
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunStatus {
     /// Not started.
@@ -144,7 +143,6 @@ impl RunRow {
 /// One line of a list of runs: no documents but the small ones.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct RunSummaryRow {
-    /// Its id.
     pub id: Uuid,
     /// The graph's id.
     pub graph_id: Uuid,
@@ -212,13 +210,11 @@ pub struct RunFilter {
 /// The inputs and outputs of a run. Documents are JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunValues {
-    /// Its id.
     pub id: Uuid,
     /// The graph's id.
     pub graph_id: Uuid,
     /// The graph's name at the time.
     pub graph_name: String,
-    /// Its status.
     pub status: RunStatus,
     /// What it was given.
     pub inputs: String,

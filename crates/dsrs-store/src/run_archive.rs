@@ -33,7 +33,6 @@ impl ArchivedFile {
 /// The runs of one workspace in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileShare {
-    /// The workspace.
     pub workspace: Uuid,
     /// The id of its first run.
     pub first_id: Uuid,
@@ -46,9 +45,7 @@ pub struct FileShare {
 /// A run, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct ArchivedRun {
-    /// The workspace.
     pub workspace_id: Uuid,
-    /// The run.
     #[sqlx(flatten)]
     pub run: RunRow,
 }

@@ -76,7 +76,6 @@ impl<'a> RunColumns<'a> {
     }
 }
 
-/// The job of a queued run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueuedJob<'a> {
     /// The run.

@@ -28,19 +28,16 @@ pub struct RunLabel {
 }
 
 impl RunLabel {
-    /// A tag.
     #[must_use]
     pub fn tag(value: impl Into<String>) -> Self {
         Self { name: "tag".to_owned(), value: value.into() }
     }
 
-    /// A session.
     #[must_use]
     pub fn session(value: impl Into<String>) -> Self {
         Self { name: "session_id".to_owned(), value: value.into() }
     }
 
-    /// A user.
     #[must_use]
     pub fn user(value: impl Into<String>) -> Self {
         Self { name: "user_id".to_owned(), value: value.into() }

@@ -10,7 +10,6 @@ pub struct NodeRow {
     pub outcome: String,
     /// Calls, tokens and cost.
     pub usage: String,
-    /// The trace of the node.
     pub trace: String,
 }
 

@@ -33,9 +33,7 @@ pub struct ScheduleSettings {
     pub overlap: String,
     /// What happens with times that were missed.
     pub catch_up: String,
-    /// The graph.
     pub graph_id: Uuid,
-    /// The name of the graph.
     pub graph_name: String,
     /// The kind of work.
     pub target: String,
@@ -45,10 +43,8 @@ pub struct ScheduleSettings {
     pub enabled: bool,
 }
 
-/// A schedule.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct ScheduleRow {
-    /// Its id.
     pub id: Uuid,
     /// What clients set.
     #[sqlx(flatten)]
@@ -159,7 +155,6 @@ async fn commit_changed(
     Ok(Some(row))
 }
 
-/// One schedule.
 pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<ScheduleRow, StoreError> {
     let sql = format!("select {COLUMNS} from schedules where workspace_id = $1 and id = $2");
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);
@@ -264,13 +259,10 @@ pub async fn disable_for_key(db: &Db, id: Uuid, runs_as: &str) -> Result<(), Sto
 /// A schedule whose next time is over.
 #[derive(Clone, Debug, FromRow)]
 pub struct DueSchedule {
-    /// Its id.
     pub id: Uuid,
-    /// Its workspace.
     pub workspace_id: Uuid,
     /// The expression.
     pub cron: String,
-    /// The time zone.
     pub time_zone: String,
     /// What happens while earlier work is in progress.
     pub overlap: String,
@@ -296,7 +288,6 @@ pub struct Advance {
 /// A firing to be written.
 #[derive(Clone, Debug)]
 pub struct NewFiring {
-    /// Its time.
     pub scheduled_at: DateTime<Utc>,
     /// `pending`, `skipped` or `missed`.
     pub status: &'static str,

@@ -11,17 +11,13 @@ use uuid::Uuid;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// The newest firings whose work is looked at for an overlap.
-const LOOKED_AT: i64 = 20;
+/// The newest firings whose work is checked for an overlap.
+const CHECKED_FIRINGS: i64 = 20;
 
-/// A firing.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct FiringRow {
-    /// Its id.
     pub id: Uuid,
-    /// Its schedule.
     pub schedule_id: Uuid,
-    /// Its time.
     pub scheduled_at: DateTime<Utc>,
     /// Whether a client fired it.
     pub by_hand: bool,
@@ -99,13 +95,9 @@ pub async fn add_by_hand(scope: &Scope, db: &Db, schedule: Uuid) -> Result<Firin
 /// A firing whose work is to be started now, with its schedule.
 #[derive(Clone, Debug, FromRow)]
 pub struct ClaimedFiring {
-    /// The firing.
     pub id: Uuid,
-    /// The claim.
     pub holder: Uuid,
-    /// Its schedule.
     pub schedule_id: Uuid,
-    /// The workspace.
     pub workspace_id: Uuid,
     /// Whether a client fired it.
     pub by_hand: bool,
@@ -113,7 +105,6 @@ pub struct ClaimedFiring {
     pub attempts: i32,
     /// What happens while earlier work is in progress.
     pub overlap: String,
-    /// The graph.
     pub graph_id: Uuid,
     /// The kind of work.
     pub target: String,
@@ -168,7 +159,7 @@ pub async fn has_active_work(db: &Db, firing: &ClaimedFiring) -> Result<bool, St
                 or exists (select from evaluations where id = earlier.work_id and finished_at is null)
                 or exists (select from optimizations where id = earlier.work_id and finished_at is null))",
     );
-    let found = found.bind(firing.schedule_id).bind(LOOKED_AT).bind(firing.workspace_id);
+    let found = found.bind(firing.schedule_id).bind(CHECKED_FIRINGS).bind(firing.workspace_id);
     let found = found.bind(&firing.runs_as).bind(firing.id.to_string()).bind(firing.attempts);
     Ok(found.fetch_one(&mut *db.all_workspaces().await?).await?)
 }

@@ -18,7 +18,6 @@ pub struct Scope {
 
 /// What belongs to one workspace: with it the database shows only the rows of that workspace.
 pub trait InWorkspace: Sync {
-    /// The workspace.
     fn workspace(&self) -> Uuid;
 }
 

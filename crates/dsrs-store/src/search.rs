@@ -12,7 +12,6 @@ const MOST: i64 = 8;
 /// Something with a name.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct NamedMatch {
-    /// Its name.
     pub name: String,
     /// Its newest version.
     pub version: i32,
@@ -21,22 +20,16 @@ pub struct NamedMatch {
 /// Something with an id that belongs to a graph.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct IdMatch {
-    /// Its id.
     pub id: Uuid,
-    /// The name of its graph.
     pub graph_name: String,
-    /// Its status.
     pub status: String,
 }
 
 /// What has ids that a search looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdKind {
-    /// Runs.
     Run,
-    /// Evaluations.
     Evaluation,
-    /// Optimizations.
     Optimization,
 }
 

@@ -10,11 +10,9 @@ use super::{Db, Scope, StoreError};
 /// By what usage is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageDimension {
-    /// The graph.
     Graph,
     /// The graph version.
     Version,
-    /// The state version.
     StateVersion,
     /// The key on whose behalf.
     Key,
@@ -72,7 +70,6 @@ impl UsageDimension {
 /// The length of a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageInterval {
-    /// An hour.
     Hour,
     /// A day, in UTC.
     Day,
@@ -140,11 +137,8 @@ impl UsageQuery {
 pub struct UsageRow {
     /// The beginning of the period.
     pub start: Option<DateTime<Utc>>,
-    /// The graph.
     pub graph_name: Option<String>,
-    /// The graph version.
     pub graph_version: Option<i32>,
-    /// The state version.
     pub state_version: Option<i32>,
     /// The key.
     pub created_by: Option<String>,
@@ -164,9 +158,7 @@ pub struct UsageRow {
     pub duration_ms: i64,
     /// Requests to models.
     pub lm_calls: i64,
-    /// Input tokens.
     pub input_tokens: i64,
-    /// Output tokens.
     pub output_tokens: i64,
     /// Of these, for reasoning.
     pub reasoning_tokens: i64,
@@ -188,7 +180,6 @@ pub struct UsageScoreRow {
     pub usage: UsageRow,
     /// The name of the scores.
     pub score: String,
-    /// Their mean.
     pub mean: f64,
 }
 

@@ -8,7 +8,6 @@ use super::{Scope, StoreError};
 /// What a piece of feedback adds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CountedFeedback<'a> {
-    /// The run.
     pub(super) run: Uuid,
     /// The name of the score.
     pub(super) name: Option<&'a str>,

@@ -78,7 +78,6 @@ pub async fn accept(
     Ok(tx.commit().await?)
 }
 
-/// The outcome of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOutcome {
     /// The value is stored, and the run continues.

@@ -85,7 +85,6 @@ impl WebhookColumns {
 /// A webhook, without its secrets.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct WebhookRow {
-    /// Its id.
     pub id: Uuid,
     /// What clients set.
     #[sqlx(flatten)]
@@ -190,7 +189,6 @@ fn name_taken(error: sqlx::Error, name: &str) -> StoreError {
     }
 }
 
-/// One webhook.
 pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<WebhookRow, StoreError> {
     let sql = format!("select {COLUMNS} from webhooks where workspace_id = $1 and id = $2");
     let row = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(id);

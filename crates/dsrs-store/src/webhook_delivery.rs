@@ -21,7 +21,6 @@ const CLAIMED_OF_ONE: i64 = 4;
 pub struct DeliveryRow {
     /// The id of the event.
     pub id: Uuid,
-    /// The webhook.
     pub webhook_id: Uuid,
     /// The name of the event.
     pub event: String,
@@ -113,7 +112,6 @@ pub async fn replay(
 /// A message that is to be sent now, with what is needed to send it.
 #[derive(Clone, FromRow)]
 pub struct ClaimedDelivery {
-    /// The webhook.
     pub webhook_id: Uuid,
     /// The id of the event.
     pub id: Uuid,

@@ -140,15 +140,12 @@ fn statement_of(kind: &str, table: &str) -> Option<String> {
 /// A score that a client gave a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScoredRun<'a> {
-    /// The run.
     pub(super) run: Uuid,
-    /// Its graph.
     pub(super) graph_id: Uuid,
     /// The name of the graph.
     pub(super) graph: &'a str,
     /// The name of the score.
     pub(super) metric: &'a str,
-    /// The score.
     pub(super) score: f64,
 }
 

@@ -10,12 +10,10 @@ use super::error::violated_index;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// A workspace.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct WorkspaceRow {
     /// Its id, carried by every row of every other table.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
     /// When it was made.
     pub created_at: DateTime<Utc>,
@@ -38,7 +36,6 @@ pub async fn get(scope: &Scope, db: &Db) -> Result<WorkspaceRow, StoreError> {
     row.ok_or_else(|| StoreError::not_found("workspace", scope.workspace))
 }
 
-/// The workspace of a name.
 pub async fn named(_: &Scope, db: &Db, name: &str) -> Result<WorkspaceRow, StoreError> {
     let row =
         sqlx::query_as("select id, name, created_at, created_by from workspaces where name = $1")

@@ -11,9 +11,7 @@ const LONGEST_STATE: usize = 512;
 /// A span of which only the context is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteSpan {
-    /// Its trace.
     pub trace_id: [u8; 16],
-    /// Its id.
     pub span_id: [u8; 8],
     /// Whether it is collected.
     pub sampled: bool,

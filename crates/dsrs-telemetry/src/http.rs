@@ -50,7 +50,6 @@ impl HttpCollector {
         Ok(Self { client, url, headers, compressed })
     }
 
-    /// The body of a request.
     pub(super) fn body(&self, request: Bytes) -> Bytes {
         if !self.compressed {
             return request;

@@ -65,9 +65,7 @@ pub enum SpanRole {
 /// Where a span is in its trace, and when it was.
 #[derive(Clone, Copy, Debug)]
 pub struct SpanPlace<'a> {
-    /// Its trace.
     pub trace_id: [u8; 16],
-    /// Its id.
     pub span_id: [u8; 8],
     /// What other vendors have added to the trace.
     pub state: Option<&'a str>,
@@ -186,7 +184,6 @@ impl SpanWriter<'_> {
         });
     }
 
-    /// Its attributes.
     pub fn attributes(&mut self) -> AttributeWriter<'_> {
         AttributeWriter { out: self.0, field: field::ATTRIBUTES }
     }
@@ -199,7 +196,6 @@ pub struct AttributeWriter<'a> {
 }
 
 impl AttributeWriter<'_> {
-    /// A text.
     pub fn text(&mut self, key: &str, text: &str) {
         self.pieces(key, &[text]);
     }
@@ -210,7 +206,6 @@ impl AttributeWriter<'_> {
         put_text(self.out, 1, pieces);
     }
 
-    /// A flag.
     pub fn flag(&mut self, key: &str, flag: bool) {
         self.key(key, 2);
         put_varint(self.out, 2, u64::from(flag));
@@ -229,7 +224,6 @@ impl AttributeWriter<'_> {
         self.integer(key, i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// A number.
     pub fn number(&mut self, key: &str, number: f64) {
         self.key(key, 9);
         put_fixed64(self.out, 4, number.to_bits());

@@ -17,7 +17,6 @@ use super::within;
 /// What happens to the connection of the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It breaks.
     Break,
     /// It stays open, and the server waits for the outcome.
     Silence,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long it takes to notice an event that nothing announces.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The result of something that ends by itself.
 #[track_caller]
@@ -23,12 +23,12 @@ pub fn within<T>(what: &str, event: impl Future<Output = T>) -> impl Future<Outp
 
 /// Looks until it finds something.
 #[track_caller]
-pub fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> impl Future<Output = T> {
+pub fn found<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> impl Future<Output = T> {
     within(what, async move {
         loop {
-            match look().await {
+            match poll().await {
                 Some(found) => return found,
-                None => tokio::time::sleep(LOOK).await,
+                None => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
     })
@@ -42,13 +42,13 @@ pub fn holds(what: &str, mut condition: impl FnMut() -> bool) -> impl Future<Out
 
 /// Looks until it finds something, in a test without a runtime.
 #[track_caller]
-pub fn found_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn found_blocking<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
         assert!(begun.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -165,7 +165,6 @@ pub struct EventReader {
     text: String,
 }
 
-/// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub id: u64,

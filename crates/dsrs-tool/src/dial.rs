@@ -24,7 +24,6 @@ pub(super) trait Resolver: Send + Sync {
     fn look_up<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The resolver of the system.
 pub(super) struct SystemResolver;
 
 impl Resolver for SystemResolver {

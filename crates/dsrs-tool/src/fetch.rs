@@ -34,7 +34,6 @@ const IDLE: (usize, Duration) = (8, Duration::from_secs(30));
 pub(super) const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("dsrs-server/", env!("CARGO_PKG_VERSION")));
 
-/// One request.
 pub(super) struct FetchRequest {
     pub(super) method: Method,
     pub(super) url: Url,
@@ -65,7 +64,6 @@ impl SecretHeader {
         Ok(Self { name, value, secret })
     }
 
-    /// The secret in it.
     pub(super) fn secret(&self) -> &Secret {
         &self.secret
     }

@@ -108,7 +108,6 @@ impl McpServers {
     }
 }
 
-/// One server.
 pub(super) struct McpServer {
     name: String,
     config: McpConfig,

@@ -29,7 +29,6 @@ pub struct WebhookClient {
 /// The response of a receiver.
 #[derive(Debug)]
 pub struct WebhookAnswer {
-    /// Its status.
     pub status: u16,
     /// The seconds in its `Retry-After`.
     pub retry_after: Option<u64>,

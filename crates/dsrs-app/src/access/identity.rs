@@ -21,9 +21,7 @@ pub struct Identity {
 /// What is to be counted of a caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdentityKey {
-    /// The id of the key.
     pub id: Uuid,
-    /// Its limits.
     pub limits: KeyLimits,
 }
 

@@ -33,7 +33,6 @@ use dsrs_store::run_label::RunLabels;
 pub struct BatchWork {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
-    /// The batch.
     pub(crate) id: Uuid,
     /// How many items it has.
     pub(crate) total: i32,
@@ -47,7 +46,6 @@ pub struct BatchWork {
     pub(crate) shared: Option<SharedWork>,
     /// The time limit of one item.
     pub(crate) timeout: Duration,
-    /// The labels of the runs.
     pub(crate) labels: RunLabels,
     /// The id of the request that started the batch.
     pub(crate) request_id: RequestId,

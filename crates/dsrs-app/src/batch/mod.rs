@@ -26,7 +26,6 @@ use dsrs_store::run::RunStatus;
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::{ListQuery, Page, Scope};
 
-/// The request of a batch.
 pub struct BatchRequest {
     /// The versions to run.
     pub pick: VersionSelection,
@@ -36,9 +35,7 @@ pub struct BatchRequest {
     pub concurrency: Option<i32>,
     /// Whether identical work of nodes is done once.
     pub dedupe: bool,
-    /// The labels of the runs.
     pub labels: RunLabels,
-    /// The id of the request.
     pub request_id: RequestId,
     /// The problems found so far.
     pub faults: Problems,

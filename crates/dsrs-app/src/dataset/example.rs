@@ -29,7 +29,6 @@ const MOST_SPLITS: usize = 100;
 /// The roles of the columns of a flat row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMapping {
-    /// The input columns.
     pub inputs: Vec<Arc<str>>,
     /// The columns of expected outputs. By default all others except `id` and `split`.
     pub expected: Option<Vec<Arc<str>>>,
@@ -65,7 +64,6 @@ pub(crate) struct DatasetVersionBuilder {
     pub(crate) totals: VersionTotals,
 }
 
-/// The totals of a version.
 #[derive(Default)]
 pub(crate) struct VersionTotals {
     pub(crate) count: usize,

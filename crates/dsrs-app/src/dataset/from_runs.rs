@@ -43,7 +43,6 @@ pub enum ExpectedOutputs {
 pub struct FromRuns {
     /// The runs, in the order of the examples.
     pub runs: IndexSet<Uuid>,
-    /// What is expected.
     pub expects: ExpectedOutputs,
     /// Corrected outputs, by run and field.
     pub corrections: IndexMap<Uuid, Map>,
@@ -73,7 +72,7 @@ impl App {
             RunExamples { request: &request, problems, graph: None, corrected: HashMap::new() };
         let runs: Vec<Uuid> = request.runs.iter().copied().collect();
         for (chunk, ids) in runs.chunks(RUNS).enumerate() {
-            let said = edit.runs(ids).await?;
+            let rows = edit.runs(ids).await?;
             if request.expects == ExpectedOutputs::Corrected {
                 work.corrected = edit.corrections(ids).await?.into_iter().collect();
             }
@@ -81,7 +80,7 @@ impl App {
             for (offset, id) in ids.iter().enumerate() {
                 let runs = At::Root.key("runs");
                 let at = runs.index(chunk * RUNS + offset);
-                let found = said.iter().find(|said| said.id == *id);
+                let found = rows.iter().find(|row| row.id == *id);
                 let draft = work.draft(*id, found, &at);
                 if draft
                     .as_ref()
@@ -164,7 +163,7 @@ struct RunExamples<'r> {
 impl RunExamples<'_> {
     /// The example of a run. Reports problems.
     fn draft(&mut self, id: Uuid, found: Option<&RunValues>, at: &At<'_>) -> Option<ExampleDraft> {
-        let Some(said) = found else {
+        let Some(row) = found else {
             self.problems.add(at, Code::InvalidValue, format!("there is no run `{id}`"));
             return None;
         };
@@ -173,22 +172,22 @@ impl RunExamples<'_> {
         if self.request.expects == ExpectedOutputs::Corrected && corrected.is_none() {
             let detail = format!("run `{id}` has no feedback with corrected outputs");
             self.problems.add(at, Code::InvalidValue, detail);
-        } else if said.status != RunStatus::Succeeded && corrected.is_none() {
-            let detail = format!("run `{id}` has not succeeded: it is {}", said.status);
+        } else if row.status != RunStatus::Succeeded && corrected.is_none() {
+            let detail = format!("run `{id}` has not succeeded: it is {}", row.status);
             self.problems.add(at, Code::InvalidValue, detail);
         }
-        let own = (said.graph_id, said.graph_name.clone());
+        let own = (row.graph_id, row.graph_name.clone());
         let (graph, name) = self.graph.get_or_insert(own);
-        if *graph != said.graph_id {
+        if *graph != row.graph_id {
             let detail = format!(
                 "run `{id}` is of graph `{}`, the first one of `{name}`; use runs of one graph",
-                said.graph_name
+                row.graph_name
             );
             self.problems.add(at, Code::InvalidValue, detail);
         }
-        let inputs = self.fields(&said.inputs, at);
+        let inputs = self.fields(&row.inputs, at);
         let expects_outputs = self.request.expects != ExpectedOutputs::None;
-        let outputs = said.outputs.as_deref().filter(|_| expects_outputs);
+        let outputs = row.outputs.as_deref().filter(|_| expects_outputs);
         let outputs = outputs.map(|text| self.fields(text, at));
         let mut expected = outputs.unwrap_or(Some(Map::new()))?;
         // The example of corrected outputs has the id of its run: so it is known where it is from.

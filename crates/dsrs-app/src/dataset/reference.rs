@@ -16,7 +16,6 @@ pub struct DatasetRef {
     pub(crate) name: Arc<str>,
     /// The version; the newest if not named.
     pub(crate) version: Option<i32>,
-    /// The part of it.
     pub(crate) part: DatasetPart,
 }
 

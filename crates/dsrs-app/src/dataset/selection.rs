@@ -33,11 +33,9 @@ pub struct DatasetPick {
     pub id: Uuid,
     /// Its name when the reference was resolved.
     pub name: Arc<str>,
-    /// The version.
     pub version: i32,
     /// The content hash of the version.
     pub content_hash: Arc<str>,
-    /// The part of it.
     pub part: DatasetPart,
     /// The number of examples.
     pub count: usize,
@@ -102,7 +100,6 @@ impl DatasetPick {
 /// Consecutive examples of a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExamplePage {
-    /// The examples.
     pub(crate) rows: Vec<ExampleRow>,
     /// The position after which the next page begins; `None` on the last page.
     pub(crate) next: Option<i32>,
@@ -111,13 +108,11 @@ pub(crate) struct ExamplePage {
 /// The request to check a dataset against a graph.
 #[derive(Debug)]
 pub struct DatasetCheck {
-    /// The graph.
     pub graph: GraphRef,
     /// The version of the graph; the newest if not named.
     pub graph_version: Option<i32>,
     /// The version of the dataset; the newest if not named.
     pub version: Option<i32>,
-    /// The part of it.
     pub part: DatasetPart,
 }
 

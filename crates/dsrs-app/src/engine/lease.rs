@@ -16,7 +16,6 @@ use dsrs_store::run_progress::NodeRow;
 use dsrs_store::waiting_run::{self, ParkOutcome};
 use dsrs_store::{Db, Scope, StoreError};
 
-/// The result of a write.
 pub(crate) type LeaseWrite<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// One attempt's right to its work. All writes are safe to repeat.

@@ -75,7 +75,6 @@ pub(crate) trait Engine: Send + Sync {
 pub(crate) struct AcceptedRun<'a> {
     /// The caller.
     pub(crate) scope: &'a Scope,
-    /// The run.
     pub(crate) run: &'a RunRow,
     /// The options of the request, as JSON text.
     pub(crate) request: &'a str,

@@ -36,8 +36,8 @@ use dsrs_store::persist;
 /// The size of a page of examples.
 const PAGE: PageLimits = PageLimits { count: 256, bytes: 4 << 20 };
 
-/// How often a worker looks whether the results of others decide the evaluation.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a worker checks whether the results of others decide the evaluation.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The kind of job that works on an evaluation.
 pub struct Evaluations;
@@ -157,7 +157,7 @@ impl ItemWork for EvaluationWork {
         }
         let (scope, db) = (&self.scope, &self.app.db);
         loop {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
             let Ok(row) = job::get::<EvaluationRow>(scope, db, self.id).await else { continue };
             if self.limits.are_exceeded(scope, db, failed_of(&row)).await.unwrap_or(false) {
                 return;

@@ -41,12 +41,14 @@ impl App {
     ) -> Result<ScoreComparison, AppError> {
         let before = job::get::<EvaluationRow>(scope, &self.db, before).await?;
         let after = job::get::<EvaluationRow>(scope, &self.db, after).await?;
-        let found = evaluation::pairs(scope, &self.db, before.id, after.id, MOST + 1).await?;
-        let count = i64::try_from(found.len()).unwrap_or(i64::MAX);
+        let example_pairs =
+            evaluation::pairs(scope, &self.db, before.id, after.id, MOST + 1).await?;
+        let count = i64::try_from(example_pairs.len()).unwrap_or(i64::MAX);
         if !(1..=MOST).contains(&count) {
             return Err(AppError::NotComparable(refusal(&before, &after, count)));
         }
-        let compared = compute_blocking(self.limits.run_timeout, move || compare(found)).await;
+        let compared =
+            compute_blocking(self.limits.run_timeout, move || compare(example_pairs)).await;
         let broken = || AppError::Internal("a comparison panicked".to_owned());
         let (sum, pairs) = compared.ok_or_else(broken)?;
         if pairs.is_empty() {

@@ -31,7 +31,6 @@ use dsrs_store::run_label::RunLabels;
 pub struct EvaluationWork {
     pub(crate) app: Arc<App>,
     pub(crate) scope: Scope,
-    /// The evaluation.
     pub(crate) id: Uuid,
     /// The job: the evaluation, or a part of it.
     pub(crate) job: Job,

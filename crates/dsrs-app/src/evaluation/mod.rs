@@ -33,7 +33,6 @@ use dsrs_store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use dsrs_store::run::RunStatus;
 use dsrs_store::{ListQuery, Page, Scope};
 
-/// The request of an evaluation.
 pub struct EvaluationRequest {
     /// The examples.
     pub dataset: DatasetRef,
@@ -52,7 +51,6 @@ pub struct EvaluationRequest {
     pub timeout: Option<Duration>,
     /// Whether each example is also recorded as a run.
     pub record: bool,
-    /// The id of the request.
     pub request_id: RequestId,
     /// The problems found so far.
     pub faults: Problems,

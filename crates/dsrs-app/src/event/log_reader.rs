@@ -40,7 +40,6 @@ pub trait Followable: JobRow {
 
 /// How far background work is.
 pub enum FollowedProgress<R> {
-    /// It has ended.
     Ended(Box<R>),
     /// It waits for a signal: the data of the event that says so.
     Waiting(String),

@@ -14,7 +14,6 @@ use crate::event::buffer::BufferFollower;
 use crate::event::log_reader::{EventLogFollower, Followable};
 use dsrs_store::run::RunStatus;
 
-/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     RunStarted,
@@ -108,7 +107,6 @@ impl EventKind {
     }
 }
 
-/// One event.
 #[derive(Debug)]
 pub struct NumberedEvent {
     /// Its number within the run, from 1.
@@ -121,7 +119,6 @@ pub struct NumberedEvent {
 /// What a follower receives next. `R` is the record of what is followed.
 #[derive(Debug)]
 pub enum StreamItem<R> {
-    /// An event.
     Event(Arc<NumberedEvent>),
     /// Events that are no longer stored: the first and the last id.
     Gap(u64, u64),

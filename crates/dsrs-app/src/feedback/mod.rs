@@ -29,7 +29,6 @@ pub const ONLINE: &str = "online";
 /// The greatest size of corrected outputs, as JSON text.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 
-/// A score.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedbackScore {
     /// From 0 to 1.
@@ -43,9 +42,7 @@ pub enum FeedbackScore {
 pub struct FeedbackRequest {
     /// Where it is from.
     pub source: String,
-    /// The score and its name.
     pub score: Option<(PlainName, FeedbackScore)>,
-    /// A comment.
     pub comment: Option<String>,
     /// Corrected outputs, unchecked.
     pub outputs: Option<Map>,

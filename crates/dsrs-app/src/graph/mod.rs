@@ -143,7 +143,6 @@ impl App {
         Ok(graph_activity::activity(scope, &self.db, &graphs).await?)
     }
 
-    /// The id of a graph.
     pub async fn graph_id(&self, scope: &Scope, graph: &GraphRef) -> Result<Uuid, AppError> {
         Ok(graph::id_of(scope, &self.db, graph).await?)
     }

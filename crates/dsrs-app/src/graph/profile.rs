@@ -27,7 +27,6 @@ pub struct ProfileRequest {
     pub until: DateTime<Utc>,
 }
 
-/// The profile of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct GraphProfile {
     /// The runs that were read.
@@ -49,7 +48,6 @@ pub struct NodeProfile {
     pub errors: BTreeMap<String, u64>,
     /// Leniencies with which answers were read.
     pub repairs: u64,
-    /// Replies from a cache.
     pub cached_replies: u64,
     pub lm_calls: u64,
     pub input_tokens: u64,
@@ -77,16 +75,16 @@ impl App {
         graph: &GraphRef,
         request: ProfileRequest,
     ) -> Result<GraphProfile, AppError> {
-        let found = self.graph_get(scope, graph, None).await?;
+        let row = self.graph_get(scope, graph, None).await?;
         let query = ProfileQuery {
-            graph: found.id,
+            graph: row.id,
             version: request.version,
             since: request.since,
             until: request.until,
             most_runs: MOST_RUNS,
             most_bytes: MOST_BYTES,
         };
-        let chosen = graph_profile::choose(scope, &self.db, &found.name, query).await?;
+        let chosen = graph_profile::choose(scope, &self.db, &row.name, query).await?;
         let mut profile = GraphProfile { is_sample: chosen.is_sample, ..GraphProfile::default() };
         for ids in chosen.portions {
             let runs = graph_profile::documents(scope, &self.db, &ids).await?;

@@ -60,7 +60,6 @@ impl ActiveGuard {
         self.running.stop.get().copied()
     }
 
-    /// Stops it.
     pub(crate) fn stop(&self, why: StopReason) {
         self.running.stop(why);
     }

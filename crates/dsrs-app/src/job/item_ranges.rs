@@ -15,8 +15,8 @@ use dsrs_store::{Db, StoreError};
 /// Items that are taken at a time. A job with fewer is not divided.
 pub(crate) const RANGE: i32 = 1000;
 
-/// How often the holder of a divided job looks whether the other workers have ended.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often the holder of a divided job checks whether the other workers have ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The ranges of one attempt.
 pub(crate) struct ItemRanges {
@@ -104,7 +104,7 @@ impl ItemRanges {
             self.step = match self.step {
                 Step::Start => self.start().await?,
                 Step::Take => self.take().await?,
-                Step::Await => self.look().await?,
+                Step::Await => self.await_others().await?,
                 Step::End => return Ok(None),
             };
         }
@@ -138,7 +138,7 @@ impl ItemRanges {
         })
     }
 
-    async fn look(&mut self) -> Result<Step, StoreError> {
+    async fn await_others(&mut self) -> Result<Step, StoreError> {
         let (db, lease) = (&self.db, self.lease);
         let others = persist(|| job::reclaim(db, lease)).await?;
         let has_more = !others.reclaimed.is_empty();
@@ -147,7 +147,7 @@ impl ItemRanges {
             return Ok(Step::Await);
         }
         if others.active {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
             return Ok(Step::Await);
         }
         self.is_unchecked = true;

@@ -13,7 +13,6 @@ use dsrs_telemetry::RemoteSpan;
 pub(crate) struct JobRequest {
     /// The time limit of a run, if shorter than that of the server.
     pub(crate) timeout: Option<Duration>,
-    /// The id of the request.
     pub(crate) request_id: RequestId,
     /// Whether workers of other servers may help with an optimization.
     pub(crate) is_divided: bool,

@@ -24,10 +24,8 @@ impl MetricKind {
     }
 }
 
-/// One metric.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
-    /// The name.
     pub name: &'static str,
     /// The type.
     pub kind: MetricKind,

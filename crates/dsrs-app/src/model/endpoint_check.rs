@@ -57,7 +57,6 @@ pub async fn check_model(model: &Model) -> Vec<FeatureCheck> {
     checks
 }
 
-/// Checks an embedding model.
 pub async fn check_embedding(model: &EmbeddingModel) -> Vec<FeatureCheck> {
     let check = async {
         let texts: [Arc<str>; 2] = ["a lamp".into(), "a lantern".into()];

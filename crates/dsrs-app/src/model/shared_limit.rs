@@ -14,8 +14,8 @@ use crate::model::limit_share::{LimitShare, ModelLoad};
 use dsrs_store::Db;
 use dsrs_store::model_demand::AnnouncedLoads;
 
-/// How often the demand is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the demand is measured.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A server that starts waits for the answers of others for this long.
 const FIRST_ANSWERS: Duration = Duration::from_millis(500);
@@ -30,7 +30,7 @@ const SILENCE: Duration = Duration::from_secs(4);
 /// A change of demand by less than this part of the limit is not announced.
 const NEGLIGIBLE: u32 = 8;
 
-/// A demand that has gone is announced less and less, by this part a look.
+/// A demand that has gone is announced less and less, by this part in each interval.
 const DECAY: u32 = 5;
 
 /// Shares the limits with other servers until it is dropped. Returns at once if no model has a limit.
@@ -40,8 +40,8 @@ pub(crate) async fn share_always(db: Db, models: Arc<Models>) {
         return;
     }
     let mut loads = db.notifications().loads();
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = interval(POLL_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             received = loads.recv() => match received {
@@ -49,8 +49,8 @@ pub(crate) async fn share_always(db: Db, models: Arc<Models>) {
                 Err(RecvError::Lagged(_)) => shared.asks = true,
                 Err(RecvError::Closed) => return,
             },
-            _ = look.tick() => {
-                if let Some(announced) = shared.look(Instant::now()) {
+            _ = ticks.tick() => {
+                if let Some(announced) = shared.announcement(Instant::now()) {
                     db.notifications().announce_loads(announced);
                 }
             }
@@ -115,7 +115,7 @@ impl SharedLimits {
     }
 
     /// Computes the shares. Returns what others must know.
-    fn look(&mut self, now: Instant) -> Option<AnnouncedLoads> {
+    fn announcement(&mut self, now: Instant) -> Option<AnnouncedLoads> {
         self.forget_silent(now);
         let raises =
             self.arrived.is_some_and(|(first, _)| now.duration_since(first) >= FIRST_ANSWERS);
@@ -197,9 +197,9 @@ mod tests {
     fn pass(servers: &mut [SharedLimits], now: &mut Instant, time: Duration) -> usize {
         let (end, mut count) = (*now + time, 0);
         while *now < end {
-            *now += LOOK;
+            *now += POLL_INTERVAL;
             let announced: Vec<_> =
-                servers.iter_mut().filter_map(|server| server.look(*now)).collect();
+                servers.iter_mut().filter_map(|server| server.announcement(*now)).collect();
             count += announced.len();
             for loads in &announced {
                 servers.iter_mut().for_each(|server| server.receive(loads, *now));
@@ -248,8 +248,8 @@ mod tests {
         pass(&mut servers, &mut now, Duration::from_secs(2));
         let mut separate = servers.remove(0);
         for _ in 0..100 {
-            now += LOOK;
-            separate.look(now);
+            now += POLL_INTERVAL;
+            separate.announcement(now);
         }
         assert_eq!(caps(&[separate]), [20]);
     }

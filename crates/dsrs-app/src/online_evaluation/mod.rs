@@ -46,7 +46,7 @@ impl App {
         request: OnlineEvaluationRequest,
         precondition: &Precondition,
     ) -> Result<OnlineEvaluationRow, AppError> {
-        let found = self.graph_get(scope, graph, None).await?;
+        let graph_row = self.graph_get(scope, graph, None).await?;
         let mut problems = request.faults;
         let metrics = self.checked_metrics(scope, graph, &request.metrics, &mut problems).await?;
         problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
@@ -57,8 +57,8 @@ impl App {
             calls_per_day: request.calls_per_day,
             cost_per_day: request.cost_per_day,
         };
-        let graph = (found.id, found.name.as_str());
-        let seen = self.online_evaluation_seen(scope, found.id, precondition).await?;
+        let graph = (graph_row.id, graph_row.name.as_str());
+        let seen = self.online_evaluation_seen(scope, graph_row.id, precondition).await?;
         let stored = online_evaluation::put(scope, &self.db, graph, &settings, seen, now()).await?;
         stored.ok_or(AppError::Stale)
     }

@@ -30,7 +30,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 const REMOVAL: Duration = Duration::from_secs(60);
 
 /// How often a server looks for runs.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time of all metrics of a run.
 const TIME: Duration = Duration::from_secs(120);
@@ -58,7 +58,7 @@ pub(crate) async fn score_always(app: Arc<App>) {
         let free = places.available_permits();
         let claimed = if free > 0 { claim(&app, free).await } else { Vec::new() };
         if claimed.is_empty() {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         for sample in claimed {
             // Only this loop takes places, so one is free.
@@ -132,7 +132,8 @@ async fn judged(
     };
     let example = Example::of(inputs, Fields::new());
     let program = app.recorded_program(scope, &row).await?;
-    let mut found = JudgedRun { scores: Vec::new(), spent: Usage::default(), is_unmeasured: false };
+    let mut judged_run =
+        JudgedRun { scores: Vec::new(), spent: Usage::default(), is_unmeasured: false };
     for (name, written) in fields(Some(&online.settings.metrics)).unwrap_or_default() {
         let metric = app.stored_metric(scope, &written, &program).await?;
         let evaluator = Evaluator {
@@ -144,16 +145,16 @@ async fn judged(
             observer: None,
         };
         let (score, usage) = evaluator.score(&example, &outputs).await;
-        found.spent += usage;
+        judged_run.spent += usage;
         match score {
-            Ok(score) => found.scores.push((name.to_string(), score)),
+            Ok(score) => judged_run.scores.push((name.to_string(), score)),
             Err(error) => {
-                found.is_unmeasured |= RolloutFailure::of_metric(&error).is_unmeasured;
+                judged_run.is_unmeasured |= RolloutFailure::of_metric(&error).is_unmeasured;
                 tracing::warn!(run = %row.id, metric = %name, code = error.kind.code(), "a run has no score");
             }
         }
     }
-    Ok(Some((row, found)))
+    Ok(Some((row, judged_run)))
 }
 
 /// Whether the budget of the day is not spent.

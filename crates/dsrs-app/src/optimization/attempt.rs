@@ -66,13 +66,11 @@ pub struct Optimizations;
 
 /// What an attempt works on.
 pub enum OptimizationTask {
-    /// The optimization.
     Whole(Box<LoadedOptimization>),
     /// Rollouts that its holder offers.
     Part(Box<OptimizationPart>),
 }
 
-/// A loaded optimization.
 pub struct LoadedOptimization {
     row: OptimizationRow,
     plan: OptimizationPlan,

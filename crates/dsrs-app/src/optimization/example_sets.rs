@@ -122,10 +122,10 @@ async fn read(
         let page = app.dataset_page(scope, pick, after, PAGE).await?;
         for row in &page.rows {
             let position = usize::try_from(row.position).unwrap_or_default();
-            let mut found = Problems::new();
-            examples.extend(fit(program, row, &place.index(position), &mut found));
-            wrong += found.len();
-            problems.append(found);
+            let mut set_problems = Problems::new();
+            examples.extend(fit(program, row, &place.index(position), &mut set_problems));
+            wrong += set_problems.len();
+            problems.append(set_problems);
         }
         match page.next {
             Some(next) if wrong < MOST_PROBLEMS => after = next,

@@ -48,7 +48,6 @@ pub struct OptimizationRequest {
     pub pick: VersionSelection,
     /// The optimizer's name.
     pub optimizer: Option<Arc<str>>,
-    /// Its config.
     pub config: Option<Payload>,
     /// The metric, as requested.
     pub metric: Option<Payload>,
@@ -58,7 +57,6 @@ pub struct OptimizationRequest {
     pub valset: Option<DatasetRef>,
     /// The examples that only measure the result.
     pub testset: Option<DatasetRef>,
-    /// The budget.
     pub budget: Budget,
     /// When the result is activated.
     pub activate: Activate,
@@ -72,7 +70,6 @@ pub struct OptimizationRequest {
     pub prompt_model: Option<Arc<str>>,
     /// The time limit of the graph on one example, if shorter than that of the server.
     pub timeout: Option<Duration>,
-    /// The id of the request.
     pub request_id: RequestId,
     /// The problems found so far.
     pub faults: Problems,

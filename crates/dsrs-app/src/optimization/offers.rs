@@ -30,7 +30,7 @@ use dsrs_store::optimization_record::RecordKey;
 use dsrs_store::persist;
 
 /// How often the offers are compared with the database.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The same while no worker helps.
 const ALONE: Duration = Duration::from_secs(1);
@@ -87,7 +87,7 @@ impl SharedRollouts {
 
     /// Publishes offers and collects their results, until the work is done.
     pub(crate) async fn exchange(&self, done: &CancellationToken) {
-        let mut pause = LOOK;
+        let mut pause = POLL_INTERVAL;
         loop {
             let wait = async {
                 if self.table().open.is_empty() {
@@ -101,7 +101,7 @@ impl SharedRollouts {
             }
             pause = match self.step().await {
                 Ok(0) => ALONE,
-                Ok(_) => LOOK,
+                Ok(_) => POLL_INTERVAL,
                 Err(error) => {
                     let (job, cause) = (self.job.lease.job, error.cause());
                     tracing::warn!(optimization = %job, cause, "offers of rollouts are late");

@@ -31,7 +31,7 @@ use dsrs_store::optimization_record::{self, RecordKey};
 use dsrs_store::persist;
 
 /// How often a helper with a free place looks for offers.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long a helper waits for offers before it ends its part: between two evaluations, an optimizer asks a model
 /// for proposals.
@@ -133,7 +133,7 @@ impl OptimizationPart {
             }
             tokio::select! {
                 Some(()) = running.next() => {}
-                () = sleep(LOOK) => {}
+                () = sleep(POLL_INTERVAL) => {}
                 () = stop.cancelled() => {}
                 () = app.shutdown.draining() => {}
             }

@@ -39,7 +39,6 @@ impl Activate {
     }
 }
 
-/// The plan of an optimization.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OptimizationPlan {
     /// The config of the optimizer, as requested.
@@ -50,7 +49,6 @@ pub(crate) struct OptimizationPlan {
     pub(crate) picks: [Option<DatasetPick>; 3],
     /// How many examples each set has.
     pub(crate) counts: [usize; 3],
-    /// The budget.
     pub(crate) budget: Budget,
     /// When the result is activated.
     pub(crate) activate: Activate,

@@ -40,7 +40,6 @@ pub(crate) struct ChosenCandidate<'f> {
     pub(crate) dataset: Option<&'f str>,
 }
 
-/// The outcome of an activation.
 pub(crate) enum ActivationOutcome {
     /// This graph version with this state version is active.
     Active((i32, i32)),

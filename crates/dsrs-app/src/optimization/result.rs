@@ -53,7 +53,6 @@ impl OptimizationOutcome {
     }
 }
 
-/// The best candidate.
 struct BestCandidate {
     number: i32,
     /// As a JSON string.

@@ -174,10 +174,10 @@ impl App {
         {
             return Ok(program);
         }
-        let found = graph_version::recorded(scope, &self.db, graph, version, state).await?;
-        let (hash, state_hash) = (found.content_hash.as_str(), found.state_hash.as_str());
-        let definition = (found.definition.as_str(), hash);
-        let program = self.tuned_program(scope, definition, &found.predictors, state_hash).await?;
+        let stored = graph_version::recorded(scope, &self.db, graph, version, state).await?;
+        let (hash, state_hash) = (stored.content_hash.as_str(), stored.state_hash.as_str());
+        let definition = (stored.definition.as_str(), hash);
+        let program = self.tuned_program(scope, definition, &stored.predictors, state_hash).await?;
         if let Some(epoch) = epoch {
             let key = Arc::new((hash.into(), state_hash.into()));
             self.programs.recorded.insert(recorded, (epoch, key));

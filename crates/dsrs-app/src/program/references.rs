@@ -60,15 +60,15 @@ impl App {
                 graphs.is_cut_off = true;
                 break;
             }
-            let found = self.load_graph(scope, &reference).await?;
-            if let Ok(graph) = &found {
+            let loaded = self.load_graph(scope, &reference).await?;
+            if let Ok(graph) = &loaded {
                 if versions.insert((graph.row.id, graph.row.version, graph.row.state.version)) {
                     open.extend(document_references(&graph.document));
                 }
                 // A pinned config refers to the graph by this reference.
-                graphs.by_ref.insert(pinned(&graph.row), found.clone());
+                graphs.by_ref.insert(pinned(&graph.row), loaded.clone());
             }
-            graphs.by_ref.insert(reference, found);
+            graphs.by_ref.insert(reference, loaded);
         }
         Ok(graphs)
     }

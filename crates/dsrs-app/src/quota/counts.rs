@@ -26,7 +26,6 @@ pub struct QuotaRefusal {
 /// A limit whose remainder is shown to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaStatus {
-    /// Its name.
     pub name: &'static str,
     /// The limit.
     pub quota: i64,
@@ -43,7 +42,6 @@ pub struct QuotaStatus {
 pub enum Start {
     /// A run that the request drives.
     Run,
-    /// A job.
     Job,
 }
 

@@ -38,7 +38,6 @@ use dsrs_store::waiting_run::ParkOutcome;
 /// The kind of job that runs a program in the background.
 pub struct BackgroundRuns;
 
-/// A loaded background run.
 pub struct LoadedRun {
     /// The record so far, with the checkpoints of earlier attempts.
     earlier: UnfinishedRun,

@@ -43,7 +43,6 @@ use dsrs_store::{ListQuery, Page, Scope, run_event};
 pub struct ExecuteRequest {
     /// The inputs of the graph, unchecked.
     pub inputs: Payload,
-    /// The versions.
     pub pick: VersionSelection,
     /// Whether the answer includes the trace.
     pub trace: bool,
@@ -51,7 +50,6 @@ pub struct ExecuteRequest {
     pub timeout: Option<Duration>,
     /// The caller's own names of the run.
     pub labels: RunLabels,
-    /// The id of the request.
     pub request_id: RequestId,
     /// The problems found in the rest of the request.
     pub faults: Problems,
@@ -80,7 +78,6 @@ pub struct StreamedRun {
     pub execution: StreamedExecution,
 }
 
-/// The execution of a streamed run.
 pub struct StreamedExecution {
     run: RunDriver<Result<FinishedRun, AppError>>,
     events: OpenEventBuffer,

@@ -19,7 +19,6 @@ pub struct RunFailure {
     pub code: &'static str,
     /// What happened, for people.
     pub detail: String,
-    /// The run.
     pub run_id: Uuid,
     /// The request that started it.
     pub request_id: RequestId,

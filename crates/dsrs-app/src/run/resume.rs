@@ -34,7 +34,6 @@ pub struct ResumeRequest {
     pub pick: VersionSelection,
     /// The time limit of an attempt, if it is below the server's.
     pub timeout: Option<Duration>,
-    /// The id of the request.
     pub request_id: RequestId,
     /// The problems found in the rest of the request.
     pub faults: Problems,

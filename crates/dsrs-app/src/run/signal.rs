@@ -29,7 +29,6 @@ const PARK_POLL: Duration = Duration::from_millis(50);
 
 /// A value for a node that waits.
 pub struct SignalRequest {
-    /// The node.
     pub node: Arc<str>,
     /// Its outputs, unchecked.
     pub value: Payload,

@@ -72,7 +72,6 @@ impl App {
 }
 
 impl McpCallSpan {
-    /// The call ended.
     pub fn end(mut self, end: McpCallEnd) {
         self.end = end;
     }

@@ -71,7 +71,6 @@ impl Calendar {
 /// A time of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalTime {
-    /// The time.
     pub at: DateTime<Utc>,
     /// As the clocks of the time zone show it: `Fri 2026-11-27 02:30 +01:00`.
     pub local: String,
@@ -137,17 +136,17 @@ fn firings(schedule: &DueSchedule, over: &OverTimes) -> Vec<NewFiring> {
     let missed = i32::try_from(over.older + left_out).unwrap_or(i32::MAX);
     let queues = Overlap::parse(&schedule.overlap) == Some(Overlap::Queue);
     let mut room = if queues { (MOST_WAITING - schedule.pending).max(0) } else { i64::MAX };
-    let mut found = Vec::new();
+    let mut written = Vec::new();
     for (number, time) in over.newest.iter().skip(left_out).enumerate() {
         let fits = status != "pending" || room > 0;
         room -= 1;
-        found.push(NewFiring {
+        written.push(NewFiring {
             scheduled_at: *time,
             status: if fits { status } else { "skipped" },
             missed: if number == 0 { missed } else { 0 },
         });
     }
-    found
+    written
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use crate::quota::Start;
 use dsrs_store::schedule_firing::{self, ClaimedFiring, FiringOutcome};
 use dsrs_store::{Scope, StoreError, schedule};
 
-/// How often a server looks.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often a server checks which schedules are due.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The pause after a query that failed.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const CONCURRENT: i64 = 8;
 /// How long starting work may take, before another server tries.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// How long a firing waits before it looks again whether earlier work has ended.
+/// How long a firing waits before the server checks again whether earlier work has ended.
 const TURN: Duration = Duration::from_secs(2);
 
 /// How often work is tried to start that cannot be accepted now, and the longest pause between two tries.
@@ -37,7 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Fires schedules until the server stops.
 pub(crate) async fn fire_always(app: Arc<App>) {
     while !app.shutdown.is_draining() {
-        match look(&app).await {
+        match fire_due(&app).await {
             Ok(true) => continue,
             Ok(false) => {}
             Err(error) => {
@@ -46,7 +46,7 @@ pub(crate) async fn fire_always(app: Arc<App>) {
             }
         }
         tokio::select! {
-            () = sleep(LOOK) => {}
+            () = sleep(POLL_INTERVAL) => {}
             () = app.firings_due.notified() => {}
             () = app.shutdown.draining() => {}
         }
@@ -54,7 +54,7 @@ pub(crate) async fn fire_always(app: Arc<App>) {
 }
 
 /// Writes firings and starts work. Whether there was any.
-async fn look(app: &Arc<App>) -> Result<bool, StoreError> {
+async fn fire_due(app: &Arc<App>) -> Result<bool, StoreError> {
     // A process without routes starts no work for schedules.
     let Some(starter) = app.work_starter.get().copied() else { return Ok(false) };
     let advanced = schedule::advance(&app.db, calendar::advance).await?;

@@ -32,9 +32,7 @@ pub struct WorkRequest {
     pub identity: Arc<Identity>,
     /// The kind of work.
     pub target: ScheduleTarget,
-    /// The graph.
     pub graph: Uuid,
-    /// The body of the request.
     pub body: String,
     /// The idempotency key, and how long a claim of it counts.
     pub key: Uuid,
@@ -43,7 +41,6 @@ pub struct WorkRequest {
 
 /// What became of a request.
 pub enum WorkAnswer {
-    /// The work is accepted.
     Accepted(Uuid),
     /// It is refused for good, with a problem as JSON text.
     Refused(String),
@@ -72,19 +69,16 @@ pub enum StartRefusal {
 /// What a request sets of a schedule; what is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct ScheduleChange {
-    /// The name.
     pub name: Option<PlainName>,
     /// The text for people.
     pub description: Option<String>,
     /// The cron expression.
     pub cron: Option<String>,
-    /// The time zone.
     pub time_zone: Option<String>,
     /// What happens while earlier work is in progress.
     pub overlap: Option<Overlap>,
     /// What happens with times that were missed.
     pub catch_up: Option<CatchUp>,
-    /// The graph.
     pub graph: Option<GraphRef>,
     /// The kind of work.
     pub target: Option<ScheduleTarget>,
@@ -98,7 +92,6 @@ pub struct ScheduleChange {
 
 /// A schedule with its next times.
 pub struct ScheduleWithTimes {
-    /// The schedule.
     pub row: ScheduleRow,
     /// Its next times; none while it is disabled.
     pub next: Vec<DateTime<Utc>>,
@@ -110,7 +103,6 @@ pub struct ScheduleDraft {
     pub settings: ScheduleSettings,
     /// Whether graph, kind of work and request are known, and are to be checked as a request.
     pub names_work: bool,
-    /// The problems.
     pub problems: Problems,
 }
 
@@ -212,7 +204,6 @@ impl App {
         Ok(Page { items: items.into_iter().map(ScheduleWithTimes::of).collect(), next })
     }
 
-    /// One schedule.
     pub async fn schedule_get(
         &self,
         scope: &Scope,

@@ -8,7 +8,6 @@ macro_rules! words {
         pub enum $name { $($(#[$word_doc])* $word),* }
 
         impl $name {
-            /// The words.
             pub const WORDS: &[&'static str] = &[$($text),*];
 
             /// The choice of a word.
@@ -32,11 +31,8 @@ words! {
     ScheduleTarget {
         /// A background run.
         Run = "run",
-        /// A batch.
         Batch = "batch",
-        /// An evaluation.
         Evaluation = "evaluation",
-        /// An optimization.
         Optimization = "optimization",
     }
 }

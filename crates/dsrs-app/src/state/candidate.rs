@@ -17,13 +17,11 @@ use dsrs_store::state::{NewState, StateRow};
 /// A state version to store without activating it.
 #[derive(Clone, Copy, Debug)]
 pub struct StateCandidate<'c> {
-    /// The graph.
     pub graph: Uuid,
     /// Its graph version, the newest or an older one.
     pub graph_version: i32,
     /// The state version that it was derived from.
     pub parent: i32,
-    /// The state.
     pub state: &'c GraphState,
     /// The optimization that found it.
     pub optimization: Uuid,
@@ -36,7 +34,6 @@ pub struct StateCandidate<'c> {
 /// A state version to activate if the active one has not changed.
 #[derive(Clone, Copy, Debug)]
 pub struct StatePromotion {
-    /// The graph.
     pub graph: Uuid,
     /// The state version to activate for its graph version.
     pub version: i32,

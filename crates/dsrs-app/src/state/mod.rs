@@ -54,7 +54,6 @@ pub enum StateDocument<'r> {
 
 /// The active state after a request.
 pub struct StateUpdate {
-    /// The state.
     pub view: StateVersion,
     /// JSON Pointers of the members of a DSPy file that have no meaning here.
     pub ignored: Vec<String>,
@@ -64,7 +63,6 @@ pub struct StateUpdate {
 pub struct StateVersion {
     /// The graph's id.
     pub graph: Uuid,
-    /// The state version.
     pub row: StateRow,
     /// The program of its graph version, tuned by it.
     pub program: Arc<Program>,
@@ -72,7 +70,6 @@ pub struct StateVersion {
 
 /// The activation of a state version for its graph version.
 pub struct StateActivation {
-    /// The state.
     pub view: StateVersion,
     /// The previously active version; the same one if it was active already.
     pub before: i32,
@@ -139,7 +136,6 @@ impl App {
         Ok(StateVersion { graph: row.id, row: row.state, program })
     }
 
-    /// One state version.
     pub async fn state_version(
         &self,
         scope: &Scope,

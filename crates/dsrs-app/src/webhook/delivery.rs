@@ -29,7 +29,7 @@ const CONCURRENT: usize = 64;
 const CONCURRENT_OF_ONE: usize = 4;
 
 /// How often a server looks for messages that are due.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The pause after a query that failed.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ pub(crate) async fn send_always(app: Arc<App>) {
             continue;
         }
         tokio::select! {
-            () = sleep(LOOK) => {}
+            () = sleep(POLL_INTERVAL) => {}
             () = app.deliveries_due.notified() => {}
             Some(webhook) = ended.recv() => end(&mut active, webhook),
             () = app.shutdown.draining() => {}

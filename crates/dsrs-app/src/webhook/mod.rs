@@ -32,14 +32,11 @@ const TRIES: usize = 5;
 
 /// A webhook with a new secret, which is shown once.
 pub struct WebhookSecret {
-    /// The webhook.
     pub row: WebhookRow,
-    /// The secret.
     pub secret: String,
 }
 
 impl App {
-    /// Creates a webhook.
     pub async fn webhook_create(
         &self,
         scope: &Scope,
@@ -130,7 +127,6 @@ impl App {
         Ok(webhook::list(scope, &self.db, list).await?)
     }
 
-    /// One webhook.
     pub async fn webhook_get(&self, scope: &Scope, id: Uuid) -> Result<WebhookRow, AppError> {
         Ok(webhook::get(scope, &self.db, id).await?)
     }
@@ -157,7 +153,6 @@ impl App {
         Err(busy())
     }
 
-    /// Deletes a webhook.
     pub async fn webhook_delete(
         &self,
         scope: &Scope,

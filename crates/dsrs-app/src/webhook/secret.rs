@@ -13,7 +13,6 @@ const MARK: &str = "whsec_";
 /// The random bytes of a secret.
 const RANDOM_BYTES: usize = 32;
 
-/// A new secret.
 pub(super) fn new_secret() -> Result<String, AppError> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes)
@@ -21,13 +20,11 @@ pub(super) fn new_secret() -> Result<String, AppError> {
     Ok(format!("{MARK}{}", STANDARD.encode(bytes)))
 }
 
-/// What is signed of a message.
 pub(super) struct SignedMessage<'a> {
     /// `webhook-id`.
     pub(super) id: &'a str,
     /// `webhook-timestamp`: seconds since 1970.
     pub(super) timestamp: i64,
-    /// The body.
     pub(super) body: &'a str,
 }
 

@@ -25,7 +25,6 @@ fn to_json(view: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// Views as JSON lines.
 pub(crate) fn json_lines<V: Serialize>(views: impl IntoIterator<Item = V>) -> Bytes {
     let mut text = Vec::with_capacity(CAPACITY);
     for view in views {

@@ -24,7 +24,6 @@ const LONGEST_ID: usize = 128;
 /// The caller of a route.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The id of the request.
     pub request_id: RequestId,
     /// Whose request it is, and what the client may do.
     pub identity: Arc<Identity>,

@@ -148,7 +148,6 @@ struct AnswerPlace {
 pub(crate) struct AnswerSlot(Option<Arc<AnswerPlace>>);
 
 impl AnswerSlot {
-    /// The slot of a request.
     pub(crate) fn of(request: Option<&KeyedRequest>) -> Self {
         Self(request.map(|request| request.place.clone()))
     }

@@ -16,7 +16,6 @@ use crate::protocol::status::ProblemCode;
 use crate::protocol::upload::{SpooledBody, UploadFormat};
 use dsrs_app::{ItemContent, ItemSource, SpoolFile, WrittenItem};
 
-/// The items in a body.
 pub struct BodyItems {
     file: SpoolFile,
     format: UploadFormat,

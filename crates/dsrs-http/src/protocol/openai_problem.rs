@@ -24,10 +24,10 @@ pub(crate) struct OpenAiError {
     pub error: OpenAiErrorBody,
 }
 
-/// What went wrong.
+/// A problem, as clients of OpenAI read it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OpenAiErrorBody {
-    /// What happened, for people, with the places of all problems.
+    /// An explanation for people, with the places of all problems.
     pub message: String,
     /// `invalid_request_error`, `authentication_error`, `rate_limit_error` or `server_error`.
     pub r#type: &'static str,

@@ -40,7 +40,7 @@ const OWN_PROBLEMS: &str = "x-problems";
     tags(
         (name = "graphs", description = "Typed graphs and their versions"),
         (name = "runs", description = "Executions and their records"),
-        (name = "batches", description = "One graph over many items"),
+        (name = "batches", description = "A graph over many items"),
         (name = "datasets", description = "Examples in immutable versions"),
         (name = "evaluations", description = "The quality of a graph on examples, and comparisons"),
         (name = "optimizations", description = "Search for better prompts and graphs with examples"),

@@ -3,7 +3,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// A message.
 pub(crate) struct WebhookMessage {
     /// The event: `type` of the message.
     pub(crate) event: &'static str,
@@ -31,9 +30,9 @@ impl WebhookMessage {
             "properties": {
                 "type": {"type": "string", "enum": [self.event], "description": "The event."},
                 "timestamp": {
-                    "type": "string", "format": "date-time", "description": "When it happened."
+                    "type": "string", "format": "date-time", "description": "The time when the event happened."
                 },
-                "data": {"$ref": reference(&self.data), "description": "What it reports."},
+                "data": {"$ref": reference(&self.data), "description": "The contents of the message."},
             },
             "examples": [{
                 "type": self.event, "timestamp": "2025-09-04T15:33:20.250000Z", "data": self.example

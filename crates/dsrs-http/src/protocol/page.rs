@@ -44,7 +44,7 @@ pub struct PageParams {
     pub cursor: Option<String>,
 }
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Serialize)]
 pub struct PageView<V> {
     /// The items, in the order of the list.
@@ -66,7 +66,7 @@ impl<V: ToSchema> PartialSchema for PageView<V> {
             .property("items", items)
             .required("items")
             .property("next_cursor", cursor)
-            .description(Some("One page of a list."))
+            .description(Some("A page of a list."))
             .examples(examples_of(V::schema()).into_iter().map(frame))
             .into()
     }

@@ -78,7 +78,6 @@ fn list_choices(schema: &mut Value) {
     }
 }
 
-/// The form of a parameter.
 struct ParameterForm {
     schema: Value,
     example: Value,

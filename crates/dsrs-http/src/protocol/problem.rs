@@ -96,7 +96,6 @@ impl ApiProblem {
         self.header(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)))
     }
 
-    /// Its code.
     #[must_use]
     pub fn code(&self) -> ProblemCode {
         self.0.code

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::protocol::raw_json::RawJson;
 use crate::protocol::status::ProblemCode;
 
-/// What went wrong (RFC 9457).
+/// A problem (RFC 9457).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemView<'a> {
@@ -25,7 +25,7 @@ pub struct ProblemView<'a> {
     #[serde(default)]
     #[schema(required)]
     pub status: u16,
-    /// What happened, for people.
+    /// An explanation of the problem for people.
     pub detail: Cow<'a, str>,
     /// A stable, machine-readable code.
     pub code: Cow<'a, str>,
@@ -52,7 +52,7 @@ pub struct ProblemView<'a> {
     /// The place in the field's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Cow<'a, str>>,
-    /// Why the value is invalid.
+    /// The reason why the value is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
     /// The constraint that does not hold: its label or its expression.
@@ -80,7 +80,7 @@ pub struct ProblemView<'a> {
     pub migrations: Option<Cow<'a, str>>,
 }
 
-/// One problem in a request body.
+/// A problem in a request body.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = ProblemItem)]
 pub struct ProblemItemView<'a> {
@@ -88,11 +88,11 @@ pub struct ProblemItemView<'a> {
     pub pointer: Cow<'a, str>,
     /// A stable, machine-readable code.
     pub code: Cow<'a, str>,
-    /// What is wrong and how to fix it.
+    /// An explanation of the problem and how to fix it.
     pub detail: Cow<'a, str>,
 }
 
-/// One deviation from a type that the parser accepted.
+/// A deviation from a type that the parser accepted.
 #[derive(ToSchema)]
 #[schema(as = Leniency)]
 pub struct LeniencyView {
@@ -108,10 +108,10 @@ pub struct LeniencyView {
     /// The value that it was read as; the beginning of its text if it is long.
     #[schema(value_type = Value)]
     pub became: serde_json::Value,
-    /// How much it reduces the confidence in the reading.
+    /// The amount by which the deviation reduces the confidence in the reading.
     pub penalty: u64,
-    /// How many deviations this entry stands for, if more than one: itself and the following ones of
-    /// its kind.
+    /// The number of deviations that this entry stands for, if more than one: itself and the following
+    /// ones of its kind.
     pub times: Option<u64>,
 }
 

@@ -31,7 +31,6 @@ pub(crate) trait ResourceRef: Sized {
     /// The segments that name it.
     type Segments: DeserializeOwned + Send;
 
-    /// Reads it.
     fn read(segments: Self::Segments) -> Result<Self, ApiProblem>;
 }
 

@@ -11,7 +11,6 @@ const COOKIE: &str = "dsrs_key";
 /// How long a browser stores the key, in seconds: a week.
 const LIFETIME: u32 = 7 * 24 * 60 * 60;
 
-/// The key of a session.
 #[must_use]
 pub fn session_key(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());

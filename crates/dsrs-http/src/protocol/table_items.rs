@@ -47,8 +47,8 @@ impl TableItems {
         let read = reader.read_byte_record(&mut header);
         let end = reader.position().byte();
         drop(reader);
-        let found = match read {
-            Ok(found) => found,
+        let has_header = match read {
+            Ok(has_header) => has_header,
             Err(_) if limit.is_used_up() => {
                 let detail = format!("the header is over {longest} bytes (`limits.body_bytes`)");
                 return Err(ApiProblem::new(ProblemCode::TooLarge, detail));
@@ -56,7 +56,7 @@ impl TableItems {
             Err(error) => return Err(unreadable(&error)),
         };
         let mut problems = Problems::new();
-        if !found {
+        if !has_header {
             problems.add(
                 &At::Root,
                 Code::MissingField,
@@ -183,7 +183,6 @@ fn reader<'a, R: Read>(
     builder.from_reader(PositionedReader { reader: metered, positions })
 }
 
-/// A position in a cell.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum CellPosition {
     /// Before its first character.

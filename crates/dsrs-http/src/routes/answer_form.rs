@@ -27,7 +27,6 @@ pub(super) enum AnswerForm<'q> {
 /// The form of an answer that the outputs of a graph can have.
 #[derive(Clone)]
 pub(super) enum OutputForm {
-    /// The text of the output.
     Text,
     /// The JSON of all outputs.
     Json,

@@ -10,7 +10,6 @@ use crate::routes::answer_form::OutputForm;
 use dsrs_app::{ChatModel, EventKind, EventStream, StreamItem};
 use dsrs_store::run::RunRow;
 
-/// A part of an answer.
 pub(super) enum AnswerPart {
     /// The run with this id has started.
     Started(String),

@@ -55,7 +55,6 @@ pub(super) struct SchemaSize {
 }
 
 impl SchemaSize {
-    /// Adds a schema.
     pub(super) fn add(&mut self, schema: &Value) {
         self.values += 1;
         match schema {
@@ -204,10 +203,10 @@ impl OutputSchema {
 
 /// What a model wrote beyond the bounds of a strict schema.
 fn violation(found: &[(String, String)]) -> ApiProblem {
-    let said = |(place, reason): &(String, String)| format!("`{place}`: {reason}");
-    let said = found.iter().map(said).collect::<Vec<_>>().join("; ");
+    let describe = |(place, reason): &(String, String)| format!("`{place}`: {reason}");
+    let misfits = found.iter().map(describe).collect::<Vec<_>>().join("; ");
     let detail = format!(
-        "the answer of the model does not fit the strict schema: {said}; declare the bounds in the signature of the \
+        "the answer of the model does not fit the strict schema: {misfits}; declare the bounds in the signature of the \
          graph, and the model is asked again"
     );
     ApiProblem::new(ProblemCode::ParseError, detail)

@@ -16,8 +16,8 @@ use dsrs_store::audit::AuditFilter;
 
 /// Read the audit log
 ///
-/// Who created, changed, activated, deleted, revoked or cancelled what in the caller's workspace, newest first.
-/// Entries have no contents.
+/// The entries name who created, changed, activated, deleted, revoked or cancelled what in the caller's workspace,
+/// newest first. Entries have no contents.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "keys",
     params(

@@ -203,7 +203,7 @@ fn up_to(most: u32, setting: &str) -> String {
 #[utoipa::path(
     get, path = "/v1/batches", tag = "batches",
     params(PageParams),
-    responses((status = 200, description = "One page", body = BatchPage)),
+    responses((status = 200, description = "A page", body = BatchPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn batch_list(
@@ -218,7 +218,7 @@ pub(crate) async fn batch_list(
 
 /// Read a batch
 ///
-/// Its status, the number of items in each state, and the cost so far. A batch has `succeeded` once
+/// The status, the number of items in each state, and the cost so far. A batch has `succeeded` once
 /// all items have ended, even if some of them failed.
 #[utoipa::path(
     get, path = "/v1/batches/{id}", tag = "batches",

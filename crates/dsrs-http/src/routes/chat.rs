@@ -28,11 +28,9 @@ use dsrs_store::run_label::RunLabels;
 pub(super) struct ChatQuestion<'q> {
     pub(super) model: &'q str,
     pub(super) messages: Vec<ChatMessage>,
-    /// The form of the answer.
     pub(super) form: AnswerForm<'q>,
     /// Where the request has the messages, as a JSON Pointer.
     pub(super) place: &'static str,
-    /// The labels of the run.
     pub(super) labels: RunLabels,
 }
 
@@ -91,8 +89,8 @@ impl GraphChat {
             return match ProblemCode::named(failure.code) {
                 Some(ProblemCode::AnswerIncomplete) => Ok(ChatAnswer::Cut(run)),
                 Some(ProblemCode::AnswerFiltered) => {
-                    let said = failure.detail.clone();
-                    Ok(ChatAnswer::Refusal(run, said))
+                    let refusal = failure.detail.clone();
+                    Ok(ChatAnswer::Refusal(run, refusal))
                 }
                 _ => Err(run_problem(failure)),
             };

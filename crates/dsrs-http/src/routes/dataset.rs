@@ -245,7 +245,7 @@ fn read_corrections(
 #[utoipa::path(
     get, path = "/v1/datasets", tag = "datasets",
     params(PageParams),
-    responses((status = 200, description = "One page", body = DatasetPage)),
+    responses((status = 200, description = "A page", body = DatasetPage)),
     extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_list(
@@ -296,7 +296,7 @@ pub(crate) async fn dataset_get(
     params(
         ("dataset" = String, Path, description = "The name of the dataset"),
         PageParams),
-    responses((status = 200, description = "One page", body = DatasetVersionPage)),
+    responses((status = 200, description = "A page", body = DatasetVersionPage)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))
 )]

@@ -113,7 +113,7 @@ fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32>
     params(
         ("graph" = Option<String>, Query, description = "Only evaluations of this graph: its name or id"),
         PageParams),
-    responses((status = 200, description = "One page", body = EvaluationPage)),
+    responses((status = 200, description = "A page", body = EvaluationPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn evaluation_list(
@@ -132,7 +132,7 @@ pub(crate) async fn evaluation_list(
 
 /// Read an evaluation
 ///
-/// Its status, the mean score and the cost so far. An evaluation has `succeeded` once all examples
+/// The status, the mean score and the cost so far. An evaluation has `succeeded` once all examples
 /// have ended, even if some of them failed.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
@@ -173,7 +173,7 @@ pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Respo
         ("unmeasured" = Option<bool>, Query, description = "`true`: only examples without a score; `false`: only others"),
         ("order" = Option<String>, Query, pattern = "^(examples|worst)$", description = "`examples` (default): the order of the dataset; `worst`: lowest scores first; without examples that have none"),
         PageParams),
-    responses((status = 200, description = "One page", body = EvaluationResultPage)),
+    responses((status = 200, description = "A page", body = EvaluationResultPage)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))
 )]

@@ -151,7 +151,7 @@ pub(crate) async fn graph_put(
 
 /// Delete a graph
 ///
-/// Its runs stay readable, and its name becomes available.
+/// The runs of the graph stay readable, and its name becomes available.
 #[utoipa::path(
     delete, path = "/v1/graphs/{graph}", tag = "graphs",
     params(

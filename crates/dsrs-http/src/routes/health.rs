@@ -33,7 +33,8 @@ pub(crate) async fn healthz() -> Response {
 
 /// Whether the server accepts requests
 ///
-/// It is not stopping, its database answers and sends notifications, and the migrations are applied.
+/// The server is ready if it is not stopping, its database answers and sends notifications, and the
+/// migrations are applied.
 #[utoipa::path(
     get, path = "/readyz", tag = "operations",
     responses((status = 200, description = "The server is ready", body = ReadyView)),
@@ -43,19 +44,20 @@ pub(crate) async fn readyz(
     State(app): State<Arc<App>>,
     _: NoQuery,
 ) -> Result<Response, ApiProblem> {
-    let found = app.readiness().await;
-    let database = if found.database.is_ok() { "up" } else { "down" };
-    let migrations = if found.migrated { "applied" } else { "unknown" };
-    let reason = match (found.stopping, &found.database, found.migrated, found.confirmed) {
-        (true, ..) => "the server is stopping",
-        (false, Err(_), ..) => "the database does not answer",
-        (false, Ok(()), false, _) => "the database is not migrated",
-        (false, Ok(()), true, false) => UNCONFIRMED,
-        (false, Ok(()), true, true) => {
-            return Ok(answer::ok(&ReadyView { status: "ready", database, migrations }));
-        }
-    };
-    if let Err(error) = &found.database {
+    let readiness = app.readiness().await;
+    let database = if readiness.database.is_ok() { "up" } else { "down" };
+    let migrations = if readiness.migrated { "applied" } else { "unknown" };
+    let reason =
+        match (readiness.stopping, &readiness.database, readiness.migrated, readiness.confirmed) {
+            (true, ..) => "the server is stopping",
+            (false, Err(_), ..) => "the database does not answer",
+            (false, Ok(()), false, _) => "the database is not migrated",
+            (false, Ok(()), true, false) => UNCONFIRMED,
+            (false, Ok(()), true, true) => {
+                return Ok(answer::ok(&ReadyView { status: "ready", database, migrations }));
+            }
+        };
+    if let Err(error) = &readiness.database {
         tracing::warn!(cause = error.cause(), "not ready: the database does not answer");
     }
     let problem = ApiProblem::new(ProblemCode::Unavailable, reason).retry_after(1);

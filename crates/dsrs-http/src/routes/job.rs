@@ -46,7 +46,6 @@ pub(crate) fn accepted<K: JobResource>(row: &K::Row) -> Response {
     answer::accepted(&address::<K>(row.id()), &<K::View<'_>>::from(row))
 }
 
-/// The address of a job.
 pub(crate) fn address<K: JobResource>(id: Uuid) -> String {
     format!("/v1/{}/{id}", K::COLLECTION)
 }

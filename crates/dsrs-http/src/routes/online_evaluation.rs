@@ -124,7 +124,7 @@ pub(crate) async fn online_evaluation_get(
 
 /// Remove the online evaluation of a graph
 ///
-/// Its scores stay.
+/// The scores stay.
 #[utoipa::path(
     delete, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
     params(

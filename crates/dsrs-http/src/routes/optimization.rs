@@ -191,7 +191,7 @@ fn read_concurrency(
     params(
         ("graph" = Option<String>, Query, description = "Only optimizations of this graph: its name or id"),
         PageParams),
-    responses((status = 200, description = "One page", body = OptimizationPage)),
+    responses((status = 200, description = "A page", body = OptimizationPage)),
     extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
         ("x-problems" = json!(["not_found"])))
 )]
@@ -214,7 +214,7 @@ pub(crate) async fn optimization_list(
 
 /// Read an optimization
 ///
-/// Its status and its cost so far. After its end also: the scores of the original program and of the
+/// The status and the cost so far. After the end also: the scores of the original program and of the
 /// best candidate on the held-out examples, the confidence interval of the gain, the changes, the
 /// version that the result was stored as, and whether that version is active.
 #[utoipa::path(
@@ -312,7 +312,7 @@ pub(crate) async fn optimization_activate(
     params(
         ("id" = String, Path, description = "The id of the optimization"),
         PageParams),
-    responses((status = 200, description = "One page", body = OptimizationCandidatePage)),
+    responses((status = 200, description = "A page", body = OptimizationCandidatePage)),
     extensions(("x-scope" = json!("read")),
         ("x-problems" = json!(["not_found"])))
 )]

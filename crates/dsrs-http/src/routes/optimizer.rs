@@ -16,7 +16,7 @@ use crate::views::{OptimizerPage, OptimizerView};
 #[utoipa::path(
     get, path = "/v1/optimizers", tag = "optimizations",
     params(PageParams),
-    responses((status = 200, description = "One page", body = OptimizerPage)),
+    responses((status = 200, description = "A page", body = OptimizerPage)),
     extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProblem> {

@@ -24,7 +24,7 @@ use dsrs_store::graph::GraphRef;
 
 /// List a graph's predictors
 ///
-/// Those of the newest version with its active state, in the order of the graph.
+/// The predictors of the newest version with its active state, in the order of the graph.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/predictors", tag = "state",
     params(
@@ -48,7 +48,7 @@ pub(crate) async fn predictor_list(
 
 /// Read one predictor
 ///
-/// Its path is one percent-encoded segment: `triage`, `reply.predict`.
+/// The path of the predictor is one percent-encoded segment: `triage`, `reply.predict`.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
     params(

@@ -10,7 +10,6 @@ use crate::routes::answer_ending::AnswerEnding;
 use crate::routes::answer_reader::{AnswerPart, AnswerReader};
 use crate::views::{ResponseView, output_text, refusal_part};
 
-/// The events of a response.
 pub(super) struct ResponseEvents {
     answer: AnswerReader,
     /// The graph and its version.
@@ -144,7 +143,6 @@ fn written_text(response: &ResponseView, rest: &str, text: &str) -> Vec<Value> {
     rest.into_iter().chain(ends).collect()
 }
 
-/// The arguments of a call.
 fn written_call(response: &ResponseView, name: &str, arguments: &str) -> Vec<Value> {
     let item = response.call_item_id();
     vec![

@@ -211,10 +211,10 @@ pub(crate) async fn run_list(
     };
     query.close()?;
     let scope = caller.scope();
-    let found = app.run_list(&scope, &filter, page.newest()?).await?;
-    let ids: Vec<Uuid> = found.items.iter().map(|run| run.id).collect();
+    let runs = app.run_list(&scope, &filter, page.newest()?).await?;
+    let ids: Vec<Uuid> = runs.items.iter().map(|run| run.id).collect();
     let scores = app.run_scores(&scope, &ids).await?;
-    Ok(page.respond(&found, |run| {
+    Ok(page.respond(&runs, |run| {
         let scores = scores.get(&run.id).map_or(&[][..], Vec::as_slice);
         RunItemView { scores: RunScoreView::all(scores), ..RunItemView::from(run) }
     }))

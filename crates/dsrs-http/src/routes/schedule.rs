@@ -140,9 +140,9 @@ pub(crate) async fn schedule_get(_: NoQuery, request: ById) -> Result<Response, 
 
 /// Change a schedule
 ///
-/// What the body does not name stays as it is; `request` is replaced as a whole. From now on the work is that of the
-/// key of this request. A schedule that is disabled leaves out the times that wait for earlier work; enabling it does
-/// not catch up what it missed.
+/// Members that the body does not name stay as they are; `request` is replaced as a whole. From now on the work is that
+/// of the key of this request. A schedule that is disabled leaves out the times that wait for earlier work; enabling
+/// it does not catch up what it missed.
 #[utoipa::path(
     patch, path = "/v1/schedules/{id}", tag = "schedules",
     params(

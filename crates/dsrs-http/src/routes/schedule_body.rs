@@ -29,7 +29,6 @@ pub fn read_new(document: &Document) -> Result<ScheduleChange, ApiProblem> {
     })
 }
 
-/// Reads a change.
 pub fn read_patch(document: &Document) -> Result<ScheduleChange, ApiProblem> {
     read(document, |object| ScheduleChange {
         name: object.optional("name", read_name),

@@ -147,7 +147,7 @@ pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, A
 
 /// Change a webhook
 ///
-/// What the body does not name stays as it is. Messages that wait are sent to the new URL.
+/// Members that the body does not name stay as they are. Messages that wait are sent to the new URL.
 #[utoipa::path(
     patch, path = "/v1/webhooks/{id}", tag = "webhooks",
     params(
@@ -176,7 +176,7 @@ pub(crate) async fn webhook_patch(
 
 /// Delete a webhook
 ///
-/// Its messages are not sent any more.
+/// The messages of the webhook are not sent any more.
 #[utoipa::path(
     delete, path = "/v1/webhooks/{id}", tag = "webhooks",
     params(

@@ -13,7 +13,7 @@ use dsrs_store::audit::AuditRow;
 #[derive(Serialize, ToSchema)]
 #[schema(as = AuditEntry, examples(json!(AuditEntryView::example())))]
 pub struct AuditEntryView<'a> {
-    /// Who did it: the `actor` of a key, `anonymous`, or `command-line`.
+    /// The caller that made the change: the `actor` of a key, `anonymous`, or `command-line`.
     pub actor: &'a str,
     /// `create`, `change`, `activate`, `delete`, `revoke` or `cancel`.
     pub action: &'a str,
@@ -21,11 +21,11 @@ pub struct AuditEntryView<'a> {
     pub kind: &'a str,
     /// The id of the thing; of a state, that of its graph.
     pub id: Uuid,
-    /// Its name; of a state, that of its graph; null if it has none.
+    /// The name of the resource; of a state, that of its graph; null if there is none.
     pub name: Option<&'a str>,
     /// The version that was created or activated; null if there are no versions.
     pub version: Option<i32>,
-    /// When.
+    /// The time of the change.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
 }

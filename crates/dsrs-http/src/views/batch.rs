@@ -65,15 +65,15 @@ pub struct BatchView<'a> {
     pub labels: RunLabelsView<'a>,
     /// Calls, tokens and cost of all items so far.
     pub usage: UsageView,
-    /// Why the batch as a whole failed.
+    /// The reason why the batch as a whole failed.
     pub error: Option<ProblemView<'a>>,
-    /// When it was created.
+    /// The time when the batch was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it started.
+    /// The time when the batch started.
     #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The time when the batch ended.
     #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
 }
@@ -168,7 +168,7 @@ pub struct BatchResultView<'a> {
     /// The outputs of the graph.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<RawJson<'a>>,
-    /// Why the item failed.
+    /// The reason why the item failed.
     pub error: Option<ProblemView<'a>>,
     /// Calls, tokens and cost; null until the item has ended.
     #[schema(value_type = Option<UsageView>)]

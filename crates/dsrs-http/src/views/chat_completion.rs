@@ -29,7 +29,7 @@ pub struct ChatCompletionBody {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub response_format: Option<Map<String, Value>>,
-    /// How many answers: only 1.
+    /// The number of answers: only 1.
     #[serde(default)]
     pub n: Option<u32>,
     /// Tools of the client. A graph has its own: these are accepted only if `tool_choice` demands the call of one. The
@@ -54,7 +54,7 @@ pub struct ChatCompletionBody {
     #[serde(default)]
     #[schema(value_type = Value)]
     pub logprobs: Value,
-    /// How many alternatives of each token: refused, because a graph has none.
+    /// The number of alternatives of each token: refused, because a graph has none.
     #[serde(default)]
     #[schema(value_type = Value)]
     pub top_logprobs: Value,
@@ -76,7 +76,7 @@ pub struct ChatCompletionBody {
     pub modalities: Value,
 }
 
-/// One message of a conversation.
+/// A message of a conversation.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct ChatMessageBody {
     /// `system`, `user`, `assistant`, `developer` or `tool`.
@@ -107,7 +107,7 @@ pub struct ChatCompletionView {
     pub id: String,
     /// `chat.completion`.
     pub object: &'static str,
-    /// When the run was created, in seconds since 1970.
+    /// The time when the run was created, in seconds since 1970.
     pub created: i64,
     /// The graph and its version.
     pub model: String,
@@ -141,7 +141,7 @@ pub struct ChatAnswerView {
     /// The call of a tool of the client, if the request demands one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<ToolCallView>>,
-    /// What the refusal of a model says.
+    /// The text of the refusal of a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
 }
@@ -182,11 +182,11 @@ pub struct ChatModelListView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatModelItem)]
 pub struct ChatModelView {
-    /// Its name.
+    /// The name of the model.
     pub id: String,
     /// `model`.
     pub object: &'static str,
-    /// When it was created, in seconds since 1970.
+    /// The time when the model was created, in seconds since 1970.
     pub created: i64,
     /// `dsrs`.
     pub owned_by: &'static str,

@@ -56,10 +56,10 @@ pub struct DatasetView<'a> {
     pub splits: RawJson<'a>,
     /// The SHA-256 of the examples as JSON lines, as a download returns them.
     pub content_hash: &'a str,
-    /// When the dataset was created.
+    /// The time when the dataset was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When this version was created.
+    /// The time when this version was created.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
     /// The client that created this version.
@@ -136,7 +136,7 @@ impl ChangedDatasetView<'static> {
     }
 }
 
-/// One entry in the history of a dataset.
+/// A version in the history of a dataset.
 #[derive(Serialize, ToSchema)]
 #[schema(as = DatasetVersion, examples(json!(DatasetVersionView::example())))]
 pub struct DatasetVersionView<'a> {
@@ -156,7 +156,7 @@ pub struct DatasetVersionView<'a> {
     pub splits: RawJson<'a>,
     /// The SHA-256 of the examples as JSON lines, as a download returns them.
     pub content_hash: &'a str,
-    /// When it was created.
+    /// The time when the version was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// The client that created it.

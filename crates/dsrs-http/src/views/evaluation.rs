@@ -84,15 +84,15 @@ pub struct EvaluationView<'a> {
     pub usage: UsageView,
     /// Calls, tokens and cost of the metric so far.
     pub judging: UsageView,
-    /// Why the evaluation as a whole failed.
+    /// The reason why the evaluation as a whole failed.
     pub error: Option<ProblemView<'a>>,
-    /// When it was created.
+    /// The time when the evaluation was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it started.
+    /// The time when the evaluation started.
     #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The time when the evaluation ended.
     #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
 }
@@ -192,7 +192,7 @@ impl<'a> From<&'a EvaluationRow> for EvaluationProgressView<'a> {
     }
 }
 
-/// One of the server-sent events of an evaluation: `evaluation.progress` (`{status, total, done, failed,
+/// A server-sent event of an evaluation: `evaluation.progress` (`{status, total, done, failed,
 /// unmeasured, mean_score}`). The last event, `evaluation.completed`, `evaluation.failed` or
 /// `evaluation.cancelled`, carries the evaluation. The server sends a comment at least every 15 s.
 #[derive(ToSchema)]

@@ -93,7 +93,7 @@ impl EvaluationComparisonView<'static> {
     }
 }
 
-/// One of two compared evaluations.
+/// An evaluation of the two that are compared.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ComparedEvaluation)]
 pub struct ComparedEvaluationView<'a> {
@@ -148,9 +148,9 @@ impl ComparedEvaluationView<'static> {
 pub struct ComparedExampleView<'a> {
     /// The id of the example in the dataset.
     pub example_id: &'a str,
-    /// Its score before.
+    /// The score of the example before.
     pub before: f64,
-    /// Its score after.
+    /// The score of the example after.
     pub after: f64,
     /// The difference of the scores.
     pub gain: f64,

@@ -27,7 +27,7 @@ pub struct EvaluationResultView<'a> {
     /// The outputs of the graph.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<RawJson<'a>>,
-    /// Why the example failed.
+    /// The reason why the example failed.
     pub error: Option<ProblemView<'a>>,
     /// Calls, tokens and cost of the graph.
     #[schema(value_type = UsageView)]

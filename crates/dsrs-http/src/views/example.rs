@@ -89,7 +89,6 @@ pub(crate) fn payload(value: &Value) -> Payload {
     Payload::from_json(&value.to_string()).unwrap_or(Payload::Null)
 }
 
-/// The members of the definition.
 pub(crate) fn definition() -> RawMembers<'static> {
     RawMembers::read(DEFINITION)
 }

@@ -20,7 +20,6 @@ const SIGNATURE: &str = r#"ticket -> mood: "calm" | "angry", topics: list[str]"#
 pub(crate) struct PromptExample {
     /// The signature.
     pub(crate) schema: Payload,
-    /// The system prompt.
     pub(crate) system: String,
     /// The messages of a call.
     pub(crate) messages: Vec<Message>,

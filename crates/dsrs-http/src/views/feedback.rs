@@ -29,7 +29,7 @@ pub struct FeedbackBody {
     /// Corrected outputs of the graph, some or all, by name.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
-    /// Where the feedback is from, such as `reviewer`. Default: `user`. `online` is reserved.
+    /// The source of the feedback, such as `reviewer`. Default: `user`. `online` is reserved.
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
     pub source: Option<String>,
     /// The person who gives it.
@@ -41,7 +41,7 @@ pub struct FeedbackBody {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Feedback, examples(json!(FeedbackView::example())))]
 pub struct FeedbackView<'a> {
-    /// Its id.
+    /// The id of the feedback.
     pub id: Uuid,
     /// The id of the run.
     pub run_id: Uuid,
@@ -61,16 +61,16 @@ pub struct FeedbackView<'a> {
     /// Corrected outputs.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<RawJson<'a>>,
-    /// Where it is from; `online` if the server computed it.
+    /// The source of the feedback; `online` if the server computed it.
     pub source: &'a str,
     /// The person who gave it.
     pub user_id: Option<&'a str>,
     /// The caller who stored it.
     pub created_by: &'a str,
-    /// When it was given first.
+    /// The time when the feedback was first given.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it was replaced last.
+    /// The time when the feedback was last replaced.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
 }
@@ -130,7 +130,7 @@ pub struct RunScoreView<'a> {
     pub score: Option<f64>,
     /// The newest category; null if there is none.
     pub category: Option<&'a str>,
-    /// How many scores there are.
+    /// The number of scores.
     pub count: i64,
 }
 
@@ -151,15 +151,15 @@ impl<'a> RunScoreView<'a> {
     }
 }
 
-/// What the feedback on a run says.
+/// The summary of the feedback on a run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = RunFeedback)]
 pub struct RunFeedbackView<'a> {
-    /// How much feedback there is.
+    /// The number of pieces of feedback.
     pub count: i64,
-    /// How much of it has a comment.
+    /// The number of pieces of feedback with a comment.
     pub comments: i64,
-    /// How much of it has corrected outputs.
+    /// The number of pieces of feedback with corrected outputs.
     pub corrections: i64,
     /// The scores by name.
     pub scores: Vec<RunScoreView<'a>>,
@@ -192,13 +192,13 @@ pub struct GraphScoreView<'a> {
     pub version: i32,
     /// The name of the scores.
     pub name: &'a str,
-    /// Where they are from.
+    /// The source of the scores.
     pub source: &'a str,
     /// The category; null for numbers.
     pub category: Option<&'a str>,
     /// The mean of the numbers; null for a category.
     pub mean: Option<f64>,
-    /// How many there are.
+    /// The number of scores.
     pub count: i64,
 }
 

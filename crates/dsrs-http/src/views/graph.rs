@@ -29,10 +29,10 @@ pub struct GraphView<'a> {
     pub state_version: i32,
     /// The SHA-256 of the canonical definition.
     pub content_hash: &'a str,
-    /// When the graph was created.
+    /// The time when the graph was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When this version was created.
+    /// The time when this version was created.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
 }
@@ -72,7 +72,7 @@ pub struct GraphUpdateView<'a> {
     /// The graph.
     #[serde(flatten)]
     pub graph: GraphView<'a>,
-    /// What was carried over from the previous state.
+    /// The predictors whose state was carried over, and those whose state was dropped.
     pub state: CarryOverView<'a>,
 }
 
@@ -152,10 +152,10 @@ pub struct GraphItemView<'a> {
     pub version: i32,
     /// The active state version.
     pub state_version: i32,
-    /// When the graph was created.
+    /// The time when the graph was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When its newest version was created.
+    /// The time when the newest version was created.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
 }
@@ -203,7 +203,7 @@ pub struct VersionItemView<'a> {
     pub state_version: i32,
     /// The SHA-256 of the canonical definition.
     pub content_hash: &'a str,
-    /// When it was created.
+    /// The time when the version was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// The client that created it.

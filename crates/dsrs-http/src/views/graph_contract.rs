@@ -30,7 +30,6 @@ pub(crate) struct GraphContract<'c> {
 }
 
 impl GraphContract<'_> {
-    /// The document of the graph.
     pub(crate) fn document(&self, server: &ServerDocument) -> Value {
         let server = server.0;
         let mut schemas = server["components"]["schemas"].as_object().cloned().unwrap_or_default();

@@ -15,7 +15,7 @@ pub struct GraphDefinition {
     pub name: String,
     /// A description of the graph.
     pub description: Option<String>,
-    /// How clients of other protocols reach the graph.
+    /// The ways in which clients of other protocols reach the graph.
     pub expose: Option<ExposureView>,
     /// Classes, enums and JSON Schemas by name.
     #[schema(value_type = Option<TypeDefinitions>)]
@@ -31,7 +31,7 @@ pub struct GraphDefinition {
     pub outputs: Option<IndexMap<String, String>>,
 }
 
-/// How clients of other protocols reach a graph.
+/// The ways in which clients of other protocols reach a graph.
 #[derive(ToSchema)]
 #[schema(as = Exposure)]
 #[serde(deny_unknown_fields)]
@@ -92,7 +92,7 @@ pub struct ToolNamesView {
     pub description: Option<String>,
 }
 
-/// One node of a graph.
+/// A node of a graph.
 #[derive(ToSchema)]
 #[schema(as = Node)]
 pub struct NodeView {
@@ -109,9 +109,9 @@ pub struct NodeView {
     pub lm: Option<LmSettings>,
     /// The time limit of the node, including retries.
     pub timeout_ms: Option<u64>,
-    /// How often to repeat an LM request after a transient failure.
+    /// The number of times to repeat an LM request after a transient failure.
     pub retries: Option<u32>,
-    /// How often to repeat an LM call after an answer that cannot be parsed.
+    /// The number of times to repeat an LM call after an answer that cannot be parsed.
     pub parse_retries: Option<u32>,
     /// The paths that predictors of the node have in the files of a DSPy program, by their paths
     /// within the node: `{"": "steps[0]"}`. Default: the same paths as here.
@@ -134,12 +134,12 @@ pub struct LmSettings {
     pub seed: Option<i64>,
     /// Texts that end the answer.
     pub stop: Option<Vec<String>>,
-    /// How much a reasoning model reasons before it answers: `none`, `minimal`, `low`, `medium`, `high`,
+    /// The effort of a reasoning model before it answers: `none`, `minimal`, `low`, `medium`, `high`,
     /// `xhigh`, `max`, or a number of tokens.
     pub reasoning_effort: Option<ReasoningEffortView>,
     /// The provider's name of the class of service, such as `flex`.
     pub service_tier: Option<String>,
-    /// What happens to an answer that a limit of tokens cuts within an output: `fail` (the default) fails the node
+    /// The treatment of an answer that a limit of tokens cuts within an output: `fail` (the default) fails the node
     /// with `answer_incomplete`; `accept` uses what arrived if it fits, with a note in the report; `continue` asks
     /// for the rest, up to four times.
     pub on_length: Option<OnLengthView>,
@@ -151,7 +151,7 @@ pub struct LmSettings {
     pub extra_headers: Option<BTreeMap<String, String>>,
 }
 
-/// What happens to an answer that a limit of tokens cuts within an output.
+/// The treatment of an answer that a limit of tokens cuts within an output.
 #[derive(ToSchema)]
 #[schema(as = OnLength, rename_all = "lowercase")]
 pub enum OnLengthView {
@@ -163,7 +163,7 @@ pub enum OnLengthView {
     Continue,
 }
 
-/// One edge of a graph.
+/// An edge of a graph.
 #[derive(ToSchema)]
 #[schema(as = Edge)]
 pub struct EdgeView {

@@ -16,34 +16,34 @@ pub struct GraphEdits {
     pub edits: Vec<GraphEdit>,
 }
 
-/// One change.
+/// A change of a graph.
 #[derive(ToSchema)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum GraphEdit {
     /// Adds a node after the others.
     AddNode {
-        /// Its name.
+        /// The name of the node.
         name: String,
         /// The node.
         node: NodeView,
     },
     /// Removes a node and its edges. An output that comes from it must be removed first.
     RemoveNode {
-        /// Its name.
+        /// The name of the node.
         name: String,
     },
     /// Replaces a node. Its edges stay and are checked again.
     ReplaceNode {
-        /// Its name.
+        /// The name of the node.
         name: String,
         /// The new node.
         node: NodeView,
     },
     /// Renames a node; edges, outputs and predictor state follow.
     RenameNode {
-        /// Its current name.
+        /// The current name of the node.
         name: String,
-        /// Its new name.
+        /// The new name of the node.
         to: String,
     },
     /// Adds an edge.
@@ -68,9 +68,9 @@ pub enum GraphEdit {
         name: String,
         /// The new node.
         node: NodeView,
-        /// Its input that the edge's source feeds.
+        /// The input of the new node that the edge's source feeds.
         input: String,
-        /// Its output that feeds the edge's target.
+        /// The output of the new node that feeds the edge's target.
         output: String,
     },
     /// Sets an output of the graph.

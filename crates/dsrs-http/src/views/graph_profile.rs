@@ -11,14 +11,14 @@ use super::time::timestamp;
 use super::{UsageView, example};
 use dsrs_app::{GraphProfile, NodeProfile, ProfileRequest};
 
-/// Where the time and the money of a graph go.
+/// The time and the cost of a graph, by node.
 #[derive(Serialize, ToSchema)]
 #[schema(as = GraphProfile, examples(json!(GraphProfileView::example())))]
 pub struct GraphProfileView<'a> {
     /// The beginning of the time.
     #[serde(serialize_with = "timestamp")]
     pub since: DateTime<Utc>,
-    /// Its end.
+    /// The end of the time that was asked for.
     #[serde(serialize_with = "timestamp")]
     pub until: DateTime<Utc>,
     /// The runs that were read.
@@ -29,7 +29,7 @@ pub struct GraphProfileView<'a> {
     pub nodes: Vec<NodeProfileView<'a>>,
 }
 
-/// What one node did in these runs.
+/// The work of one node in these runs.
 #[derive(Serialize, ToSchema)]
 #[schema(as = NodeProfile)]
 pub struct NodeProfileView<'a> {
@@ -37,9 +37,9 @@ pub struct NodeProfileView<'a> {
     pub node: &'a str,
     /// The runs in which it ran.
     pub runs: usize,
-    /// Those in which it failed.
+    /// The runs in which the node failed.
     pub failed: u64,
-    /// Those in which it did not run.
+    /// The runs in which the node did not run.
     pub skipped: u64,
     /// The failures by code.
     pub errors: &'a BTreeMap<String, u64>,
@@ -49,9 +49,9 @@ pub struct NodeProfileView<'a> {
     pub p95_ms: Option<u64>,
     /// The 99th percentile.
     pub p99_ms: Option<u64>,
-    /// Its share of the durations of all nodes, from 0 to 1. Nodes can run at the same time.
+    /// The share of the node in the durations of all nodes, from 0 to 1. Nodes can run at the same time.
     pub share_of_time: f64,
-    /// Its share of the cost, from 0 to 1; null without prices.
+    /// The share of the node in the cost, from 0 to 1; null without prices.
     pub share_of_cost: Option<f64>,
     /// Leniencies with which its answers were read.
     pub repairs: u64,

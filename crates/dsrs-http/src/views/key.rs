@@ -17,13 +17,13 @@ pub struct KeyBody {
     /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other key of the workspace has it.
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
     pub name: String,
-    /// What the key may do; at least one of `read`, `execute`, `write` and `admin`.
+    /// The scopes of the key; at least one of `read`, `execute`, `write` and `admin`.
     #[schema(value_type = Vec<KeyScopeName>, min_items = 1)]
     pub scopes: Vec<String>,
     /// The name of the workspace. Default: the caller's. Only `admin` keys of the workspace `default` may
     /// name another.
     pub workspace: Option<String>,
-    /// When the key ends (RFC 3339, in the future). Default: never.
+    /// The time when the key ends (RFC 3339, in the future). Default: never.
     #[schema(format = DateTime)]
     pub expires_at: Option<String>,
     /// The limits of the key. Default: none.
@@ -88,29 +88,29 @@ pub struct KeyView<'a> {
     pub name: &'a str,
     /// The name of its workspace.
     pub workspace: &'a str,
-    /// How other resources name the key, as in `created_by`.
+    /// The name by which other resources refer to the key, as in `created_by`.
     pub actor: &'a str,
     /// The first characters of the key.
     pub prefix: &'a str,
-    /// What the key may do.
+    /// The scopes of the key.
     #[schema(value_type = Vec<KeyScopeName>)]
     pub scopes: Vec<&'static str>,
     /// The limits of the key.
     pub limits: KeyLimitsView,
-    /// When it ends; null: never.
+    /// The time when the key ends; null: never.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub expires_at: Option<DateTime<Utc>>,
-    /// When it was created.
+    /// The time when the key was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// Who created it.
+    /// The actor that created the key.
     pub created_by: &'a str,
-    /// When it was revoked; null if it was not.
+    /// The time when the key was revoked; null if it was not.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub revoked_at: Option<DateTime<Utc>>,
-    /// When it was last used, within about a minute; null: never.
+    /// The time when the key was last used, within about a minute; null: never.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub last_used_at: Option<DateTime<Utc>>,
@@ -164,7 +164,7 @@ pub type KeyPage = PageView<KeyView<'static>>;
 pub struct CreatedKeyView<'a> {
     /// The key, for `Authorization: Bearer`. It is shown only in this answer.
     pub key: &'a str,
-    /// What the server stores of it.
+    /// The key, as the server stores it.
     #[serde(flatten)]
     pub about: KeyView<'a>,
 }

@@ -27,13 +27,13 @@ pub struct ModelView<'a> {
     pub top_p: Option<f64>,
     /// Sampling seed.
     pub seed: Option<i64>,
-    /// What the endpoint supports besides plain chat. `embeddings` marks an embedding model, which
+    /// The capabilities of the endpoint besides plain chat. `embeddings` marks an embedding model, which
     /// does not chat.
     #[schema(value_type = Vec<String>)]
     pub capabilities: Vec<&'static str>,
-    /// How answers are constrained: `auto`, `none`, `gbnf` or `json_schema`.
+    /// The way in which answers are constrained: `auto`, `none`, `gbnf` or `json_schema`.
     pub constrain: &'static str,
-    /// How much it reasons, unless a node says otherwise.
+    /// The effort of a reasoning model, unless a node says otherwise.
     pub reasoning_effort: Option<ReasoningEffortView>,
     /// The longest input in tokens, if it is known.
     pub context_tokens: Option<u32>,
@@ -65,7 +65,7 @@ impl ModelPrices {
     }
 }
 
-/// How much a reasoning model reasons: a word, or a number of tokens.
+/// The effort of a reasoning model: a word, or a number of tokens.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = ReasoningEffort)]

@@ -53,10 +53,10 @@ pub struct OnlineEvaluationView<'a> {
     /// The runs of today that stay without a score, because their metric failed for a reason of its provider, the time or
     /// a budget.
     pub unmeasured: i32,
-    /// When it was set first.
+    /// The time when the online evaluation was first set.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it was set last.
+    /// The time when the online evaluation was last set.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
     /// By whom, last.

@@ -81,22 +81,22 @@ pub struct ResponseView {
     pub id: String,
     /// `response`.
     pub object: &'static str,
-    /// When the run was created, in seconds since 1970.
+    /// The time when the run was created, in seconds since 1970.
     pub created_at: i64,
     /// `in_progress`, `completed`, `incomplete` or `failed`.
     pub status: &'static str,
     /// The graph and its version.
     pub model: String,
-    /// One message, or the call of a tool of the client if the request demands one, when the response is complete.
+    /// The message, or the call of a tool of the client if the request demands one, when the response is complete.
     #[schema(value_type = Vec<Object>)]
     pub output: Vec<Value>,
-    /// Why it failed.
+    /// The reason why the response failed.
     #[schema(value_type = Option<Object>)]
     pub error: Option<Value>,
-    /// Why it is incomplete: `{"reason": "max_output_tokens"}`, or `content_filter` if a model refused to answer.
+    /// The reason why the response is incomplete: `{"reason": "max_output_tokens"}`, or `content_filter` if a model refused to answer.
     #[schema(value_type = Option<Object>)]
     pub incomplete_details: Option<Value>,
-    /// Those of the request.
+    /// The instructions of the request.
     pub instructions: Option<String>,
     /// Empty.
     #[schema(value_type = Object)]
@@ -132,7 +132,7 @@ pub struct ResponseUsageView {
 #[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
 #[schema(as = ChatCachedTokens)]
 pub struct CachedTokensView {
-    /// How many.
+    /// The number of input tokens that the provider had cached.
     pub cached_tokens: i64,
 }
 
@@ -140,7 +140,7 @@ pub struct CachedTokensView {
 #[derive(Clone, Copy, Debug, Default, Serialize, ToSchema)]
 #[schema(as = ChatReasoningTokens)]
 pub struct ReasoningTokensView {
-    /// How many, as far as the run counts them.
+    /// The number of output tokens that are not in the answer, as far as the run counts them.
     pub reasoning_tokens: i64,
 }
 

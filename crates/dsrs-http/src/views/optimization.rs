@@ -11,7 +11,7 @@ use super::{DatasetReference, Json, Metric, PageView, RawJson, UsageView, exampl
 use crate::protocol::problem_view::ProblemView;
 use dsrs_store::optimization::OptimizationRow;
 
-/// What to optimize, and how.
+/// A request to optimize a graph.
 #[derive(ToSchema)]
 pub struct OptimizationBody {
     /// The name of the optimizer.
@@ -32,7 +32,7 @@ pub struct OptimizationBody {
     /// The config of the optimizer; `/v1/optimizers/{name}` has its JSON Schema.
     #[schema(value_type = Option<Object>)]
     pub config: Option<Json>,
-    /// What the optimization may spend. Default: no limits.
+    /// The limits of what the optimization may spend. Default: no limits.
     pub budget: Option<OptimizationBudget>,
     /// `never`, or `if_better`: the result becomes active if the confidence interval of its gain on
     /// the held-out examples is above 0. Default: `never`.
@@ -55,7 +55,7 @@ pub struct OptimizationBody {
     pub state_version: Option<i32>,
 }
 
-/// What an optimization may spend over all attempts. Null means no limit.
+/// The limits of what an optimization may spend over all attempts. Null means no limit.
 #[derive(ToSchema)]
 pub struct OptimizationBudget {
     /// Requests to models, failed ones included.
@@ -100,7 +100,7 @@ pub struct OptimizationView<'a> {
     /// The number of examples in each set.
     #[schema(value_type = OptimizationExamples)]
     pub examples: RawJson<'a>,
-    /// What it may spend.
+    /// The limits of the optimization.
     #[schema(value_type = OptimizationBudget)]
     pub budget: RawJson<'a>,
     /// `never` or `if_better`.
@@ -124,14 +124,14 @@ pub struct OptimizationView<'a> {
     /// `queued`, `running`, `succeeded` (also if the budget was spent before the optimizer
     /// finished), `failed` or `cancelled`.
     pub status: &'a str,
-    /// What all attempts have used so far.
+    /// Calls, tokens and cost of all attempts so far.
     pub usage: UsageView,
     /// Seconds of work so far.
     pub seconds: f64,
     /// The number of candidates so far.
     #[schema(value_type = u32)]
     pub candidates: i64,
-    /// What the optimization found; null before its end, absent in lists.
+    /// The result of the optimization; null before its end, absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<OptimizationResult>)]
     pub result: Option<RawJson<'a>>,
@@ -141,15 +141,15 @@ pub struct OptimizationView<'a> {
     /// Whether the result was activated; null before the end.
     #[schema(value_type = Option<OptimizationActivation>)]
     pub activation: Option<RawJson<'a>>,
-    /// Why it failed.
+    /// The reason why the optimization failed.
     pub error: Option<ProblemView<'a>>,
-    /// When it was created.
+    /// The time when the optimization was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it started.
+    /// The time when the optimization started.
     #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The time when the optimization ended.
     #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
     /// Related resources.
@@ -278,9 +278,9 @@ pub struct OptimizationLinksView {
     /// The optimization.
     #[serde(rename = "self")]
     pub own: String,
-    /// Its events.
+    /// The events of the optimization.
     pub events: String,
-    /// Its candidates.
+    /// The candidates of the optimization.
     pub candidates: String,
     /// The graph.
     pub graph: String,
@@ -307,7 +307,7 @@ impl From<&OptimizationRow> for OptimizationLinksView {
     }
 }
 
-/// One of the server-sent events of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
+/// A server-sent event of an optimization: `optimization.started`, `optimization.phase` (`{phase}`),
 /// `optimization.candidate` (`{number, parents, origin}`), `optimization.scored` (`{number, full,
 /// best, scored}`), `optimization.progress` (`{done, of, usage}`), then `optimization.completed`,
 /// `optimization.failed` or `optimization.cancelled`; and `gap` (`{from, to}`: events that are no

@@ -21,16 +21,16 @@ pub struct OptimizationCandidateItemView<'a> {
     /// The candidates that it was made from.
     #[schema(value_type = Vec<u32>)]
     pub parents: &'a [i32],
-    /// How it was made.
+    /// The way in which the candidate was made.
     #[schema(value_type = String)]
     pub origin: RawJson<'a>,
-    /// Its score on all examples that candidates are chosen by; null if it was not tried on all.
+    /// The score on all examples that candidates are chosen by; null if the candidate was not tried on all.
     #[schema(value_type = Option<CandidateScore>)]
     pub full: RawJson<'a>,
-    /// Its scores on parts of these examples, one for each time it was tried.
+    /// The scores on parts of these examples, one for each time that the candidate was tried.
     #[schema(value_type = Vec<CandidateScore>)]
     pub partial: RawJson<'a>,
-    /// Why examples of its last evaluation failed; null if none did.
+    /// The reason why examples of the last evaluation of the candidate failed; null if none failed.
     #[schema(value_type = Option<CandidateFailure>)]
     pub cause: RawJson<'a>,
     /// Whether it changes the graph.
@@ -83,10 +83,10 @@ pub struct OptimizationCandidateView<'a> {
     /// The candidate as in the list.
     #[serde(flatten)]
     pub item: OptimizationCandidateItemView<'a>,
-    /// Its state, by predictor path.
+    /// The state of the candidate, by predictor path.
     #[schema(value_type = IndexMap<String, PredictorState>)]
     pub predictors: RawJson<'a>,
-    /// Its graph; null if it is the original graph.
+    /// The graph of the candidate; null if it is the original graph.
     #[schema(value_type = Option<Object>)]
     pub definition: Option<RawJson<'a>>,
     /// The changes from the original program.

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 use super::state_diff::PredictorDiffView;
 use super::{Json, UsageView};
 
-/// What an optimization found.
+/// The result of an optimization.
 #[derive(ToSchema)]
 pub struct OptimizationResult {
-    /// Why it stopped before the optimizer finished.
+    /// The reason why the optimization stopped before the optimizer finished.
     pub stopped: Option<OptimizationStop>,
     /// The score of the original program on the held-out examples.
     pub baseline: Option<OptimizationScore>,
@@ -21,7 +21,7 @@ pub struct OptimizationResult {
     pub diff: Option<OptimizationDiff>,
 }
 
-/// Why an optimization stopped before the optimizer finished.
+/// The reason why an optimization stopped before the optimizer finished.
 #[derive(ToSchema)]
 pub struct OptimizationStop {
     /// `budget` or `cancelled`.
@@ -46,13 +46,13 @@ pub struct OptimizationScore {
 pub struct OptimizationBest {
     /// The number of the candidate.
     pub candidate: u32,
-    /// How it was made.
+    /// The way in which the candidate was made.
     pub origin: String,
-    /// Its mean score on the held-out examples.
+    /// The mean score of the candidate on the held-out examples.
     pub score: Option<f64>,
     /// The number of held-out examples that it was measured on.
     pub n: u32,
-    /// Its score on the examples that it was chosen by.
+    /// The score of the candidate on the examples that it was chosen by.
     pub val: Option<CandidateScore>,
     /// Whether it changes the graph.
     pub changes_graph: bool,
@@ -72,11 +72,12 @@ pub struct CandidateScore {
     pub failures: u32,
     /// The number of examples without a score, because the provider, the time or a budget failed.
     pub unmeasured: Option<u32>,
-    /// What the program used.
+    /// Calls, tokens and cost of the program.
     pub usage: UsageView,
 }
 
-/// Why most of the examples of a candidate without a score failed; if all have one, why most of the failed ones did.
+/// The most frequent reason why examples of a candidate have no score; if all have one, the most frequent reason why
+/// examples failed.
 #[derive(ToSchema)]
 pub struct CandidateFailure {
     /// The code of the failure.
@@ -140,7 +141,7 @@ pub struct OptimizationGraphDiff {
 pub struct OptimizationActivation {
     /// Whether it was activated.
     pub activated: bool,
-    /// Why, or why not.
+    /// The reason why the result was activated, or why it was not.
     pub reason: String,
     /// The graph version that it is active for.
     pub graph_version: Option<i32>,

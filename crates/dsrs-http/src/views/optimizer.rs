@@ -13,7 +13,7 @@ use super::PageView;
 pub struct OptimizerView<'a> {
     /// The name of the optimizer.
     pub name: &'a str,
-    /// What it does and when to use it.
+    /// The purpose of the optimizer and when to use it.
     pub description: &'a str,
     /// Whether its result may be another graph, not only another state.
     pub changes_graph: bool,

@@ -18,7 +18,7 @@ pub struct PredictorState {
     pub demos: Option<Vec<DemoView>>,
     /// LM settings, which override those of the node.
     pub lm: Option<LmSettings>,
-    /// How to choose the demos of each call; without it, every call has all demos.
+    /// The choice of the demos of each call; without it, every call has all demos.
     pub nearest: Option<Nearest>,
 }
 

@@ -26,7 +26,7 @@ pub struct LineageView {
     pub r#ref: String,
     /// Metadata of the value.
     pub meta: ValueMeta,
-    /// Its direct sources, as references.
+    /// The direct sources of the value, as references.
     pub sources: Vec<String>,
     /// Every node that contributed, including nodes of nested graphs (`node.inner`).
     pub nodes: Vec<String>,
@@ -52,7 +52,7 @@ pub struct ValueMeta {
     pub output_tokens: Option<u64>,
     /// The cost of its node.
     pub cost: Option<f64>,
-    /// Its type.
+    /// The type of the value.
     pub schema: Option<String>,
     /// The strategy of its node.
     pub source: Option<String>,

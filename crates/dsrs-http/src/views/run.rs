@@ -18,7 +18,7 @@ use crate::protocol::problem_view::ProblemView;
 use dsrs_app::ResumeOutcome;
 use dsrs_store::run::{RunRow, RunSummaryRow};
 
-/// What to execute.
+/// The inputs and options of a run.
 #[derive(ToSchema)]
 pub struct ExecuteBody {
     /// The inputs of the graph.
@@ -66,18 +66,18 @@ pub struct RunView<'a> {
     /// The outputs, if the run has succeeded.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<RawJson<'a>>,
-    /// Why the run failed or was cancelled.
+    /// The reason why the run failed or was cancelled.
     pub error: Option<ProblemView<'a>>,
     /// Calls, tokens and cost.
     #[schema(value_type = UsageView)]
     pub usage: RawJson<'a>,
-    /// When the run was created.
+    /// The time when the run was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it started.
+    /// The time when the run started.
     #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The time when the run ended.
     #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
     /// The time from start to end.
@@ -96,7 +96,7 @@ pub struct RunView<'a> {
     /// The caller's own names.
     #[serde(flatten)]
     pub labels: RunLabelsView<'a>,
-    /// What the feedback on the run says. Only `GET /v1/runs/{id}` answers it, and not of an archived run.
+    /// The summary of the feedback on the run. Only `GET /v1/runs/{id}` answers it, and not of an archived run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<RunFeedbackView<'a>>,
     /// True if the run is in the archive, and no more in the database. Missing otherwise.
@@ -170,7 +170,7 @@ impl RunView<'static> {
     }
 }
 
-/// How to resume a run.
+/// The options of resuming a run.
 #[derive(ToSchema)]
 pub struct ResumeBody {
     /// The graph version. Default: that of the run.
@@ -240,7 +240,7 @@ impl ResumedRunView<'static> {
 pub struct ResumedNodeView<'a> {
     /// `kept` or `again`.
     pub verdict: &'static str,
-    /// Why it runs again.
+    /// The reason why the node runs again.
     pub reason: Option<&'a str>,
 }
 
@@ -258,14 +258,14 @@ impl<'a> From<&'a ResumeDecision> for ResumedNodeView<'a> {
 pub struct RunNode {
     /// `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled` or `waiting`.
     pub status: String,
-    /// When it started.
+    /// The time when the node started.
     pub started_at: Option<DateTime<Utc>>,
     /// The time from start to end.
     pub duration_ms: Option<i64>,
     /// The outputs, if the node has succeeded.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
-    /// Why it failed.
+    /// The reason why the node failed.
     pub error: Option<NodeError>,
     /// The inputs of a node that waits or has waited for a signal.
     #[schema(value_type = Option<Object>)]
@@ -285,10 +285,10 @@ impl RunNode {
     }
 }
 
-/// Why a node failed.
+/// The reason why a node failed.
 #[derive(ToSchema)]
 pub struct NodeError {
-    /// What happened, for people.
+    /// An explanation of the error for people.
     pub detail: String,
     /// A stable, machine-readable code.
     pub code: String,
@@ -310,18 +310,18 @@ pub struct RunItemView<'a> {
     pub state_version: i32,
     /// The status.
     pub status: &'static str,
-    /// Why the run failed or was cancelled.
+    /// The reason why the run failed or was cancelled.
     pub error: Option<ProblemView<'a>>,
     /// Calls, tokens and cost.
     #[schema(value_type = UsageView)]
     pub usage: RawJson<'a>,
-    /// When the run was created.
+    /// The time when the run was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it started.
+    /// The time when the run started.
     #[serde(serialize_with = "timestamp_or_null")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
+    /// The time when the run ended.
     #[serde(serialize_with = "timestamp_or_null")]
     pub finished_at: Option<DateTime<Utc>>,
     /// The time from start to end.
@@ -385,7 +385,7 @@ pub struct GapView {
     pub to: u64,
 }
 
-/// One of the server-sent events of a run. `event` is one of `run.started`, `node.started`, `node.delta`
+/// A server-sent event of a run. `event` is one of `run.started`, `node.started`, `node.delta`
 /// (`{node, predictor, span, field, text}`), `node.retry` (`{node, predictor, span, attempt, reason}`:
 /// the deltas with this span are void), `node.completed` (`{node, outputs, usage, duration_ms}`),
 /// `node.failed`, `run.waiting`, `run.completed`, `run.failed`, `run.cancelled` and `gap` (`{from, to}`:

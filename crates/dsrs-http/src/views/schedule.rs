@@ -20,7 +20,7 @@ pub struct ScheduleBody {
     /// A text for people. Default: empty.
     #[schema(max_length = 500)]
     pub description: Option<String>,
-    /// When: five fields (minute, hour, day of the month, month, day of the week), or `@hourly`, `@daily`, `@weekly`,
+    /// The times: five fields (minute, hour, day of the month, month, day of the week), or `@hourly`, `@daily`, `@weekly`,
     /// `@monthly`, `@yearly`.
     #[schema(min_length = 1, max_length = 200)]
     pub cron: String,
@@ -28,10 +28,10 @@ pub struct ScheduleBody {
     /// the machine. Default: `UTC`.
     #[schema(min_length = 1, max_length = 64)]
     pub time_zone: Option<String>,
-    /// What happens at a time while earlier work of the schedule is in progress: `skip` (default) starts nothing,
+    /// The treatment of a time while earlier work of the schedule is in progress: `skip` (default) starts nothing,
     /// `queue` starts it when the earlier work has ended, `allow` starts it.
     pub overlap: Option<String>,
-    /// What happens with times at which no server was running: `none` (default) leaves them out, `one` starts work
+    /// The treatment of times at which no server was running: `none` (default) leaves them out, `one` starts work
     /// for the newest one, `all` for the newest 100.
     pub catch_up: Option<String>,
     /// The name or id of the graph.
@@ -56,15 +56,15 @@ pub struct SchedulePatch {
     /// A text for people.
     #[schema(max_length = 500)]
     pub description: Option<String>,
-    /// When.
+    /// The times, as a cron expression.
     #[schema(min_length = 1, max_length = 200)]
     pub cron: Option<String>,
     /// The time zone.
     #[schema(min_length = 1, max_length = 64)]
     pub time_zone: Option<String>,
-    /// What happens at a time while earlier work is in progress.
+    /// The treatment of a time while earlier work is in progress.
     pub overlap: Option<String>,
-    /// What happens with times that were missed.
+    /// The treatment of times that were missed.
     pub catch_up: Option<String>,
     /// The name or id of the graph.
     pub graph: Option<String>,
@@ -87,7 +87,7 @@ pub struct ScheduleView<'a> {
     pub name: &'a str,
     /// A text for people.
     pub description: &'a str,
-    /// When.
+    /// The times, as a cron expression.
     pub cron: &'a str,
     /// The time zone.
     pub time_zone: &'a str,
@@ -106,21 +106,21 @@ pub struct ScheduleView<'a> {
     pub request: RawJson<'a>,
     /// Whether it starts anything.
     pub enabled: bool,
-    /// Why the server disabled it: `key` (its key was revoked or has expired) or `never` (no time fits any more); null
-    /// if it did not.
+    /// The reason why the server disabled the schedule: `key` (its key was revoked or has expired) or `never` (no time fits
+    /// any more); null if it did not.
     pub disabled_because: Option<&'a str>,
     /// The actor whose key starts the work: that of the newest change.
     pub runs_as: &'a str,
     /// The next five times; empty while it is disabled.
     #[serde(serialize_with = "timestamps")]
     pub next: &'a [DateTime<Utc>],
-    /// When it was created.
+    /// The time when the schedule was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When a client changed it.
+    /// The time when a client last changed the schedule.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
-    /// Who created it.
+    /// The actor that created the schedule.
     pub created_by: &'a str,
 }
 
@@ -201,7 +201,7 @@ pub struct FiringView<'a> {
     pub status: &'a str,
     /// Earlier times that were left out for this one, because no server was running.
     pub missed: i32,
-    /// How often its work was requested.
+    /// The number of times that the work was requested.
     pub attempts: i32,
     /// The kind of its work; null as long as nothing was tried to start.
     pub target: Option<&'a str>,
@@ -210,10 +210,10 @@ pub struct FiringView<'a> {
     /// The problem with which its work was refused.
     #[schema(value_type = Option<Object>)]
     pub error: Option<RawJson<'a>>,
-    /// When the firing was written.
+    /// The time when the firing was written.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When its work was accepted, or it ended without work; null if it is pending.
+    /// The time when the work of the firing was accepted, or the firing ended without work; null if it is pending.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub finished_at: Option<DateTime<Utc>>,

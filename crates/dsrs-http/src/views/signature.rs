@@ -16,14 +16,14 @@ pub struct SignatureView {
     pub outputs: Vec<Field>,
 }
 
-/// One field of a signature.
+/// A field of a signature.
 #[derive(ToSchema)]
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
     /// A type expression.
     pub r#type: String,
-    /// What the field means.
+    /// The meaning of the field.
     pub description: Option<String>,
     /// The name that the LM reads and writes instead.
     pub alias: Option<String>,

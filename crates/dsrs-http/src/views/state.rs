@@ -48,7 +48,7 @@ pub struct StateView<'a> {
     pub graph_version: i32,
     /// All predictors by path.
     pub predictors: IndexMap<String, PredictorStateView<'a>>,
-    /// When it was created.
+    /// The time when the state version was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// The client that created it.
@@ -57,7 +57,7 @@ pub struct StateView<'a> {
     pub author: AuthorView<'a>,
     /// The state version that it was derived from.
     pub parent: Option<i32>,
-    /// Its measured score.
+    /// The measured score of the state version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// The content hash of the data on which the score was measured.
@@ -104,7 +104,7 @@ impl StateView<'static> {
 #[serde(untagged)]
 #[schema(examples(json!(StateView::example())))]
 pub enum StateFile<'a> {
-    /// Our own.
+    /// The format of this server.
     Own(StateView<'a>),
     /// A file of DSPy.
     Dspy(DspyFile),

@@ -17,7 +17,7 @@ pub struct StateDiffView {
     pub from: i32,
     /// The state version that it leads to.
     pub to: i32,
-    /// Their graph versions.
+    /// The graph versions of the two state versions.
     pub graph_versions: FromToView,
     /// The predictors that differ, by path.
     #[schema(value_type = IndexMap<String, PredictorDiffView>)]
@@ -82,7 +82,7 @@ pub struct PredictorDiffView {
     pub demos: Option<Vec<DemoDiff>>,
     /// The LM settings that differ, by name.
     pub lm: Option<IndexMap<String, BeforeAfter>>,
-    /// How the demos of each call are chosen, if it differs: `model`, `k`, the number of `demos`,
+    /// The choice of the demos of each call, if it differs: `model`, `k`, the number of `demos`,
     /// `dimensions`, and in `vectors` the first digits of a hash.
     pub nearest: Option<BeforeAfter>,
 }
@@ -94,9 +94,9 @@ pub struct InstructionDiff {
     pub before: Option<String>,
     /// The new override.
     pub after: Option<String>,
-    /// What calls used; null if there was no such predictor.
+    /// The instruction that calls used; null if there was no such predictor.
     pub effective_before: Option<String>,
-    /// What calls use now.
+    /// The instruction that calls use now.
     pub effective_after: Option<String>,
 }
 

@@ -20,7 +20,7 @@ pub struct StateItemView<'a> {
     pub graph_version: i32,
     /// Whether it is active for that graph version.
     pub in_force: bool,
-    /// When it was created.
+    /// The time when the state version was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// The client that created it.
@@ -29,7 +29,7 @@ pub struct StateItemView<'a> {
     pub author: AuthorView<'a>,
     /// The state version that it was derived from.
     pub parent: Option<i32>,
-    /// Its measured score.
+    /// The measured score of the state version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// The content hash of the data on which the score was measured.
@@ -124,7 +124,7 @@ pub struct ActivationView<'a> {
     pub from: Option<i32>,
     /// The activated state version.
     pub to: i32,
-    /// When it was activated.
+    /// The time of the activation.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
     /// The client that activated it, or that started the optimization.

@@ -19,7 +19,7 @@ use dsrs_app::{PredictorPreview, Preview};
 pub struct StrategyView {
     /// The name that nodes use.
     pub name: &'static str,
-    /// What it does and when to use it.
+    /// The purpose of the strategy and when to use it.
     pub description: &'static str,
     /// The JSON Schema of its config.
     #[schema(value_type = Object)]
@@ -59,7 +59,7 @@ impl StrategyView {
 /// A page of strategies, by name.
 pub type StrategyPage = PageView<StrategyView>;
 
-/// What to preview.
+/// A strategy and a signature to preview.
 #[derive(ToSchema)]
 pub struct PreviewRequest {
     /// A signature in one of its three spellings. For an op, the inputs stand for what would be
@@ -102,14 +102,14 @@ impl PreviewView<'static> {
     }
 }
 
-/// One predictor of a preview.
+/// A predictor of a preview.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PreviewedPredictor)]
 pub struct PredictorPreviewView<'a> {
-    /// Its signature.
+    /// The signature of the predictor.
     #[schema(value_type = SignatureView)]
     pub schema: Payload,
-    /// Its system prompt.
+    /// The system prompt of the predictor.
     pub system: &'a str,
 }
 

@@ -61,7 +61,7 @@ fn merged(parts: impl IntoIterator<Item = Value>) -> Value {
     Value::Object(members.flatten().collect())
 }
 
-/// One step of a run; absent members do not apply.
+/// A step of a run; absent members do not apply.
 #[derive(ToSchema)]
 #[schema(as = Span)]
 pub struct SpanView {
@@ -82,14 +82,14 @@ pub struct SpanView {
     pub predictor: Option<String>,
     /// `succeeded`, `failed` or `cancelled`.
     pub status: String,
-    /// When it started.
+    /// The time when the span started.
     pub started_at: DateTime<Utc>,
-    /// Its duration.
+    /// The duration of the step, in milliseconds.
     pub duration_ms: Option<i64>,
-    /// Its inputs.
+    /// The inputs of the step.
     #[schema(value_type = Option<Object>)]
     pub inputs: Option<Json>,
-    /// Its outputs.
+    /// The outputs of the step.
     #[schema(value_type = Option<Object>)]
     pub outputs: Option<Json>,
     /// The messages to the LM.
@@ -98,7 +98,7 @@ pub struct SpanView {
     pub raw: Option<String>,
     /// The tool calls that the LM requested besides its text.
     pub tool_calls: Option<Vec<ToolCallView>>,
-    /// What the model wrote before its answer, if the provider reports it.
+    /// The text that the model wrote before its answer, if the provider reports it.
     pub reasoning: Option<String>,
     /// The settings that were not sent, because the endpoint of the model refuses them, such as
     /// `temperature`.
@@ -107,8 +107,8 @@ pub struct SpanView {
     pub alias: Option<String>,
     /// The model that answered or computed the vectors.
     pub model: Option<String>,
-    /// Why the answer ended, in the words of the provider: `stop`, `length`, `content_filter`, … Absent if it did
-    /// not say.
+    /// The reason why the answer ended, in the words of the provider: `stop`, `length`, `content_filter`, … Absent if the
+    /// provider did not say.
     pub finish_reason: Option<String>,
     /// The number of the attempt, from 1: of an LM request, or of a strategy; for an element, its
     /// number.
@@ -116,12 +116,12 @@ pub struct SpanView {
     /// Whether the answer comes from the cache of the model (`cache_bytes`), or from another run of
     /// the batch with the same inputs (`dedupe`). Such an answer costs nothing. Absent if not.
     pub cached: Option<bool>,
-    /// How long the request waited before it was sent: LM requests are limited, and runs take turns.
-    /// Absent if it did not wait.
+    /// The number of milliseconds that the request waited before it was sent: LM requests are limited, and
+    /// runs take turns. Absent if the request did not wait.
     pub queued_ms: Option<i64>,
     /// The reward of an attempt.
     pub reward: Option<f64>,
-    /// How the answer was constrained, if the model is configured so: `gbnf`, `json_schema`, or
+    /// The constraint of the answer, if the model is configured so: `gbnf`, `json_schema`, or
     /// `refused` if the server of the model refused the constraint and the request was sent without it.
     pub constraint: Option<String>,
     /// Calls, tokens and cost.
@@ -130,7 +130,7 @@ pub struct SpanView {
     pub parse_report: Option<Vec<LeniencyView>>,
     /// The outcomes of checks.
     pub checks: Option<Vec<Check>>,
-    /// Why it failed.
+    /// The reason why the step failed.
     pub error: Option<String>,
 }
 
@@ -145,7 +145,7 @@ pub struct Check {
     pub passed: bool,
 }
 
-/// One message of a conversation.
+/// A message of a conversation.
 #[derive(ToSchema)]
 #[schema(as = Message)]
 pub struct MessageView {

@@ -18,13 +18,13 @@ pub struct UsageView {
     /// Output tokens.
     #[schema(minimum = 0)]
     pub output_tokens: i64,
-    /// Those of the output tokens that the models spent on reasoning, as far as providers report them.
+    /// The output tokens that the models spent on reasoning, as far as providers report them.
     #[schema(minimum = 0, required = false)]
     pub reasoning_tokens: i64,
-    /// Those of the input tokens that the provider read from its cache.
+    /// The input tokens that the provider read from its cache.
     #[schema(minimum = 0)]
     pub cached_tokens: i64,
-    /// Those of the input tokens that the provider wrote to its cache, if it charges for that.
+    /// The input tokens that the provider wrote to its cache, if it charges for that.
     #[schema(minimum = 0, required = false)]
     pub cache_write_tokens: i64,
     /// The cost; null if no prices are configured.

@@ -16,7 +16,7 @@ pub struct UsageReportView<'a> {
     /// The beginning of the time that was asked for.
     #[serde(serialize_with = "timestamp")]
     pub since: DateTime<Utc>,
-    /// Its end.
+    /// The end of the time that was asked for.
     #[serde(serialize_with = "timestamp")]
     pub until: DateTime<Utc>,
     /// The periods: `hour`, `day`, or null for all in one.
@@ -60,9 +60,9 @@ pub struct UsageItemView<'a> {
     pub model: Option<&'a str>,
     /// Runs that have ended.
     pub runs: i64,
-    /// Those that failed.
+    /// The runs that failed.
     pub failed: i64,
-    /// Those that were cancelled.
+    /// The runs that were cancelled.
     pub cancelled: i64,
     /// The mean of their durations, in milliseconds; null without runs.
     pub mean_duration_ms: Option<f64>,
@@ -85,7 +85,7 @@ pub struct UsageScoreView<'a> {
     pub name: &'a str,
     /// The mean.
     pub mean: f64,
-    /// How many there are.
+    /// The number of scores.
     pub count: i64,
 }
 

@@ -26,7 +26,7 @@ pub type WebhookEventName = DocumentPart<WebhookEvent>;
 #[derive(ToSchema)]
 #[schema(as = RotateSecretBody)]
 pub struct RotateSecretBody {
-    /// How long the secret before signs messages, too, in seconds. Default: 86400.
+    /// The number of seconds that the previous secret signs messages, too. Default: 86400.
     #[schema(minimum = 0, maximum = 604_800)]
     pub overlap_s: Option<u64>,
 }
@@ -50,7 +50,7 @@ pub struct WebhookView<'a> {
     pub id: Uuid,
     /// The name.
     pub name: &'a str,
-    /// Where messages are sent.
+    /// The URL to which messages are sent.
     pub url: &'a str,
     /// A text for people.
     pub description: &'a str,
@@ -65,24 +65,24 @@ pub struct WebhookView<'a> {
     pub score: Option<ScoreThresholdView<'a>>,
     /// Whether it reports anything.
     pub enabled: bool,
-    /// Why the server disabled it: `failing` (every attempt failed for too long) or `gone` (the receiver answered
-    /// 410); null if it did not.
+    /// The reason why the server disabled the webhook: `failing` (every attempt failed for too long) or `gone` (the
+    /// receiver answered 410); null if it did not.
     pub disabled_because: Option<&'a str>,
     /// Since when every attempt has failed; null if the newest one succeeded.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub failing_since: Option<DateTime<Utc>>,
-    /// How long the secret before signs messages, too; null if it does not.
+    /// The time until which the previous secret signs messages, too; null if it does not.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub previous_secret_until: Option<DateTime<Utc>>,
-    /// When it was created.
+    /// The time when the webhook was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When a client changed it.
+    /// The time when a client last changed the webhook.
     #[serde(serialize_with = "timestamp")]
     pub updated_at: DateTime<Utc>,
-    /// Who created it.
+    /// The actor that created the webhook.
     pub created_by: &'a str,
 }
 
@@ -180,16 +180,16 @@ pub struct DeliveryView<'a> {
     /// The newest attempts, the oldest first; at most 20.
     #[schema(value_type = Vec<DeliveryAttemptView>)]
     pub log: Vec<RawJson<'a>>,
-    /// How often it was replayed.
+    /// The number of times that the message was replayed.
     pub replays: i32,
-    /// When the next attempt begins; null if there is none. An attempt in progress has until then.
+    /// The time when the next attempt begins; null if there is none. An attempt in progress has until then.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub next_attempt_at: Option<DateTime<Utc>>,
-    /// When the event happened: `timestamp` of the message.
+    /// The time when the event happened: `timestamp` of the message.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// When it was delivered or given up; null if it is pending.
+    /// The time when the message was delivered or given up; null if it is pending.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
     pub finished_at: Option<DateTime<Utc>>,
@@ -200,16 +200,16 @@ pub struct DeliveryView<'a> {
 #[schema(as = DeliveryAttempt)]
 #[allow(dead_code, reason = "describes a document that is stored as text")]
 pub struct DeliveryAttemptView {
-    /// When it began.
+    /// The time when the attempt began.
     #[schema(format = DateTime)]
     pub at: String,
-    /// How long it took.
+    /// The duration of the attempt, in milliseconds.
     #[schema(minimum = 0)]
     pub duration_ms: u64,
     /// The status of the response; null if there was none.
     #[schema(required)]
     pub status_code: Option<u16>,
-    /// Why it failed; null if it succeeded.
+    /// The reason why the attempt failed; null if it succeeded.
     #[schema(required)]
     pub error: Option<String>,
     /// The first 256 characters of the response, if it failed.

@@ -32,16 +32,16 @@ pub struct RunMessageData {
     pub error_code: Option<String>,
     /// Calls, tokens and cost.
     pub usage: UsageView,
-    /// When it was created.
+    /// The time when the run was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it started; null if it did not.
+    /// The time when the run started; null if it did not start.
     #[schema(format = DateTime, required)]
     pub started_at: Option<String>,
-    /// When it ended.
+    /// The time when the run ended.
     #[schema(format = DateTime)]
     pub finished_at: String,
-    /// How long it took; null if it did not start.
+    /// The duration of the run, in milliseconds; null if it did not start.
     #[schema(minimum = 0, required)]
     pub duration_ms: Option<i64>,
 }
@@ -84,13 +84,13 @@ pub struct EvaluationMessageData {
     pub usage: UsageView,
     /// Calls, tokens and cost of the metric.
     pub judging_usage: UsageView,
-    /// When it was created.
+    /// The time when the evaluation was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it started; null if it did not.
+    /// The time when the evaluation started; null if it did not start.
     #[schema(format = DateTime, required)]
     pub started_at: Option<String>,
-    /// When it ended.
+    /// The time when the evaluation ended.
     #[schema(format = DateTime)]
     pub finished_at: String,
 }
@@ -118,13 +118,13 @@ pub struct OptimizationMessageData {
     pub optimizer: String,
     /// Calls, tokens and cost.
     pub usage: UsageView,
-    /// When it was created.
+    /// The time when the optimization was created.
     #[schema(format = DateTime)]
     pub created_at: String,
-    /// When it started; null if it did not.
+    /// The time when the optimization started; null if it did not start.
     #[schema(format = DateTime, required)]
     pub started_at: Option<String>,
-    /// When it ended.
+    /// The time when the optimization ended.
     #[schema(format = DateTime)]
     pub finished_at: String,
 }

@@ -26,10 +26,10 @@ pub struct WorkspaceView<'a> {
     pub id: Uuid,
     /// The name of the workspace.
     pub name: &'a str,
-    /// When it was created.
+    /// The time when the workspace was created.
     #[serde(serialize_with = "timestamp")]
     pub created_at: DateTime<Utc>,
-    /// Who created it.
+    /// The actor that created the workspace.
     pub created_by: &'a str,
 }
 

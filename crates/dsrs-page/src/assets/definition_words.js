@@ -64,7 +64,7 @@ export const SIGNATURE = [
 
 export const FIELD = [
   member("name", "text", "The name of the field.", '""'),
-  member("type", "type", "Its type. Default: `str`.", '"str"'),
+  member("type", "type", "The type of the field. Default: `str`.", '"str"'),
   member("description", "text", "What it is; part of the prompt.", '""'),
   member("alias", "text", "The name that the model reads and writes instead.", '""'),
   member("format", "json, yaml or text", "How the value is written in a prompt.", '"json"'),

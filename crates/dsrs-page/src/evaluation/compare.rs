@@ -36,23 +36,23 @@ pub(crate) async fn compare(visitor: Visitor, mut query: Query) -> Result<Respon
     let before = query.required("a", "the id of an evaluation", id).unwrap_or_default();
     let after = query.required("b", "the id of an evaluation", id).unwrap_or_default();
     let page = PageRequest::of(format!("compared {before} {after}"), query)?;
-    let found = app.evaluation_compare(scope, after, before).await?;
+    let comparison = app.evaluation_compare(scope, after, before).await?;
     let from = page.numbered::<usize>()?.after.unwrap_or(0);
-    let rest = found.pairs.get(from..).unwrap_or_default();
+    let rest = comparison.pairs.get(from..).unwrap_or_default();
     let pairs = rest.get(..page.limit as usize).unwrap_or(rest);
     let next = page.next((pairs.len() < rest.len()).then_some(from + pairs.len()));
     let ids: Vec<String> = pairs.iter().map(|pair| pair.example_id.clone()).collect();
     let (old, new) = (side(&visitor, before, &ids).await?, side(&visitor, after, &ids).await?);
     let rows: Vec<EvaluationResultRow> = new.values().cloned().collect();
-    let examples = expected_of(&visitor, &found.after.dataset, &rows).await?;
+    let examples = expected_of(&visitor, &comparison.after.dataset, &rows).await?;
     let path = format!("/evaluations/compare?a={before}&b={after}");
     let up = [("/evaluations".to_owned(), "Evaluations")];
     let swap =
         html! { a.button href={ "/evaluations/compare?a=" (after) "&b=" (before) } { "Swap" } };
     let body = html! {
         (head(&up, &html! { "Comparison" }, &swap))
-        (sides(&found))
-        (gain(&found.sum))
+        (sides(&comparison))
+        (gain(&comparison.sum))
         (table(pairs, &old, &new, &examples))
         (pager(&path, page.after.is_none(), next.as_deref()))
         (SameRequest::get(&format!("/v1/evaluations/{after}/comparison?against={before}")).show())

@@ -31,21 +31,22 @@ pub(crate) async fn evaluations(
     let graph = query.text("graph").filter(|graph| !graph.is_empty()).unwrap_or_default();
     let page = PageRequest::of(format!("evaluations {graph}"), query)?;
     let named = (!graph.is_empty()).then(|| GraphRef::parse(&graph));
-    let found = visitor.app.evaluation_list(&visitor.scope, named.as_ref(), page.newest()?).await?;
+    let listed =
+        visitor.app.evaluation_list(&visitor.scope, named.as_ref(), page.newest()?).await?;
     let path = if graph.is_empty() { String::new() } else { format!("?graph={}", encoded(&graph)) };
-    let next = page.next_of(&found);
+    let next = page.next_of(&listed);
     let graphs = graph_names(&visitor).await?;
     let is_first = page.after.is_none();
     let actions = html! { @if visitor.may(KeyScope::Execute) { a.button.primary href={ "/evaluations/new" (path) } { "New evaluation" } } };
     let body = html! {
         (head(&[], &html! { "Evaluations" }, &actions))
-        @if found.items.is_empty() && is_first && graph.is_empty() { (nothing()) }
+        @if listed.items.is_empty() && is_first && graph.is_empty() { (nothing()) }
         @else {
             form.filters action="/evaluations" method="get" {
                 label { "Graph" (choice("graph", &graph, &graphs, "all")) }
                 button type="submit" { "Show" }
             }
-            (table(&found.items))
+            (table(&listed.items))
             (pager(&format!("/evaluations{path}"), is_first, next.as_deref()))
         }
         (SameRequest::get(&format!("/v1/evaluations{path}")).show())

@@ -106,7 +106,6 @@ pub(crate) fn versions(fields: &SchemaForm<'_>, at: &str) -> Markup {
     }
 }
 
-/// The panel of the metric.
 pub(crate) fn metric_panel(fields: &SchemaForm<'_>, at: &str) -> Markup {
     let shown = fields.fields(
         &json_of(&Metric::schema()),

@@ -39,7 +39,6 @@ pub(super) struct Results<'a> {
 }
 
 impl Results<'_> {
-    /// The table.
     pub(super) fn table(&self) -> Markup {
         html! {
             @if self.rows.is_empty() { p.muted { "No results here." } }

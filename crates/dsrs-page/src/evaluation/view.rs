@@ -50,10 +50,10 @@ pub(crate) async fn evaluation(
     let (word, _, filter) = *known.unwrap_or(&SHOWN[0]);
     let page = PageRequest::of(format!("results {id} {word}"), query)?;
     let row = app.job_get::<Evaluations>(scope, id).await?;
-    let found = app.evaluation_results(scope, id, filter, page.list(result_key_of)?).await?;
-    let examples = expected_of(&visitor, &row.dataset, &found.items).await?;
+    let results = app.evaluation_results(scope, id, filter, page.list(result_key_of)?).await?;
+    let examples = expected_of(&visitor, &row.dataset, &results.items).await?;
     let summary = app.evaluation_scores(scope, id).await?;
-    let next = page.next_of(&found);
+    let next = page.next_of(&results);
     let path = format!("/evaluations/{id}");
     let body = html! {
         (title(&visitor, &row))
@@ -64,7 +64,7 @@ pub(crate) async fn evaluation(
         (compare_with(&visitor, &row).await?)
         section.fields #scored aria-label="Examples" {
             (tabs("Order", &SHOWN.map(|(own, name, _)| (format!("{path}?show={own}#scored"), name, own == word))))
-            div #examples data-live { (Results { rows: &found.items, examples: &examples }.table()) }
+            div #examples data-live { (Results { rows: &results.items, examples: &examples }.table()) }
             (pager(&format!("{path}?show={word}"), page.after.is_none(), next.as_deref()))
         }
         (SameRequest::get(&format!("/v1{path}")).show())

@@ -34,7 +34,6 @@ impl Level {
     }
 }
 
-/// A definition.
 pub(super) fn definition(text: &str) -> Markup {
     let value =
         if text.len() <= MOST_BYTES { serde_json::from_str::<Value>(text).ok() } else { None };

@@ -55,7 +55,6 @@ impl MetricRow {
         format!("{ROWS}/{}/metric", self.number)
     }
 
-    /// The number of the row.
     pub(super) fn number(&self) -> u32 {
         self.number
     }

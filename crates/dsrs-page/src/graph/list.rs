@@ -47,11 +47,11 @@ pub(crate) async fn graphs(
     }
     let page = PageRequest::of("graphs", query)?;
     let ListQuery { after, .. } = page.newest()?;
-    let found = visitor.app.graph_list(&visitor.scope, ListQuery::new(after, CARDS)).await?;
-    let activity = visitor.app.graph_activity(&visitor.scope, &found.items).await?;
-    let next = page.next_of(&found);
-    let mut cards = Vec::with_capacity(found.items.len());
-    for (graph, activity) in found.items.iter().zip(&activity) {
+    let listed = visitor.app.graph_list(&visitor.scope, ListQuery::new(after, CARDS)).await?;
+    let activity = visitor.app.graph_activity(&visitor.scope, &listed.items).await?;
+    let next = page.next_of(&listed);
+    let mut cards = Vec::with_capacity(listed.items.len());
+    for (graph, activity) in listed.items.iter().zip(&activity) {
         let picture = picture(&visitor, graph).await;
         cards.push(card(graph, activity, picture.as_ref()));
     }

@@ -32,7 +32,7 @@ pub(crate) async fn versions(
     let Visitor { app, scope, .. } = &visitor;
     let row = app.graph_get(scope, &GraphRef::parse(&graph), None).await?;
     let page = PageRequest::of(format!("versions/{}", row.id), query)?;
-    let found = app.graph_versions(scope, row.id, page.numbered()?).await?;
+    let listed = app.graph_versions(scope, row.id, page.numbered()?).await?;
     let path = format!("/graphs/{}/versions", encoded(&row.name));
     let difference = match to.or(from) {
         None => None,
@@ -51,9 +51,9 @@ pub(crate) async fn versions(
         @if let Some(difference) = difference { (difference) }
         section.panel {
             header { h2 { "All versions" } (choice(&path, row.version, from, to)) }
-            div.body { (table(&row, &found.items)) }
+            div.body { (table(&row, &listed.items)) }
         }
-        (pager(&path, page.after.is_none(), page.next_of(&found).as_deref()))
+        (pager(&path, page.after.is_none(), page.next_of(&listed).as_deref()))
         (SameRequest::get(&format!("/v1{path}")).show())
     };
     let view =

@@ -34,14 +34,14 @@ pub(crate) async fn optimizations(
         "" => None,
         name => Some(app.graph_id(scope, &GraphRef::parse(name)).await?),
     };
-    let found = app.optimization_list(scope, id, page.newest()?).await?;
+    let listed = app.optimization_list(scope, id, page.newest()?).await?;
     let path = if graph.is_empty() { String::new() } else { format!("?graph={}", encoded(&graph)) };
-    let (next, is_first) = (page.next_of(&found), page.after.is_none());
+    let (next, is_first) = (page.next_of(&listed), page.after.is_none());
     let graphs = graph_names(&visitor).await?;
     let actions = html! { @if visitor.may(KeyScope::Execute) { a.button.primary href={ "/optimizations/new" (path) } { "New optimization" } } };
     let body = html! {
         (head(&[], &html! { "Optimizations" }, &actions))
-        @if found.items.is_empty() && is_first && graph.is_empty() {
+        @if listed.items.is_empty() && is_first && graph.is_empty() {
             (empty("No optimizations yet", &html! {
                 p.muted { "An optimization searches, within a budget, for instructions, demos or a graph that score better on "
                     "your examples. Its result becomes active only if you want that." }
@@ -51,7 +51,7 @@ pub(crate) async fn optimizations(
                 label { "Graph" (choice("graph", &graph, &graphs, "all")) }
                 button type="submit" { "Show" }
             }
-            (table(&found.items))
+            (table(&listed.items))
             (pager(&format!("/optimizations{path}"), is_first, next.as_deref()))
         }
         (SameRequest::get(&format!("/v1/optimizations{path}")).show())

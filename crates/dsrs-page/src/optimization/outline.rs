@@ -18,7 +18,6 @@ pub(super) struct FullScore {
     pub(super) cost: Option<f64>,
 }
 
-/// A candidate.
 #[derive(Clone, Debug)]
 pub(super) struct CandidateOutline {
     pub(super) number: i32,

@@ -110,7 +110,6 @@ pub(crate) fn sets(fields: &SchemaForm<'_>, at: &str, datasets: &Names) -> Marku
     }
 }
 
-/// The panel of the optimizer.
 pub(crate) fn optimizer_panel(fields: &SchemaForm<'_>, at: &str) -> Markup {
     let chosen = optimizer(fields.form, at);
     let (name, config) = (format!("{at}/optimizer"), format!("{at}/config"));

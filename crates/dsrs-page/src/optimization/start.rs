@@ -111,9 +111,9 @@ fn what(fields: &SchemaForm<'_>, graphs: &Names, datasets: &Names) -> Markup {
 }
 
 /// The sizes of the sets that are drawn from a trainset, and what is certain about calls and cost.
-fn figures(found: &Forecast, body: &Value) -> Markup {
+fn figures(forecast: &Forecast, body: &Value) -> Markup {
     let has = |set: &str| body.get(set).is_some();
-    let all = found.examples;
+    let all = forecast.examples;
     let (val, held_out) = match (has("valset"), has("testset")) {
         (false, false) => (all / 4, all / 4),
         (false, true) => (all / 3, 0),
@@ -121,17 +121,17 @@ fn figures(found: &Forecast, body: &Value) -> Markup {
     };
     let least = val + 2 * held_out;
     let limit = body["budget"]["lm_calls"].as_f64();
-    let each = found.estimate.cost;
+    let each = forecast.estimate.cost;
     html! {
         @if least > 0 {
             p { "To measure the original program and the result alone:" }
-            (found.figures(least))
+            (forecast.figures(least))
             p.small.muted { "Of " (all) " examples about " (val) " choose candidates and " (held_out) " are held out. Each further candidate that is tried on all " (val)
-                " takes about " (count((found.calls(val)).round() as i64)) " calls." }
+                " takes about " (count((forecast.calls(val)).round() as i64)) " calls." }
         } @else { p.muted { "With sets of your own the split of the trainset does not foretell the calls." } }
         @match limit {
             Some(limit) => p { "At most " b { (count(limit as i64)) } " calls"
-                @match (each, found.estimate.lm_calls) {
+                @match (each, forecast.estimate.lm_calls) {
                     (Some(each), calls) if calls > 0.0 => { ", about " b { (cost(each / calls * limit)) } " at the price of a call of this graph" },
                     _ => ", at a cost that is unknown",
                 } "." },

@@ -14,7 +14,6 @@ pub(crate) struct LifeButtons<'a> {
 }
 
 impl LifeButtons<'_> {
-    /// The buttons.
     pub(crate) fn show(&self) -> Markup {
         let (action, label) =
             if self.is_enabled { ("pause", "Pause") } else { ("resume", "Resume") };

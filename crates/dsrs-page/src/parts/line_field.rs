@@ -24,7 +24,6 @@ pub(crate) struct LineField<'f> {
 }
 
 impl LineField<'_> {
-    /// The field in a form.
     pub(crate) fn show(&self, fields: &SchemaForm<'_>) -> Markup {
         let own = fields.mark(self.name);
         let FieldMark { invalid, is_first } = match self.around {

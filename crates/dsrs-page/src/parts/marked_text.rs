@@ -22,7 +22,6 @@ pub(crate) struct Repair {
     times: Option<u64>,
 }
 
-/// The repairs of a report.
 pub(crate) fn repairs(report: &str) -> Vec<Repair> {
     serde_json::from_str(report).unwrap_or_default()
 }

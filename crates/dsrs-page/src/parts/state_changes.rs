@@ -53,7 +53,6 @@ pub(crate) fn outline_of(change: &Value) -> String {
     words.join(", ")
 }
 
-/// The changes of one predictor.
 pub(crate) fn predictor_change(change: &Value) -> Markup {
     let instruction = &change["instruction"];
     let has_settings = change["lm"].is_object() || change["nearest"].is_object();

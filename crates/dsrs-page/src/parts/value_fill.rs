@@ -7,7 +7,6 @@ use crate::parts::schema_fill::FilledField;
 use crate::parts::value_control::{Control, control};
 use crate::parts::value_form::{ValueField, text_of};
 
-/// The fields of a value.
 pub(crate) fn filled_value(field: &ValueField<'_>, value: &Value) -> Vec<FilledField> {
     let mut fields = Vec::new();
     fill(field, value, 0, &mut fields);

@@ -59,10 +59,10 @@ fn push(found: &mut Vec<(Kind, String)>, kind: Kind, words: &[&str]) {
 }
 
 /// The difference by the longest common subsequence.
-fn middle(found: &mut Vec<(Kind, String)>, old: &[&str], new: &[&str]) {
+fn middle(changes: &mut Vec<(Kind, String)>, old: &[&str], new: &[&str]) {
     if old.len() * new.len() > MOST_STEPS {
-        push(found, Kind::Removed, old);
-        push(found, Kind::Added, new);
+        push(changes, Kind::Removed, old);
+        push(changes, Kind::Added, new);
         return;
     }
     let width = new.len() + 1;
@@ -80,18 +80,18 @@ fn middle(found: &mut Vec<(Kind, String)>, old: &[&str], new: &[&str]) {
     while row < old.len() && column < new.len() {
         let below = (row + 1) * width + column;
         if old[row].trim_end() == new[column].trim_end() {
-            push(found, Kind::Same, &new[column..=column]);
+            push(changes, Kind::Same, &new[column..=column]);
             (row, column) = (row + 1, column + 1);
         } else if lengths[below] >= lengths[row * width + column + 1] {
-            push(found, Kind::Removed, &old[row..=row]);
+            push(changes, Kind::Removed, &old[row..=row]);
             row += 1;
         } else {
-            push(found, Kind::Added, &new[column..=column]);
+            push(changes, Kind::Added, &new[column..=column]);
             column += 1;
         }
     }
-    push(found, Kind::Removed, &old[row..]);
-    push(found, Kind::Added, &new[column..]);
+    push(changes, Kind::Removed, &old[row..]);
+    push(changes, Kind::Added, &new[column..]);
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub(super) async fn panel(
     refused: Option<&RefusedFeedback>,
 ) -> Result<Markup, ApiProblem> {
     let list = ListQuery::new(None, SHOWN);
-    let found = visitor.app.feedback_list(&visitor.scope, run.id, list).await?;
+    let listed = visitor.app.feedback_list(&visitor.scope, run.id, list).await?;
     let may_give = visitor.may(KeyScope::Execute);
     let is_small = run.outputs.as_ref().is_none_or(|outputs| outputs.len() <= LARGEST_IN_FORM);
     let program = match may_give && is_small {
@@ -61,9 +61,9 @@ pub(super) async fn panel(
                 @if may_give { (thumbs(run.id)) }
             }
             div.body {
-                @if found.items.is_empty() { p.muted { "none yet" } }
-                @else { (table(&found.items)) }
-                @if found.next.is_some() { p.muted { "The newest " (SHOWN) " are shown." } }
+                @if listed.items.is_empty() { p.muted { "none yet" } }
+                @else { (table(&listed.items)) }
+                @if listed.next.is_some() { p.muted { "The newest " (SHOWN) " are shown." } }
             }
             @if may_give { (give_form(run, program.as_deref(), refused)) }
         }

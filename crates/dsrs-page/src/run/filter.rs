@@ -139,7 +139,6 @@ impl FilterForm {
         Self { since: zoned(since), until: zoned(until), ..self.clone() }.query()
     }
 
-    /// The form.
     pub(super) fn show(&self, graphs: &Names) -> Markup {
         let names = RunStatus::ALL.iter().map(|status| status.as_str().to_owned()).collect();
         let statuses = Names { names, has_more: false };

@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use dsrs_store::run_label::RunLabels;
 
-/// The labels of a run.
 pub(super) fn labels(labels: &RunLabels) -> Markup {
     html! {
         @for tag in labels.tags() { (link("tag", &tag, &tag)) }

@@ -47,10 +47,10 @@ impl RunUsage {
 pub(crate) async fn runs(visitor: Visitor, mut query: Query) -> Result<Response, ApiProblem> {
     let form = FilterForm::read(&mut query);
     let page = PageRequest::of("runs", query)?;
-    let found = visitor.app.run_list(&visitor.scope, &form.filter(), page.newest()?).await?;
-    let ids: Vec<Uuid> = found.items.iter().map(|run| run.id).collect();
+    let listed = visitor.app.run_list(&visitor.scope, &form.filter(), page.newest()?).await?;
+    let ids: Vec<Uuid> = listed.items.iter().map(|run| run.id).collect();
     let scores = visitor.app.run_scores(&visitor.scope, &ids).await?;
-    let next = page.next_of(&found);
+    let next = page.next_of(&listed);
     let is_first = page.after.is_none();
     let graphs = graph_names(&visitor).await?;
     let path = |start: &str, query: String| {
@@ -61,7 +61,7 @@ pub(crate) async fn runs(visitor: Visitor, mut query: Query) -> Result<Response,
         (form.show(&graphs))
         // Only the first page has what is new.
         div #runs data-renew[is_first] {
-            @if found.items.is_empty() { (nothing(&form)) } @else { (table(&found.items, &scores)) }
+            @if listed.items.is_empty() { (nothing(&form)) } @else { (table(&listed.items, &scores)) }
         }
         (pager(&path("/runs", form.query()), is_first, next.as_deref()))
         (SameRequest::get(&path("/v1/runs", form.api_query())).show())
@@ -130,7 +130,6 @@ pub(super) fn millis(ms: Option<i64>) -> String {
     ms.map_or_else(|| "–".to_owned(), |ms| duration(ms as f64))
 }
 
-/// A problem in one line.
 fn problem_line(error: &str) -> Option<String> {
     let problem: Value = serde_json::from_str(error).ok()?;
     let text = |name: &str| problem.get(name).and_then(Value::as_str);

@@ -66,12 +66,12 @@ pub(super) async fn show(
 ) -> Result<Response, ApiProblem> {
     let RunFocus { output, portion, refused, refused_feedback } = focus;
     let (row, is_archived) = visitor.app.run_find(&visitor.scope, id).await?;
-    let found = match output {
+    let lineage = match output {
         Some(output) => lineage(visitor, &row, output).await?,
         None => None,
     };
-    let sources = found.as_ref().map(|found| found.nodes.clone()).unwrap_or_default();
-    let used = found.as_ref().map(|found| found.inputs.as_slice()).unwrap_or_default();
+    let sources = lineage.as_ref().map(|lineage| lineage.nodes.clone()).unwrap_or_default();
+    let used = lineage.as_ref().map(|lineage| lineage.inputs.as_slice()).unwrap_or_default();
     let tree = TraceTree::read(&row.trace);
     let signals = if visitor.may(KeyScope::Execute) && row.status == RunStatus::Waiting {
         forms(visitor, &row, refused.as_ref()).await?
@@ -92,8 +92,8 @@ pub(super) async fn show(
             (inputs(&row, used))
             (outputs(&row, output.as_deref()))
         }
-        @match (output, &found) {
-            (Some(output), Some(found)) => (panel(&row, output, found)),
+        @match (output, &lineage) {
+            (Some(output), Some(lineage)) => (panel(&row, output, lineage)),
             (Some(output), None) => p.muted #provenance { "Where " code { (output) } " comes from is not known." },
             _ => {}
         }

@@ -8,7 +8,6 @@ use crate::parts::time::duration;
 use crate::parts::values::{members, values};
 use dsrs_app::FinishedRun;
 
-/// The answer of a run.
 pub(super) fn answer(run: &FinishedRun) -> Markup {
     let row = &run.row;
     html! {

@@ -22,20 +22,20 @@ use dsrs_store::schedule_firing::FiringRow;
 /// `GET /schedules`.
 pub(crate) async fn schedules(visitor: Visitor, query: Query) -> Result<Response, ApiProblem> {
     let page = PageRequest::of("schedules", query)?;
-    let found = visitor.app.schedule_list(&visitor.scope, page.newest()?).await?;
-    let ids: Vec<Uuid> = found.items.iter().map(|schedule| schedule.row.id).collect();
+    let listed = visitor.app.schedule_list(&visitor.scope, page.newest()?).await?;
+    let ids: Vec<Uuid> = listed.items.iter().map(|schedule| schedule.row.id).collect();
     let newest = visitor.app.firings_newest(&visitor.scope, &ids).await?;
     let newest: HashMap<Uuid, FiringRow> =
         newest.into_iter().map(|firing| (firing.schedule_id, firing)).collect();
-    let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let (is_first, next) = (page.after.is_none(), page.next_of(&listed));
     let actions = html! {
         @if visitor.may(KeyScope::Execute) { a.button.primary href="/schedules/new" { "New schedule" } }
     };
     let body = html! {
         (head(&[], &html! { "Schedules" }, &actions))
-        @if found.items.is_empty() && is_first { (nothing()) }
+        @if listed.items.is_empty() && is_first { (nothing()) }
         @else {
-            (table(&found.items, &newest))
+            (table(&listed.items, &newest))
             (pager("/schedules", is_first, next.as_deref()))
         }
         (SameRequest::get("/v1/schedules").show())

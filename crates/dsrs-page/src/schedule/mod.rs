@@ -28,7 +28,6 @@ fn state(row: &ScheduleRow) -> Markup {
     html! { span title=[(!reason.is_empty()).then_some(reason)] { (badge(tone, word)) } }
 }
 
-/// The status of a firing.
 fn firing_status(word: &str) -> Markup {
     let tone = match word {
         "succeeded" => Tone::Good,

@@ -47,7 +47,6 @@ pub(super) struct StartedWork {
 }
 
 impl StartedWork {
-    /// Reads a form.
     pub(super) async fn read(visitor: &Visitor, form: Form) -> Result<Self, ApiProblem> {
         let target = ScheduleTarget::parse(form.text("/target")).unwrap_or(ScheduleTarget::Run);
         let program = match target {

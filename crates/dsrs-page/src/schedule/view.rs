@@ -30,15 +30,15 @@ pub(crate) async fn schedule(
     let id = id_of(&id)?;
     let page = PageRequest::of(format!("firings of {id}"), query)?;
     let schedule = visitor.app.schedule_get(&visitor.scope, id).await?;
-    let found = visitor.app.firing_list(&visitor.scope, id, page.newest()?).await?;
-    let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let listed = visitor.app.firing_list(&visitor.scope, id, page.newest()?).await?;
+    let (is_first, next) = (page.after.is_none(), page.next_of(&listed));
     let body = html! {
         (title(&visitor, &schedule))
         (panels(&schedule))
         section.fields #firings aria-label="Firings" {
             h2 { "Firings" }
-            @if found.items.is_empty() { p.muted { "It has not fired in the last 30 days." } }
-            @else { (firings(&found.items)) }
+            @if listed.items.is_empty() { p.muted { "It has not fired in the last 30 days." } }
+            @else { (firings(&listed.items)) }
             (pager(&format!("/schedules/{id}"), is_first, next.as_deref()))
         }
         (SameRequest::get(&format!("/v1/schedules/{id}/firings")).show())

@@ -30,9 +30,9 @@ pub(crate) async fn diff(
     let Visitor { app, scope, .. } = &visitor;
     let row = app.graph_get(scope, &GraphRef::parse(&graph), None).await?;
     let to = to.unwrap_or(row.state.version);
-    let found = app.state_diff(scope, &GraphRef::Id(row.id), from, to).await?;
-    let changes: Value = json_of(&found.diff.to_payload().to_json());
-    let (from, to) = (&found.from, &found.to);
+    let comparison = app.state_diff(scope, &GraphRef::Id(row.id), from, to).await?;
+    let changes: Value = json_of(&comparison.diff.to_payload().to_json());
+    let (from, to) = (&comparison.from, &comparison.to);
     let request = format!(
         "/v1/graphs/{}/state/versions/{}/diff?against={}",
         encoded(&row.name),
@@ -48,7 +48,7 @@ pub(crate) async fn diff(
             p.warning { "They belong to different versions of the graph: " (from.graph_version) " and " (to.graph_version)
                 ". A predictor that only one of them has is compared with the defaults." }
         }
-        @if found.diff.is_empty() {
+        @if comparison.diff.is_empty() {
             (empty("No difference", &html! { p.muted { "Both versions are the same state." } }))
         } @else { (state_changes(&changes)) }
         (SameRequest::get(&request).show())

@@ -31,7 +31,6 @@ pub(super) struct PredictorDraft {
     pub(super) shows_all_demos: bool,
 }
 
-/// The demos of a draft.
 #[derive(Clone, Debug)]
 pub(super) enum DraftDemos {
     /// Field by field.
@@ -59,7 +58,6 @@ pub(super) struct DraftField {
 }
 
 impl PredictorDraft {
-    /// The state of a predictor.
     pub(super) fn of_state(predictor: &dyn DynPredictor) -> Self {
         let (state, schema) = (predictor.state(), predictor.schema());
         let demos = match state.demos.len() {

@@ -43,12 +43,12 @@ pub(crate) async fn history(
     let Visitor { app, scope, .. } = &visitor;
     let row = app.graph_get(scope, &GraphRef::parse(&graph), None).await?;
     let page = PageRequest::of(format!("state/{}", row.id), query)?;
-    let found = Box::pin(app.state_history(scope, row.id, page.numbered()?)).await?;
+    let listed = Box::pin(app.state_history(scope, row.id, page.numbered()?)).await?;
     let number = chosen.unwrap_or(row.state.version);
     let path = format!("/graphs/{}/state", encoded(&row.name));
-    let timeline = Timeline { row: &row, path: path.clone(), selected: number, history: &found };
+    let timeline = Timeline { row: &row, path: path.clone(), selected: number, history: &listed };
     let own = chosen.map_or_else(|| path.clone(), |version| format!("{path}?version={version}"));
-    let is_untuned = found.versions.items.len() == 1 && row.state.predictors == "{}";
+    let is_untuned = listed.versions.items.len() == 1 && row.state.predictors == "{}";
     let body = html! {
         (head(&crumbs(&row), &html! { "State" }, &html! {}))
         (graph_tabs(&visitor, &row.name, GraphTab::State))
@@ -56,7 +56,7 @@ pub(crate) async fn history(
         div.state-view {
             div.history {
                 (timeline.show())
-                (pager(&own, page.after.is_none(), page.next_of(&found.versions).as_deref()))
+                (pager(&own, page.after.is_none(), page.next_of(&listed.versions).as_deref()))
                 (transfer(&visitor, &row))
             }
             (selected(&visitor, &row, number).await?)

@@ -46,7 +46,6 @@ impl<'s> PromptFields<'s> {
         Payload::map(members.collect::<Map>())
     }
 
-    /// The fields.
     pub(super) fn show(&self) -> Markup {
         html! {
             div.fields.prompt-inputs {

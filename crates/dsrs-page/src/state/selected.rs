@@ -39,8 +39,8 @@ pub(super) async fn selected(
 ) -> Result<Markup, ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
     let graph = GraphRef::Id(row.id);
-    let found = app.state_version(scope, &graph, version).await?;
-    let own = found.row.graph_version;
+    let version_row = app.state_version(scope, &graph, version).await?;
+    let own = version_row.row.graph_version;
     let active = match own == row.newest_version {
         true => row.state.version,
         false => app.graph_get(scope, &graph, Some(own)).await?.state.version,
@@ -58,9 +58,9 @@ pub(super) async fn selected(
                 @if standing.is_active { (badge(Tone::Good, "active")) }
             }
             div.body {
-                (standing.facts(&found.row))
-                (standing.actions(visitor, &found.row))
-                (standing.predictors(visitor, &found.program))
+                (standing.facts(&version_row.row))
+                (standing.actions(visitor, &version_row.row))
+                (standing.predictors(visitor, &version_row.program))
             }
         }
     })

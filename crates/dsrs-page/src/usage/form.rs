@@ -57,7 +57,6 @@ impl UsageForm {
         text.finish()
     }
 
-    /// The form.
     pub(super) fn show(&self, graphs: &Names) -> Markup {
         html! {
             form.filters action="/usage" method="get" {

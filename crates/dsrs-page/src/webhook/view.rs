@@ -33,8 +33,8 @@ pub(crate) async fn webhook(
     let page = PageRequest::of(format!("deliveries of {id} {word}"), query)?;
     let row = visitor.app.webhook_get(&visitor.scope, id).await?;
     let status = Some(word).filter(|word| !word.is_empty());
-    let found = visitor.app.delivery_list(&visitor.scope, id, status, page.newest()?).await?;
-    let (is_first, next) = (page.after.is_none(), page.next_of(&found));
+    let deliveries = visitor.app.delivery_list(&visitor.scope, id, status, page.newest()?).await?;
+    let (is_first, next) = (page.after.is_none(), page.next_of(&deliveries));
     let address = |word: &str| match word {
         "" => format!("/webhooks/{id}"),
         _ => format!("/webhooks/{id}?status={word}"),
@@ -44,8 +44,8 @@ pub(crate) async fn webhook(
         (facts(&row))
         section.fields #messages aria-label="Messages" {
             (tabs("Status", &SHOWN.map(|(own, name)| (format!("{}#messages", address(own)), name, own == word))))
-            @if found.items.is_empty() { p.muted { "There are no such messages." } }
-            @else { (messages(&found.items)) }
+            @if deliveries.items.is_empty() { p.muted { "There are no such messages." } }
+            @else { (messages(&deliveries.items)) }
             (pager(&address(word), is_first, next.as_deref()))
         }
         (SameRequest::get(&format!("/v1/webhooks/{id}/deliveries")).show())

@@ -15,7 +15,6 @@ use crate::run::RunRow;
 use crate::webhook_event::{ReportedRuns, run_events};
 use crate::{Scope, StoreError, run_label_index};
 
-/// The end of a run.
 pub(super) struct RunEnd<'w> {
     pub(super) scope: &'w Scope,
     pub(super) run: &'w RunRow,

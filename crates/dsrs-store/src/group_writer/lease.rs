@@ -49,7 +49,7 @@ impl HeldLeases {
 
 async fn lock_jobs(
     connection: &mut PgConnection,
-    found: &mut HashMap<Uuid, (Lease, LeaseState)>,
+    states: &mut HashMap<Uuid, (Lease, LeaseState)>,
     mut holders: Vec<Uuid>,
 ) -> Result<(), StoreError> {
     if holders.is_empty() {
@@ -62,9 +62,9 @@ async fn lock_jobs(
     );
     for row in held.fetch_all(&mut *connection).await? {
         let lease = Lease { job: row.id, holder: row.holder, workspace: row.workspace_id };
-        found.insert(row.holder, (lease, LeaseState::Held));
+        states.insert(row.holder, (lease, LeaseState::Held));
     }
-    holders.retain(|holder| !found.contains_key(holder));
+    holders.retain(|holder| !states.contains_key(holder));
     if holders.is_empty() {
         return Ok(());
     }
@@ -75,7 +75,7 @@ async fn lock_jobs(
     );
     for row in locked.fetch_all(connection).await? {
         let lease = Lease { job: row.id, holder: row.holder, workspace: row.workspace_id };
-        found.insert(row.holder, (lease, LeaseState::Locked));
+        states.insert(row.holder, (lease, LeaseState::Locked));
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ async fn lock_jobs(
 /// job.
 async fn lock_runs(
     connection: &mut PgConnection,
-    found: &mut HashMap<Uuid, (Lease, LeaseState)>,
+    states: &mut HashMap<Uuid, (Lease, LeaseState)>,
     mut runs: Vec<Uuid>,
 ) -> Result<(), StoreError> {
     if runs.is_empty() {
@@ -97,15 +97,15 @@ async fn lock_runs(
         "{open} for update of runs skip locked"
     )));
     for (run, workspace) in held.bind(&runs).fetch_all(&mut *connection).await? {
-        found.insert(run, (Lease::of_engine(run, workspace), LeaseState::Held));
+        states.insert(run, (Lease::of_engine(run, workspace), LeaseState::Held));
     }
-    runs.retain(|run| !found.contains_key(run));
+    runs.retain(|run| !states.contains_key(run));
     if runs.is_empty() {
         return Ok(());
     }
     let locked = sqlx::query_as::<_, (Uuid, Uuid)>(open).bind(&runs);
     for (run, workspace) in locked.fetch_all(connection).await? {
-        found.insert(run, (Lease::of_engine(run, workspace), LeaseState::Locked));
+        states.insert(run, (Lease::of_engine(run, workspace), LeaseState::Locked));
     }
     Ok(())
 }

@@ -47,16 +47,13 @@ pub(super) enum Write {
     Record {
         /// The caller.
         scope: Scope,
-        /// The run.
         run: Arc<RunRow>,
     },
     /// A queued run and its job.
     Queue {
         /// The caller.
         scope: Scope,
-        /// The run.
         run: Arc<RunRow>,
-        /// The type of its job.
         kind: JobType,
         /// The options of the request, as JSON text for the worker.
         request: Arc<str>,
@@ -65,7 +62,6 @@ pub(super) enum Write {
     Add {
         /// The caller.
         scope: Scope,
-        /// The run.
         run: Arc<RunRow>,
     },
     /// The start of an attempt at a run that the engine has.
@@ -81,7 +77,6 @@ pub(super) enum Write {
     Start {
         /// The attempt.
         lease: Lease,
-        /// The type of its job.
         kind: JobType,
         /// When it started.
         at: DateTime<Utc>,
@@ -101,7 +96,6 @@ pub(super) enum Write {
     Events {
         /// The attempt.
         lease: Lease,
-        /// The events.
         row: Arc<EventsRow>,
         /// When they were written.
         at: DateTime<Utc>,
@@ -151,7 +145,6 @@ impl Write {
     }
 }
 
-/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// It is stored, now or by an earlier try.

@@ -60,7 +60,6 @@ pub async fn return_unsent(db: &Db, holders: &[Uuid]) -> Result<(), StoreError> 
 /// The outcome of taking over a job.
 #[derive(Clone, Debug)]
 pub enum TakenOver {
-    /// The job.
     Job(Box<Job>),
     /// The job has ended, is in the queue again, or waits for a value.
     Nothing,

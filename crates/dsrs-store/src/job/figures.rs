@@ -8,7 +8,6 @@ const MOST_COUNTED: i64 = 100_000;
 /// The queue of one kind of job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueFigures {
-    /// The kind.
     pub kind: String,
     /// How many jobs wait for a worker, counted up to 100,000 of all kinds together.
     pub jobs: i64,

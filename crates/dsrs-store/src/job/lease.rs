@@ -13,7 +13,6 @@ use crate::{Db, Scope, StoreError};
 /// The right to work on a job and to write its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
-    /// The job.
     pub job: Uuid,
     /// The holder: a fresh id for each attempt.
     pub holder: Uuid,
@@ -45,7 +44,6 @@ impl Lease {
 /// A lease that was renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenewedLease {
-    /// The holder.
     pub holder: Uuid,
     /// Whether a client cancelled the job.
     pub cancelled: bool,

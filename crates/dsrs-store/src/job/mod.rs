@@ -73,7 +73,6 @@ impl JobType {
 pub struct NewJob<'a> {
     /// The id of the job and of its status row.
     pub id: Uuid,
-    /// Its type.
     pub kind: JobType,
     /// The options of the request, as JSON text for the worker.
     pub request: &'a str,

@@ -12,13 +12,11 @@ use crate::{Db, ListQuery, Page, Scope, StoreError};
 
 /// The status row of a job.
 pub trait JobRow: ListedRow + Sync + 'static {
-    /// The type of the job.
     const JOB: JobType;
 
     /// The query of all columns, up to the value that `workspace_id` is compared with.
     const SELECT: &'static str;
 
-    /// The status.
     fn status(&self) -> RunStatus;
 
     /// The id of the row and of the job.

@@ -19,21 +19,15 @@ pub(super) use session::begin_resumption;
 /// A table with partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionedTable {
-    /// Runs.
     Runs,
     /// Feedback on runs.
     RunFeedback,
     /// Checkpoints of runs that have not ended.
     RunNodes,
-    /// Events of runs.
     RunEvents,
-    /// Items of batches.
     BatchItems,
-    /// Their results.
     BatchResults,
-    /// Results of evaluations.
     EvaluationResults,
-    /// Labels of runs.
     RunLabels,
 }
 
@@ -50,7 +44,6 @@ impl PartitionedTable {
         Self::RunLabels,
     ];
 
-    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

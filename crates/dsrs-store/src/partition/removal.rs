@@ -21,7 +21,6 @@ const MOST_SURVIVORS: usize = 10_000;
 pub enum Removal {
     /// None is old enough.
     Young,
-    /// It is removed.
     Removed {
         /// Its name.
         partition: String,

@@ -72,7 +72,6 @@ impl PartitionSession {
         Ok(())
     }
 
-    /// Commits it.
     pub(super) async fn commit(&mut self) -> Result<(), StoreError> {
         sqlx::raw_sql("commit").execute(&mut self.connection).await?;
         Ok(())

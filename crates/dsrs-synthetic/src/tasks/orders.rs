@@ -18,7 +18,7 @@ struct QuestionKind {
     facts: &'static str,
     answer: fn(&Filled<'_>) -> String,
     /// An answer that is too long or too short.
-    slip: fn(&Filled<'_>) -> String,
+    wrong_answer: fn(&Filled<'_>) -> String,
 }
 
 const KINDS: [QuestionKind; 4] = [
@@ -26,25 +26,25 @@ const KINDS: [QuestionKind; 4] = [
         question: "What does the order cost, with delivery?",
         facts: "{order}: {count} {thing} at {price} euro, delivery {fee} euro",
         answer: |f| format!("{} euro", cost(f) + f.number("fee")),
-        slip: |f| cost(f).to_string(),
+        wrong_answer: |f| cost(f).to_string(),
     },
     QuestionKind {
         question: "How many pieces are ordered?",
         facts: "{order}: {count} {thing}",
         answer: |f| format!("{} {}", f.get("count"), f.get("thing")),
-        slip: |f| f.get("count").to_owned(),
+        wrong_answer: |f| f.get("count").to_owned(),
     },
     QuestionKind {
         question: "Which town is it for?",
         facts: "{order}: town {city}",
         answer: |f| f.get("city").to_owned(),
-        slip: |f| format!("The town is {}.", f.get("city")),
+        wrong_answer: |f| format!("The town is {}.", f.get("city")),
     },
     QuestionKind {
         question: "When was it placed?",
         facts: "{order}: placed {day}",
         answer: |f| f.get("day").to_owned(),
-        slip: |f| format!("It was placed on {}.", f.get("day")),
+        wrong_answer: |f| format!("It was placed on {}.", f.get("day")),
     },
 ];
 
@@ -119,7 +119,7 @@ pub(crate) static TASK: SyntheticTask = SyntheticTask {
             }],
             right: |inputs| reply(inputs, |kind| kind.answer),
             wrong: |inputs, _| {
-                reply(inputs, |kind| kind.slip).unwrap_or_else(|| "unknown".to_owned())
+                reply(inputs, |kind| kind.wrong_answer).unwrap_or_else(|| "unknown".to_owned())
             },
         },
     ],

@@ -113,6 +113,6 @@ fn right(inputs: &[&str]) -> Option<String> {
 /// A number close to the right one.
 fn wrong(inputs: &[&str], number: u64) -> String {
     let right = right(inputs).and_then(|right| right.parse::<i64>().ok()).unwrap_or_default();
-    let slips = [-10, -2, -1, 1, 2, 5, 10, 12];
-    (right + Dice::of(number).pick(&slips)).to_string()
+    let errors = [-10, -2, -1, 1, 2, 5, 10, 12];
+    (right + Dice::of(number).pick(&errors)).to_string()
 }

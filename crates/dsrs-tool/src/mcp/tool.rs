@@ -87,10 +87,10 @@ fn data(result: &CallToolResult) -> Result<Payload, String> {
 
 /// What a failed call says: its texts, or else its structured content.
 fn failure(result: &CallToolResult) -> String {
-    let said = text(result);
+    let text_content = text(result);
     match &result.structured_content {
-        Some(content) if said.trim().is_empty() => content.to_string(),
-        _ => said,
+        Some(content) if text_content.trim().is_empty() => content.to_string(),
+        _ => text_content,
     }
 }
 

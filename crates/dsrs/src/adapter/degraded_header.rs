@@ -26,7 +26,7 @@ pub(super) fn find(
     missing: &mut [bool],
     begins_line: bool,
 ) -> Vec<DegradedHeader> {
-    let mut found: Vec<DegradedHeader> = Vec::new();
+    let mut headers: Vec<DegradedHeader> = Vec::new();
     let mut depth = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -38,14 +38,14 @@ pub(super) fn find(
             header.span = header.span.start + at..header.span.end + at;
             take(header.target, missing);
             let ends = matches!(header.target, HeaderTarget::End(_));
-            found.push(header);
+            headers.push(header);
             if ends {
-                return found;
+                return headers;
             }
         }
         at += line.len();
     }
-    found
+    headers
 }
 
 /// Complete headers anywhere in a line, else a degraded one at its start.
@@ -56,7 +56,7 @@ fn in_line(
     begins_line: bool,
 ) -> Vec<DegradedHeader> {
     let mut open = missing.to_vec();
-    let mut found = Vec::new();
+    let mut headers = Vec::new();
     for (start, _) in line.match_indices("[[") {
         let Some(rest) = line.get(start..) else { continue };
         let ScanResult::Match(header) = exact_header::in_brackets(rest, true) else { continue };
@@ -64,17 +64,17 @@ fn in_line(
         if is_open(named, outputs, &open) {
             take(named, &mut open);
             let span = start..start + header.span.end;
-            found.push(DegradedHeader { target: named, span, indent: None });
+            headers.push(DegradedHeader { target: named, span, indent: None });
         }
     }
-    if found.is_empty()
+    if headers.is_empty()
         && begins_line
         && let ScanResult::Match(header) =
             at_line_start(line, outputs, &|named| is_open(named, outputs, missing), true)
     {
-        found.push(header);
+        headers.push(header);
     }
-    found
+    headers
 }
 
 fn take(named: HeaderTarget, missing: &mut [bool]) {

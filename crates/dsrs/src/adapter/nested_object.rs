@@ -19,11 +19,11 @@ pub(super) fn read(
         return None;
     }
     let allowed = allowed.without(LeniencyKind::ImpliedField);
-    let mut found = ParseReport::default();
-    let object = coerce::coerce(text, &around(output), allowed, &mut found).ok()?;
+    let mut inner_report = ParseReport::default();
+    let object = coerce::coerce(text, &around(output), allowed, &mut inner_report).ok()?;
     let value = object.as_map()?.get(&output.name)?.clone();
     let mut inside = ParseReport::default();
-    for mut entry in found {
+    for mut entry in inner_report {
         let (first, rest) = split_first_step(&entry.path);
         let is_own = *first == *output.name;
         if is_own && rest.is_empty() && entry.kind == LeniencyKind::Default {

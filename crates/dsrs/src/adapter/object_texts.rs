@@ -67,9 +67,9 @@ impl ObjectTextReader {
         {
             let plain = self.plain(rest, &mut texts);
             let Some(rest) = rest.get(plain..).filter(|rest| !rest.is_empty()) else { break };
-            let Some(ObjectStep(length, said, next)) = self.step(rest, outputs) else { break };
-            if let (ObjectState::Text(Some(index)), Some(said)) = (self.state, said) {
-                append(&mut texts, index, said.encode_utf8(&mut [0; 4]));
+            let Some(ObjectStep(length, letter, next)) = self.step(rest, outputs) else { break };
+            if let (ObjectState::Text(Some(index)), Some(letter)) = (self.state, letter) {
+                append(&mut texts, index, letter.encode_utf8(&mut [0; 4]));
             }
             self.at += length;
             self.state = next;
@@ -161,7 +161,7 @@ fn fence(rest: &str) -> Option<ObjectStep> {
 
 /// Decodes an escape.
 fn escape(rest: &str, state: ObjectState) -> Option<ObjectStep> {
-    let said = match rest.as_bytes().get(1)? {
+    let letter = match rest.as_bytes().get(1)? {
         b'n' => '\n',
         b't' => '\t',
         b'r' => '\r',
@@ -171,7 +171,7 @@ fn escape(rest: &str, state: ObjectState) -> Option<ObjectStep> {
         byte @ (b'"' | b'\\' | b'/') => char::from(*byte),
         _ => return Some(ObjectStep(0, None, ObjectState::Over)),
     };
-    Some(ObjectStep(2, Some(said), state))
+    Some(ObjectStep(2, Some(letter), state))
 }
 
 /// `\u00e9`, or a surrogate pair.
@@ -190,7 +190,7 @@ fn unicode(rest: &str, state: ObjectState) -> Option<ObjectStep> {
     let decoded = char::decode_utf16(units.into_iter().flatten()).next();
     let length = if is_half { 12 } else { 6 };
     Some(match decoded {
-        Some(Ok(said)) => ObjectStep(length, Some(said), state),
+        Some(Ok(letter)) => ObjectStep(length, Some(letter), state),
         _ => ObjectStep(0, None, ObjectState::Over),
     })
 }

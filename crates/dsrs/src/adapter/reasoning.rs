@@ -81,11 +81,11 @@ pub(super) fn closing(
 
 fn any<T>(
     tags: &[&'static ReasoningTag],
-    look: impl Fn(&'static ReasoningTag) -> ScanResult<T>,
+    scan: impl Fn(&'static ReasoningTag) -> ScanResult<T>,
 ) -> ScanResult<T> {
     let mut best = ScanResult::NoMatch;
     for tag in tags {
-        match look(tag) {
+        match scan(tag) {
             ScanResult::NoMatch => {}
             ScanResult::Incomplete => best = ScanResult::Incomplete,
             yes @ ScanResult::Match(_) => return yes,

@@ -163,14 +163,14 @@ impl<'t> Fitter<'t> {
         if self.depth >= DEPTH_LIMIT {
             return Err(FitError::new("is nested too deeply"));
         }
-        if !ctx.allowed.covers(data.slips) {
+        if !ctx.allowed.covers(data.leniencies) {
             return Err(mismatch::expected_type(node, data).remark(leaf::INEXACT));
         }
         self.depth += 1;
         let found = self.fit_shape(data, node, ctx);
         self.depth -= 1;
         let found = found?;
-        self.notes.note_all(data.slips, data.source, &found);
+        self.notes.note_all(data.leniencies, data.source, &found);
         Ok(found)
     }
 
@@ -240,7 +240,7 @@ impl<'t> Fitter<'t> {
 
 /// Whether the data is missing: no value, or a container cut off before its first part.
 fn is_missing(data: &Loose<'_>) -> bool {
-    let cut_off = data.slips.has(LeniencyKind::Unclosed);
+    let cut_off = data.leniencies.has(LeniencyKind::Unclosed);
     match &data.shape {
         Data::Missing => true,
         Data::List(items) => cut_off && items.is_empty(),

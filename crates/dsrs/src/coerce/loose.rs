@@ -14,7 +14,7 @@ pub(crate) struct Loose<'t> {
     /// Its structure.
     pub(crate) shape: LooseShape<'t>,
     /// The repairs of this piece, without those of its parts.
-    pub(crate) slips: Leniencies,
+    pub(crate) leniencies: Leniencies,
 }
 
 /// The structure of a piece of data.
@@ -54,7 +54,7 @@ impl Loose<'_> {
             LooseShape::Missing => "?".to_owned(),
             LooseShape::TooDeep => "too deep".to_owned(),
         };
-        let slips = self.slips.kinds().map(|kind| format!("!{}", kind.as_str()));
-        slips.fold(shape, |shown, slip| shown + &slip)
+        let leniencies = self.leniencies.kinds().map(|kind| format!("!{}", kind.as_str()));
+        leniencies.fold(shape, |shown, leniency| shown + &leniency)
     }
 }

@@ -86,9 +86,9 @@ pub(super) fn int(text: &str) -> Result<(i64, Leniencies), NumberError> {
 
 /// A number in any spelling, with the leniencies needed.
 pub(super) fn float(text: &str) -> Result<(f64, Leniencies), NumberError> {
-    let found = scan(text)?;
-    let sign = if found.negative { -1.0 } else { 1.0 };
-    let numeral = &found.numeral;
+    let scanned = scan(text)?;
+    let sign = if scanned.negative { -1.0 } else { 1.0 };
+    let numeral = &scanned.numeral;
     let spelled = format!(
         "{}e{}",
         if numeral.digits.is_empty() { "0" } else { &numeral.digits },
@@ -106,24 +106,24 @@ pub(super) fn float(text: &str) -> Result<(f64, Leniencies), NumberError> {
     if !number.is_finite() {
         return Err(NumberError::BeyondFloat);
     }
-    Ok((sign * number, found.used))
+    Ok((sign * number, scanned.used))
 }
 
 /// The digits of a whole number, without decimals that are all zero and with the exponent applied.
-fn whole_digits(found: &ScannedNumber) -> Result<String, NumberError> {
-    let digits = &found.numeral.digits;
+fn whole_digits(scanned: &ScannedNumber) -> Result<String, NumberError> {
+    let digits = &scanned.numeral.digits;
     let significant = digits.trim_start_matches('0');
-    let digits = match found.numeral.decimals.cmp(&0) {
+    let digits = match scanned.numeral.decimals.cmp(&0) {
         Ordering::Equal => significant.to_owned(),
         Ordering::Less => {
-            let zeros = usize::try_from(-found.numeral.decimals).unwrap_or(usize::MAX);
+            let zeros = usize::try_from(-scanned.numeral.decimals).unwrap_or(usize::MAX);
             if !significant.is_empty() && zeros > 19 {
                 return Err(NumberError::BeyondInt);
             }
             format!("{significant}{:0<width$}", "", width = zeros.min(19))
         }
         Ordering::Greater => {
-            let decimals = usize::try_from(found.numeral.decimals).unwrap_or(usize::MAX);
+            let decimals = usize::try_from(scanned.numeral.decimals).unwrap_or(usize::MAX);
             let whole = digits.len().saturating_sub(decimals);
             if digits[whole..].bytes().any(|digit| digit != b'0') {
                 return Err(NumberError::Broken);

@@ -197,11 +197,11 @@ impl OpenAi {
         })
     }
 
-    /// The failure of an answer without a reply; `said` contains the error of the provider, or the broken event.
-    fn no_reply(&self, why: NoReply, status: u16, said: &str, request: &LmRequest) -> LmError {
+    /// The failure of an answer without a reply; `body_text` contains the error of the provider, or the broken event.
+    fn no_reply(&self, why: NoReply, status: u16, body_text: &str, request: &LmRequest) -> LmError {
         let error = match why {
             NoReply::Error => {
-                let body = Bytes::copy_from_slice(said.as_bytes());
+                let body = Bytes::copy_from_slice(body_text.as_bytes());
                 let answer = HttpAnswer { status, headers: HeaderMap::new(), body };
                 let extra = request.params.extra_headers.as_ref();
                 let kind = failure_kind::of_error(&answer.body, Some(request));
@@ -217,7 +217,7 @@ impl OpenAi {
             }
             NoReply::BrokenEvent(reason) => {
                 let extra = request.params.extra_headers.as_ref();
-                let line = self.endpoint.masked(said.as_bytes(), extra).unwrap_or_default();
+                let line = self.endpoint.masked(body_text.as_bytes(), extra).unwrap_or_default();
                 let text = format!("an event of the answer cannot be read ({reason}): `{line}`");
                 self.endpoint.error(LmErrorKind::Malformed, text)
             }

@@ -21,7 +21,7 @@ impl LmReply {
             ("usage", self.usage.to_payload()),
         ];
         let reasoning = self.reasoning.as_ref().map(|found| ("reasoning", found.to_payload()));
-        let refusal = self.refusal.as_ref().map(|said| ("refusal", text(said)));
+        let refusal = self.refusal.as_ref().map(|refusal| ("refusal", text(refusal)));
         let members = members.into_iter().chain(reasoning).chain(refusal);
         Payload::map(members.map(|(name, member)| (Arc::from(name), member)).collect())
     }
@@ -47,7 +47,7 @@ impl LmReply {
             id: None,
             finish_reason: members.get("finish_reason")?.as_str().map(Arc::from),
             refusal: match members.get("refusal") {
-                Some(said) => Some(said.as_str()?.into()),
+                Some(refusal) => Some(refusal.as_str()?.into()),
                 None => None,
             },
             usage: Usage::from_payload(members.get("usage")?)?,

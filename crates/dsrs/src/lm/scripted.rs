@@ -253,7 +253,7 @@ mod tests {
     #[tokio::test]
     async fn the_first_matching_text_decides_and_other_requests_are_refused() {
         let lm = ScriptedLm::matching([("rain", "umbrella"), ("sun", "hat")]);
-        let about = |said: &str| asking(vec![], vec![Message::user(said)]);
+        let about = |text: &str| asking(vec![], vec![Message::user(text)]);
         assert_eq!(text(&lm, &about("sun, then rain")).await, "umbrella");
         assert_eq!(text(&lm, &about("sunny")).await, "hat");
         assert_eq!(

@@ -83,13 +83,13 @@ struct FoundPredictor {
 fn leaves(root: Peek<'_, 'static>) -> Result<Vec<FoundPredictor>, WalkError> {
     let mut walk = Walk::default();
     walk.visit(root)?;
-    Ok(walk.found)
+    Ok(walk.predictors)
 }
 
 #[derive(Default)]
 struct Walk {
     path: PathText,
-    found: Vec<FoundPredictor>,
+    predictors: Vec<FoundPredictor>,
     /// Whether a type may contain predictors, cached during the walk.
     holds: HashMap<ConstTypeId, bool>,
 }
@@ -99,7 +99,7 @@ impl Walk {
         let shape = value.shape();
         if let Some(accessor) = self.accessor(shape)? {
             let place = value.data().as_byte_ptr().cast::<()>();
-            self.found.push(FoundPredictor {
+            self.predictors.push(FoundPredictor {
                 path: self.path.as_str().to_owned(),
                 place,
                 accessor,

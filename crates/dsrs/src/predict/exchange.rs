@@ -184,8 +184,10 @@ impl<'c> Exchange<'c> {
             return None;
         }
         let reason = reply.finish_reason.as_deref().unwrap_or("refusal");
-        let said = reply.refusal.as_ref().map_or_else(String::new, |said| format!(": {said}"));
-        let message = format!("model {} refused to answer (`{reason}`){said}", self.model.model);
+        let explanation =
+            reply.refusal.as_ref().map_or_else(String::new, |refusal| format!(": {refusal}"));
+        let message =
+            format!("model {} refused to answer (`{reason}`){explanation}", self.model.model);
         Some(LmError { kind: LmErrorKind::Filtered, message, status: None, retry_after: None })
     }
 

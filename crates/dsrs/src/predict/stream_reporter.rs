@@ -99,7 +99,7 @@ impl<'c> StreamReporter<'c> {
         let plan = self.plan;
         let fields = || plan.schema().outputs.iter().map(|field| (&field.name, &field.ty));
         if fields().any(|(name, ty)| self.differs(name, ty, outputs.get(name))) {
-            self.retract("the answer is another than it seemed to be");
+            self.retract("the final answer differs from the streamed text");
         }
         for (name, ty) in fields() {
             let reported = self.reported.get(name).map_or(0, String::len);

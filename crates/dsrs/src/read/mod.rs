@@ -117,16 +117,18 @@ const COMPARED_NAMES: usize = 50;
 /// The known name that is most similar to an unknown one, if any is similar enough. Compares a
 /// limited number of short names, so that hints stay cheap.
 pub fn nearest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let slips = |name: &str| 1 + name.len() / 4;
+    let allowed_edits = |name: &str| 1 + name.len() / 4;
     let length = unknown.len();
     known
         .into_iter()
         .filter(|name| length.max(name.len()) <= COMPARED_LENGTH)
-        .filter(|name| length.abs_diff(name.len()) <= slips(name))
+        .filter(|name| length.abs_diff(name.len()) <= allowed_edits(name))
         .take(COMPARED_NAMES)
         .map(|name| (strsim::osa_distance(unknown, name), name))
         // Short names without a common letter are not similar.
-        .filter(|(distance, name)| *distance <= slips(name) && *distance < length.min(name.len()))
+        .filter(|(distance, name)| {
+            *distance <= allowed_edits(name) && *distance < length.min(name.len())
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }

@@ -90,25 +90,25 @@ impl<'s> SchemaCost<'s> {
     ) -> Result<Visits, String> {
         let Value::Object(members) = schema else { return Ok(Visits { count: 1, nested: 1 }) };
         let key = (std::ptr::from_ref(schema), depth, kind);
-        let found = match self.known.get(&key) {
-            Some(Some(found)) => *found,
+        let cost = match self.known.get(&key) {
+            Some(Some(cost)) => *cost,
             Some(None) => return Err("a `$ref` leads to itself".to_owned()),
             None => {
                 check_nesting(above)?;
                 self.known.insert(key, None);
-                let found = self.compute(members, (depth, kind), above + 1)?;
-                self.known.insert(key, Some(found));
-                found
+                let cost = self.compute(members, (depth, kind), above + 1)?;
+                self.known.insert(key, Some(cost));
+                cost
             }
         };
-        check_nesting(above + found.nested)?;
-        if found.count > VISITS {
+        check_nesting(above + cost.nested)?;
+        if cost.count > VISITS {
             return Err(format!(
                 "a value may be checked more than {VISITS} times at the same place; use fewer \
                  references and alternatives"
             ));
         }
-        Ok(found)
+        Ok(cost)
     }
 
     fn compute(

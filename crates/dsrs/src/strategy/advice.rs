@@ -105,18 +105,18 @@ impl Adviser<'_> {
     fn hints(&self, advice: &Fields) -> AdviceHints {
         let before = self.path.strip_suffix(ADVICE).unwrap_or_default();
         let at = |part: &str| -> Arc<str> { format!("{before}{part}").into() };
-        let said = advice.iter().filter_map(|(name, text)| {
+        let given = advice.iter().filter_map(|(name, text)| {
             let text = text.as_str().map(str::trim).filter(|text| !text.is_empty())?;
             Some((name.trim_matches(['`', '"', ' ']), text))
         });
-        let of = |part: &str| said.clone().find(|(name, _)| *name == part).map(|(_, text)| text);
+        let of = |part: &str| given.clone().find(|(name, _)| *name == part).map(|(_, text)| text);
         let parts = || self.parts.iter().map(|(part, _)| *part);
         let named: AdviceHints =
             parts().filter_map(|part| Some((at(part), Arc::from(of(part)?)))).collect();
         if !named.is_empty() {
             return named;
         }
-        let all: Vec<&str> = said.map(|(_, text)| text).collect();
+        let all: Vec<&str> = given.map(|(_, text)| text).collect();
         if all.is_empty() {
             return Vec::new();
         }

@@ -42,7 +42,7 @@ pub struct StoredGraphRef {
 impl StoredGraphRef {
     /// The members of a reference in a JSON Schema of an object, without the braces.
     pub const SCHEMA_MEMBERS: &'static str = r#""graph": {"type": "string", "description": "the name of a stored graph"},
-        "version": {"type": "integer", "minimum": 1, "description": "its version; default: the newest when the definition is written, filled in then"},
+        "version": {"type": "integer", "minimum": 1, "description": "the version of the graph; default: the newest when the definition is written, filled in then"},
         "state_version": {"type": "integer", "minimum": 1, "description": "the version of its state; default: the active one when the definition is written, filled in then"},
         "id": {"type": "string", "description": "filled in"}"#;
 

@@ -67,8 +67,8 @@ impl Reward {
             return Err(problems);
         };
         let kinds = ["expression", "judge", "graph"].map(|kind| (kind, member(reward, kind)));
-        let mut said = kinds.into_iter().filter_map(|(kind, found)| Some((kind, found?)));
-        let (Some((kind, found)), None) = (said.next(), said.next()) else {
+        let mut given = kinds.into_iter().filter_map(|(kind, found)| Some((kind, found?)));
+        let (Some((kind, found)), None) = (given.next(), given.next()) else {
             let detail = "a reward is exactly one of `expression`, `judge` and `graph`";
             problems.add(&at, Code::InvalidConfig, detail);
             return Err(problems);

@@ -39,11 +39,11 @@ pub(super) async fn sample_all<T: AttemptTarget>(
     ctx: &Ctx,
     tried: &T,
 ) -> Result<Vec<(usize, T::Found)>, PredictError> {
-    let mut found = Vec::with_capacity(sampling.count);
+    let mut samples = Vec::with_capacity(sampling.count);
     let mut failures = 0;
     let ended = sample(sampling, ctx, tried, |number, result| match result {
         Ok(one) => {
-            found.push((number, one));
+            samples.push((number, one));
             ControlFlow::Continue(())
         }
         Err(error) => {
@@ -58,8 +58,8 @@ pub(super) async fn sample_all<T: AttemptTarget>(
     match ended.await {
         Some(error) => Err(error),
         None => {
-            found.sort_unstable_by_key(|(number, _)| *number);
-            Ok(found)
+            samples.sort_unstable_by_key(|(number, _)| *number);
+            Ok(samples)
         }
     }
 }

@@ -31,14 +31,14 @@ pub(super) trait RewardModel<F>: Sync {
 /// The best attempt so far, and the failures.
 pub(super) struct BestAttempt<F> {
     search: RewardSearch,
-    found: Option<(f64, usize, F)>,
+    best: Option<(f64, usize, F)>,
     failures: usize,
     failure: Option<PredictError>,
 }
 
 impl<F> BestAttempt<F> {
     pub(super) const fn new(search: RewardSearch) -> Self {
-        Self { search, found: None, failures: 0, failure: None }
+        Self { search, best: None, failures: 0, failure: None }
     }
 
     /// Adds the result of an attempt; breaks with the answer once it is known.
@@ -54,11 +54,11 @@ impl<F> BestAttempt<F> {
             }
             // Of two equal attempts, the earlier one.
             Ok((reward, found)) => {
-                let behind = self.found.as_ref().is_some_and(|(best, earlier, _)| {
+                let behind = self.best.as_ref().is_some_and(|(best, earlier, _)| {
                     reward < *best || (reward == *best && number > *earlier)
                 });
                 if !behind {
-                    self.found = Some((reward, number, found));
+                    self.best = Some((reward, number, found));
                 }
             }
             Err(error) => {
@@ -74,7 +74,7 @@ impl<F> BestAttempt<F> {
 
     /// The best of all attempts, or the last failure if all failed.
     pub(super) fn finish(self) -> Result<F, PredictError> {
-        self.found.map(|(_, _, found)| found).ok_or_else(|| {
+        self.best.map(|(_, _, found)| found).ok_or_else(|| {
             self.failure.unwrap_or_else(|| {
                 PredictError::new(PredictErrorKind::Reward, "it has no attempts")
             })

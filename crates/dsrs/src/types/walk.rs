@@ -9,28 +9,28 @@ pub(crate) fn reachable<'t>(
     types: impl IntoIterator<Item = &'t TypeIR>,
     defs: &'t TypeDefs,
 ) -> Vec<&'t Arc<str>> {
-    let mut found: Vec<&'t Arc<str>> = Vec::new();
+    let mut names: Vec<&'t Arc<str>> = Vec::new();
     let mut seen = std::collections::HashSet::new();
-    let mut mention = |ir: &'t TypeIR, found: &mut Vec<&'t Arc<str>>| {
+    let mut mention = |ir: &'t TypeIR, names: &mut Vec<&'t Arc<str>>| {
         each_name(ir, &mut |name| {
             if seen.insert(name.as_ref()) {
-                found.push(name);
+                names.push(name);
             }
         });
     };
-    types.into_iter().for_each(|ir| mention(ir, &mut found));
+    types.into_iter().for_each(|ir| mention(ir, &mut names));
     let mut next = 0;
-    while next < found.len() {
-        match defs.get(found[next]) {
+    while next < names.len() {
+        match defs.get(names[next]) {
             Some(TypeDef::Class(class)) => {
-                class.fields.values().for_each(|field| mention(&field.ty, &mut found));
+                class.fields.values().for_each(|field| mention(&field.ty, &mut names));
             }
-            Some(TypeDef::Alias(ir)) => mention(ir, &mut found),
+            Some(TypeDef::Alias(ir)) => mention(ir, &mut names),
             Some(TypeDef::Enum(_)) | None => {}
         }
         next += 1;
     }
-    found
+    names
 }
 
 fn each_name<'t>(ir: &'t TypeIR, found: &mut impl FnMut(&'t Arc<str>)) {

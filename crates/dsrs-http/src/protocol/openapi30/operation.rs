@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 /// The media types that stay, first choice first; without one of them, the first of the body stays.
 const CHOICES: [&str; 2] = ["application/problem+json", "application/json"];
 
-/// Converts an operation.
 pub(super) fn convert(operation: &mut Map<String, Value>) {
     if let Some(body) = operation.get_mut("requestBody") {
         choose_media_type(body);

@@ -27,7 +27,6 @@ use dsrs_store::run_label::RunLabels;
 /// Names the messages of one client, so that a notification can name a call of another request.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Answers a message.
 pub(super) async fn answer_message(
     app: Arc<App>,
     route: McpRoute,

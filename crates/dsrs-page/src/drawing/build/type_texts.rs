@@ -19,12 +19,10 @@ const LONGEST_DEFINITIONS: usize = 300;
 pub(super) struct TypeTexts(HashMap<String, Arc<str>>);
 
 impl TypeTexts {
-    /// The ports of fields.
     pub(super) fn ports(&mut self, defs: &Arc<TypeDefs>, fields: &[FieldSchema]) -> Vec<Port> {
         fields.iter().map(|field| self.port(defs, field)).collect()
     }
 
-    /// The port of a field.
     pub(super) fn port(&mut self, defs: &Arc<TypeDefs>, field: &FieldSchema) -> Port {
         let ty = type_text(&field.ty);
         let known = self.0.entry(ty.clone());

@@ -82,34 +82,34 @@ fn plain_texts(
     ty: &TypeIR,
     schema: &SignatureSchema,
     steps: usize,
-    found: &mut Vec<String>,
+    texts: &mut Vec<String>,
 ) -> bool {
     match ty {
-        TypeIR::Str => found.is_empty(),
+        TypeIR::Str => texts.is_empty(),
         TypeIR::Literal(Literal::Str(text)) => {
-            found.push(text.to_string());
+            texts.push(text.to_string());
             true
         }
         TypeIR::Named(name) => match schema.defs.get(name) {
             Some(TypeDef::Enum(known)) => {
                 let names = known.members.iter();
-                found.extend(names.map(|(name, m)| m.alias.as_ref().unwrap_or(name).to_string()));
+                texts.extend(names.map(|(name, m)| m.alias.as_ref().unwrap_or(name).to_string()));
                 true
             }
-            Some(TypeDef::Alias(ir)) if steps > 0 => plain_texts(ir, schema, steps - 1, found),
+            Some(TypeDef::Alias(ir)) if steps > 0 => plain_texts(ir, schema, steps - 1, texts),
             _ => false,
         },
         // Any text, `null` included. Beside other types, quotes distinguish texts.
         TypeIR::Union(members) if matches!(members.as_ref(), [TypeIR::Str, TypeIR::Null]) => {
-            found.is_empty()
+            texts.is_empty()
         }
         TypeIR::Union(members) => members.iter().all(|member| match member {
             TypeIR::Null => {
-                found.push("null".to_owned());
+                texts.push("null".to_owned());
                 true
             }
             TypeIR::Str => false,
-            other => plain_texts(other, schema, steps, found),
+            other => plain_texts(other, schema, steps, texts),
         }),
         _ => false,
     }

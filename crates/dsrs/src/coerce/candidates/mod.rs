@@ -31,16 +31,16 @@ pub(super) struct Candidate<'t> {
 /// blocks, also as `Bare`; then objects and lists in prose, each alone and all together as a
 /// `List`.
 pub(super) fn of(text: &str, allowed: Leniencies) -> Vec<Candidate<'_>> {
-    let mut finder = Finder { allowed, found: Vec::new() };
+    let mut finder = Finder { allowed, candidates: Vec::new() };
     if !finder.whole(text, Leniencies::NONE) || finder.is_cut_off() {
         finder.blocks(text);
     }
-    finder.found
+    finder.candidates
 }
 
 struct Finder<'t> {
     allowed: Leniencies,
-    found: Vec<Candidate<'t>>,
+    candidates: Vec<Candidate<'t>>,
 }
 
 impl<'t> Finder<'t> {
@@ -50,19 +50,21 @@ impl<'t> Finder<'t> {
             .or_else(|| repair::parse_sequence(text, self.allowed))
             .unwrap_or_else(|| repair::as_bare_text(text));
         let is_data = !matches!(data.shape, LooseShape::Bare(_));
-        self.found.push(Candidate { data, how, several: false });
+        self.candidates.push(Candidate { data, how, several: false });
         is_data
     }
 
     /// Whether the first candidate is unclosed, so that it may be no data.
     fn is_cut_off(&self) -> bool {
-        self.found.first().is_some_and(|first| first.data.slips.has(LeniencyKind::Unclosed))
+        self.candidates
+            .first()
+            .is_some_and(|first| first.data.leniencies.has(LeniencyKind::Unclosed))
     }
 
     /// Adds the content of fenced blocks, then data in prose.
     fn blocks(&mut self, text: &'t str) {
         let fences = fences::of(text);
-        let first = self.found.len();
+        let first = self.candidates.len();
         for fence in ends(&fences) {
             self.block(text, fence);
         }
@@ -106,16 +108,16 @@ impl<'t> Finder<'t> {
 
     fn piece(&mut self, text: &'t str, how: Leniencies) {
         if let Some(data) = repair::parse(text, self.allowed) {
-            self.found.push(Candidate { data, how, several: false });
+            self.candidates.push(Candidate { data, how, several: false });
         }
     }
 
     /// Adds all single objects as a list; likewise all lists.
     fn together(&mut self, text: &'t str, first: usize) {
-        let found = self.found.get(first..).unwrap_or_default();
+        let found = self.candidates.get(first..).unwrap_or_default();
         let objects = list_of(text, found, |one| matches!(one.shape, LooseShape::Map(_)));
         let lists = list_of(text, found, |one| matches!(one.shape, LooseShape::List(_)));
-        self.found.extend(objects.into_iter().chain(lists));
+        self.candidates.extend(objects.into_iter().chain(lists));
     }
 }
 
@@ -138,7 +140,8 @@ fn list_of<'t>(
     }
     let how = pieces.iter().fold(Leniencies::NONE, |how, one| how.and(one.how));
     let elements = pieces.into_iter().map(|one| one.data.clone()).collect();
-    let data = Loose { source: text, shape: LooseShape::List(elements), slips: Leniencies::NONE };
+    let data =
+        Loose { source: text, shape: LooseShape::List(elements), leniencies: Leniencies::NONE };
     Some(Candidate { data, how, several: true })
 }
 

@@ -16,7 +16,7 @@ use crate::value::{Map, Payload};
 /// The keys of the members of a class.
 struct MemberKeys {
     /// The key of each member of the class.
-    found: Vec<Option<MemberKey>>,
+    by_field: Vec<Option<MemberKey>>,
     /// Keys that a later key of the same member overrides.
     overridden: Vec<(usize, usize)>,
     /// Keys without a member.
@@ -34,7 +34,7 @@ struct MemberKey {
 impl MemberKeys {
     fn sort(members: ObjectMembers<'_, '_>, class: &Class, allowed: Leniencies) -> Self {
         let mut keys =
-            Self { found: vec![None; class.fields.len()], overridden: vec![], extra: vec![] };
+            Self { by_field: vec![None; class.fields.len()], overridden: vec![], extra: vec![] };
         let aliases = aliases(class);
         for (index, (key, _)) in members.iter().enumerate() {
             match exact_field(key, index, class, &aliases) {
@@ -49,7 +49,7 @@ impl MemberKeys {
     }
 
     fn take(&mut self, field: usize, key: MemberKey) {
-        if let Some(slot) = self.found.get_mut(field)
+        if let Some(slot) = self.by_field.get_mut(field)
             && let Some(earlier) = slot.replace(key)
         {
             self.overridden.push((field, earlier.index));
@@ -61,7 +61,7 @@ impl MemberKeys {
         // Of several members with these letters, the first has them.
         let mut open: HashMap<String, usize> = HashMap::new();
         for (index, (name, field)) in class.fields.iter().enumerate() {
-            if self.found.get(index).is_some_and(Option::is_none) {
+            if self.by_field.get(index).is_some_and(Option::is_none) {
                 open.entry(letters(name)).or_insert(index);
                 open.entry(letters(seen_as(name, field))).or_insert(index);
             }
@@ -163,8 +163,8 @@ impl<'t> Fitter<'t> {
         ctx: FitContext,
     ) -> FitResult {
         let keys = MemberKeys::sort(members, class, ctx.allowed);
-        let mut found = Map::with_capacity(class.fields.len());
-        for ((name, field), key) in class.fields.iter().zip(&keys.found) {
+        let mut values = Map::with_capacity(class.fields.len());
+        for ((name, field), key) in class.fields.iter().zip(&keys.by_field) {
             let member = key.and_then(|key| Some((key, members.get(key.index)?)));
             let fitted = self.member(name, field, member.map(|(_, (_, data))| data), ctx)?;
             if let Some((MemberKey { exact: false, .. }, (key, _))) = member {
@@ -172,18 +172,18 @@ impl<'t> Fitter<'t> {
                 self.notes.note(LeniencyKind::Spelling, key, &Payload::Str(name.clone()));
                 self.notes.place(mark, || PathStep::Member(name.clone()));
             }
-            found.insert(name.clone(), fitted);
+            values.insert(name.clone(), fitted);
         }
         for (field, overridden) in keys.overridden {
             let Some(((name, selected), (_, data))) =
-                found.get_index(field).zip(members.get(overridden))
+                values.get_index(field).zip(members.get(overridden))
             else {
                 continue;
             };
             self.repeated(selected, data.source, ctx, || PathStep::Member(name.clone()))?;
         }
         self.drop_extra(members, &keys.extra, ctx)?;
-        Ok(Payload::map(found))
+        Ok(Payload::map(values))
     }
 
     fn member(

@@ -149,27 +149,27 @@ impl<'t> Fitter<'t> {
         node: &ResolvedType<'t>,
         ctx: FitContext,
     ) -> FitResult {
-        let mut found = Map::with_capacity(members.len());
+        let mut values = Map::with_capacity(members.len());
         let mut last = None;
         for (index, (key, member)) in members.iter().enumerate() {
             let mark = self.notes.mark();
             let name: Arc<str> = key.as_ref().into();
             match self.part(member, node, ctx.inside(), || PathStep::Member(name.clone())) {
-                Ok(fitted) => drop(found.insert(name, fitted)),
+                Ok(fitted) => drop(values.insert(name, fitted)),
                 Err(error) => {
                     let last = last.get_or_insert_with(|| last_of_each(members));
                     if last.get(&**key) == Some(&index) {
                         return Err(error);
                     }
                     self.notes.take(mark);
-                    found.insert(name, Payload::Null);
+                    values.insert(name, Payload::Null);
                 }
             }
         }
-        if found.len() < members.len() {
-            self.overridden(members, &found, ctx)?;
+        if values.len() < members.len() {
+            self.overridden(members, &values, ctx)?;
         }
-        Ok(Payload::map(found))
+        Ok(Payload::map(values))
     }
 
     /// Notes the values of keys that are repeated later.

@@ -8,7 +8,7 @@ use crate::value::Payload;
 /// The best interpretation so far.
 #[derive(Debug, Default)]
 pub(super) struct BestInterpretation {
-    found: Option<Interpretation>,
+    best: Option<Interpretation>,
     error: Option<FitError>,
 }
 
@@ -26,7 +26,7 @@ impl BestInterpretation {
         fitter: &mut Fitter<'t>,
         attempt: impl FnOnce(&mut Fitter<'t>) -> FitResult,
     ) -> bool {
-        if self.found.as_ref().is_some_and(|found| found.segment.is_exact()) {
+        if self.best.as_ref().is_some_and(|found| found.segment.is_exact()) {
             return false;
         }
         self.attempt(fitter, attempt).is_some_and(|interpretation| self.consider(interpretation))
@@ -49,10 +49,10 @@ impl BestInterpretation {
 
     /// Selects an interpretation if it is the best so far.
     pub(super) fn consider(&mut self, interpretation: Interpretation) -> bool {
-        let known = self.found.as_ref().map(|known| known.segment.cost());
+        let known = self.best.as_ref().map(|known| known.segment.cost());
         let better = known.is_none_or(|known| interpretation.segment.cost() < known);
         if better {
-            self.found = Some(interpretation);
+            self.best = Some(interpretation);
         }
         better
     }
@@ -64,17 +64,17 @@ impl BestInterpretation {
     }
 
     pub(super) const fn is_found(&self) -> bool {
-        self.found.is_some()
+        self.best.is_some()
     }
 
     /// Whether the best interpretation needs no leniency.
     pub(super) fn is_clean(&self) -> bool {
-        self.found.as_ref().is_some_and(|found| found.segment.is_clean())
+        self.best.as_ref().is_some_and(|found| found.segment.is_clean())
     }
 
     /// Whether nothing fits so far and a failure is inside of a part.
     pub(super) fn fails_deep(&self) -> bool {
-        self.found.is_none() && self.error.as_ref().is_some_and(FitError::is_deeper)
+        self.best.is_none() && self.error.as_ref().is_some_and(FitError::is_deeper)
     }
 
     /// The best interpretation, or the most specific failure. After a search that a limit stopped,
@@ -82,7 +82,7 @@ impl BestInterpretation {
     pub(super) fn decide(self) -> Result<Interpretation, Option<FitError>> {
         match self.error {
             Some(error) if error.is_stopped() => Err(Some(error)),
-            error => self.found.ok_or(error),
+            error => self.best.ok_or(error),
         }
     }
 }

@@ -32,7 +32,7 @@ impl<'d> LeafText<'d> {
             Data::Bare(text) => (*text, false),
             _ => return None,
         };
-        let python = data.slips.has(LeniencyKind::Python);
+        let python = data.leniencies.has(LeniencyKind::Python);
         Some(Self { text, quoted, whole: ctx.whole && !quoted, python })
     }
 

@@ -30,7 +30,7 @@ struct Note {
 #[derive(Debug)]
 enum NoteContent {
     /// A leniency that was used.
-    Slip { kind: LeniencyKind, read: Box<str>, became: Payload },
+    Leniency { kind: LeniencyKind, read: Box<str>, became: Payload },
     /// All notes below a step, in order.
     Below(Vec<Rc<Note>>),
 }
@@ -40,7 +40,7 @@ enum NoteContent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cost {
     penalty: usize,
-    slips: usize,
+    leniencies: usize,
     /// How many whole numbers became floats. This is no leniency, but an exact type is preferred.
     widened: usize,
 }
@@ -78,8 +78,8 @@ impl Notes {
     pub(super) fn note(&mut self, kind: LeniencyKind, read: &str, became: &Payload) {
         let (read, became) = (shorten(read).into(), became.clone());
         self.notes
-            .push(Rc::new(Note { step: None, what: NoteContent::Slip { kind, read, became } }));
-        self.cost += Cost { penalty: kind.penalty() as usize, slips: 1, widened: 0 };
+            .push(Rc::new(Note { step: None, what: NoteContent::Leniency { kind, read, became } }));
+        self.cost += Cost { penalty: kind.penalty() as usize, leniencies: 1, widened: 0 };
     }
 
     pub(super) fn note_all(&mut self, kinds: Leniencies, read: &str, became: &Payload) {
@@ -145,7 +145,7 @@ impl Note {
         let depth = steps.len();
         steps.extend(&self.step);
         match &self.what {
-            NoteContent::Slip { kind, read, became } => {
+            NoteContent::Leniency { kind, read, became } => {
                 let part = steps.first().and_then(|first| part(first));
                 report.add_to_group((*kind, part), || {
                     let path = with_path(steps, &Path::Root, |path| path.to_string());
@@ -186,7 +186,7 @@ impl Cost {
 impl AddAssign for Cost {
     fn add_assign(&mut self, more: Self) {
         self.penalty += more.penalty;
-        self.slips += more.slips;
+        self.leniencies += more.leniencies;
         self.widened += more.widened;
     }
 }
@@ -194,7 +194,7 @@ impl AddAssign for Cost {
 impl SubAssign for Cost {
     fn sub_assign(&mut self, less: Self) {
         self.penalty -= less.penalty;
-        self.slips -= less.slips;
+        self.leniencies -= less.leniencies;
         self.widened -= less.widened;
     }
 }

@@ -177,7 +177,7 @@ pub(super) fn is_container(data: &Loose<'_>) -> bool {
 /// Whether a list may be a remark in prose: `[as I said]`.
 pub(super) fn is_phrases(data: &Loose<'_>) -> bool {
     let is_phrase = |item: &Loose<'_>| match item.shape {
-        Data::Bare(text) => item.slips.has(LeniencyKind::Unquoted) && !is_numeric(text),
+        Data::Bare(text) => item.leniencies.has(LeniencyKind::Unquoted) && !is_numeric(text),
         _ => false,
     };
     matches!(&data.shape, Data::List(items) if items.iter().all(is_phrase))

@@ -14,7 +14,7 @@ use crate::value::Payload;
 impl<'t> Fitter<'t> {
     pub(super) fn section(&mut self, text: &str, ir: &'t TypeIR, allowed: Leniencies) -> FitResult {
         let node = self.resolve(ir);
-        let whole = Loose { source: text, shape: Data::Bare(text), slips: Leniencies::NONE };
+        let whole = Loose { source: text, shape: Data::Bare(text), leniencies: Leniencies::NONE };
         let ctx = FitContext::of(allowed, true);
         match text_use(&node) {
             _ if text.is_empty() => self.nothing(&whole, &node, ctx),
@@ -171,7 +171,7 @@ fn is_aside(candidate: &Candidate<'_>) -> bool {
 
 fn is_all_data(candidate: &Candidate<'_>) -> bool {
     let quoted = matches!(candidate.data.shape, Data::Quoted(_)) && candidate.how.is_empty();
-    let plain = candidate.data.slips.is_empty();
+    let plain = candidate.data.leniencies.is_empty();
     !candidate.how.has(LeniencyKind::Prose) && (is_container(&candidate.data) || quoted && plain)
 }
 

@@ -14,24 +14,28 @@ pub(super) use bullets::{bulleted, marker_len};
 /// are numbers, so a comma outside quotes always separates them. `None` if the text is no list.
 pub(super) fn items(text: &str, allowed: Leniencies, numbers: bool) -> Option<Loose<'_>> {
     let text = text.trim_matches(repair::is_blank);
-    let (items, slips) = match bulleted(text) {
+    let (items, leniencies) = match bulleted(text) {
         Some(found) => {
-            let slips = Leniencies::NONE.with(LeniencyKind::Bullets);
+            let leniencies = Leniencies::NONE.with(LeniencyKind::Bullets);
             (
                 without_commas(found.items),
-                if found.prose { slips.with(LeniencyKind::Prose) } else { slips },
+                if found.prose { leniencies.with(LeniencyKind::Prose) } else { leniencies },
             )
         }
         None => separated::split(text, numbers)?,
     };
     let items = items.into_iter().map(|item| data(item, allowed)).collect();
-    allowed.covers(slips).then_some(Loose { source: text, shape: LooseShape::List(items), slips })
+    allowed.covers(leniencies).then_some(Loose {
+        source: text,
+        shape: LooseShape::List(items),
+        leniencies,
+    })
 }
 
 /// An item as data: an object, list or quoted string, else the text itself.
 pub(super) fn data(item: &str, allowed: Leniencies) -> Loose<'_> {
     match item.trim_matches(repair::is_blank) {
-        "" => Loose { source: item, shape: LooseShape::Missing, slips: Leniencies::NONE },
+        "" => Loose { source: item, shape: LooseShape::Missing, leniencies: Leniencies::NONE },
         item => repair::parse(item, allowed).unwrap_or_else(|| repair::as_bare_text(item)),
     }
 }

@@ -11,21 +11,21 @@ pub(super) fn split(text: &str, numbers: bool) -> Option<(Vec<&str>, Leniencies)
     if is_in_brackets(text) {
         return None;
     }
-    let mut slips = Leniencies::NONE.with(LeniencyKind::Separated);
+    let mut leniencies = Leniencies::NONE.with(LeniencyKind::Separated);
     let listed = without_introduction(text);
     if listed.len() < text.len() {
-        slips = slips.with(LeniencyKind::Prose);
+        leniencies = leniencies.with(LeniencyKind::Prose);
     }
     let mut parts = parts_of(listed, numbers)?;
     if parts.last().is_some_and(|last| last.is_empty()) {
         parts.pop();
     }
     if parts.iter().any(|part| part.is_empty()) {
-        slips = slips.with(LeniencyKind::Punctuation);
+        leniencies = leniencies.with(LeniencyKind::Punctuation);
         parts.retain(|part| !part.is_empty());
     }
     without_full_stop(&mut parts);
-    (!parts.is_empty()).then_some((parts, slips))
+    (!parts.is_empty()).then_some((parts, leniencies))
 }
 
 /// Whether a text is data in brackets.

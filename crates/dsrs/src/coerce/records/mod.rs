@@ -17,27 +17,27 @@ use super::{Leniencies, LeniencyKind, repair};
 /// Lines of `key: value`, or members without braces, as a `Map`.
 pub(super) fn object(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let found = braceless(text, allowed).or_else(|| object::of(text, allowed))?;
-    allowed.covers(found.slips).then_some(found)
+    allowed.covers(found.leniencies).then_some(found)
 }
 
 /// A table as a `List` of one `Map` per row.
 pub(super) fn table(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    table::of(text, allowed).filter(|found| allowed.covers(found.slips))
+    table::of(text, allowed).filter(|found| allowed.covers(found.leniencies))
 }
 
 /// Records of `key: value`, each with a bullet, as a `List` of `Map`s.
 pub(super) fn bullets(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let found = bulleted(text)?;
-    let slips = Leniencies::NONE.with(LeniencyKind::Lines).with(LeniencyKind::Bullets);
-    let slips = if found.prose { slips.with(LeniencyKind::Prose) } else { slips };
-    list_of(text, found.items, slips, allowed)
+    let leniencies = Leniencies::NONE.with(LeniencyKind::Lines).with(LeniencyKind::Bullets);
+    let leniencies = if found.prose { leniencies.with(LeniencyKind::Prose) } else { leniencies };
+    list_of(text, found.items, leniencies, allowed)
 }
 
 /// Records of `key: value` separated by blank lines, as a `List` of `Map`s. `None` if a record
 /// repeats a key, because it then is more than one record.
 pub(super) fn apart(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
-    let slips = Leniencies::NONE.with(LeniencyKind::Lines);
-    let found = list_of(text, paragraphs(text)?, slips, allowed)?;
+    let leniencies = Leniencies::NONE.with(LeniencyKind::Lines);
+    let found = list_of(text, paragraphs(text)?, leniencies, allowed)?;
     let LooseShape::List(records) = &found.shape else { return None };
     records.iter().all(has_distinct_keys).then_some(found)
 }
@@ -45,18 +45,18 @@ pub(super) fn apart(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
 fn list_of<'t>(
     text: &'t str,
     items: Vec<&'t str>,
-    slips: Leniencies,
+    leniencies: Leniencies,
     allowed: Leniencies,
 ) -> Option<Loose<'t>> {
     // The list already has these leniencies, so its records need not repeat them.
     let record = |item| {
         let mut record = object(item, allowed)?;
-        record.slips = record.slips.without_all(slips);
+        record.leniencies = record.leniencies.without_all(leniencies);
         Some(record)
     };
     let records = items.into_iter().map(record).collect::<Option<_>>()?;
-    let list = Loose { source: text, shape: LooseShape::List(records), slips };
-    allowed.covers(slips).then_some(list)
+    let list = Loose { source: text, shape: LooseShape::List(records), leniencies };
+    allowed.covers(leniencies).then_some(list)
 }
 
 fn has_distinct_keys(record: &Loose<'_>) -> bool {
@@ -73,7 +73,7 @@ fn braceless(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     }
     let mut found = repair::parse_members(text, allowed)?;
     let several = matches!(&found.shape, LooseShape::Map(members) if members.len() > 1);
-    found.slips = Leniencies::NONE.with(LeniencyKind::Lines);
+    found.leniencies = Leniencies::NONE.with(LeniencyKind::Lines);
     (several || text.starts_with('"')).then_some(found)
 }
 

@@ -22,7 +22,7 @@ pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
         return None;
     }
     let shape = LooseShape::Map(reader.members);
-    Some(Loose { source: text, shape, slips: reader.slips })
+    Some(Loose { source: text, shape, leniencies: reader.leniencies })
 }
 
 struct RecordReader<'t> {
@@ -33,7 +33,7 @@ struct RecordReader<'t> {
     /// Whether entries have bullets.
     bulleted: bool,
     members: Vec<(Cow<'t, str>, Loose<'t>)>,
-    slips: Leniencies,
+    leniencies: Leniencies,
     /// The current key, and the start of its value.
     open: Option<(&'t str, usize)>,
 }
@@ -59,8 +59,8 @@ impl<'t> RecordReader<'t> {
             indent = aligned;
             bulleted = false;
         }
-        let slips = Leniencies::NONE.with(LeniencyKind::Lines);
-        Some(Self { text, allowed, indent, bulleted, members: Vec::new(), slips, open: None })
+        let leniencies = Leniencies::NONE.with(LeniencyKind::Lines);
+        Some(Self { text, allowed, indent, bulleted, members: Vec::new(), leniencies, open: None })
     }
 
     /// Reads a line. `None` if a second record starts.
@@ -76,11 +76,11 @@ impl<'t> RecordReader<'t> {
             Some(_) if indent_of(line) < self.indent => return None,
             _ if outer && body.starts_with("# ") => {
                 self.end_value(start);
-                self.slips = self.slips.with(LeniencyKind::Comment);
+                self.leniencies = self.leniencies.with(LeniencyKind::Comment);
             }
             _ if outer && is_rule(body) => self.end_value(start),
             _ if self.open.is_none() && !body.is_empty() => {
-                self.slips = self.slips.with(LeniencyKind::Prose);
+                self.leniencies = self.leniencies.with(LeniencyKind::Prose);
             }
             _ => {}
         }
@@ -97,7 +97,7 @@ impl<'t> RecordReader<'t> {
         let value = self.value(source);
         let introduces = self.members.is_empty() && key.split_whitespace().count() > 2;
         if introduces && value.shape == LooseShape::Missing {
-            self.slips = self.slips.with(LeniencyKind::Prose);
+            self.leniencies = self.leniencies.with(LeniencyKind::Prose);
             return;
         }
         self.members.push((Cow::Borrowed(key), value));
@@ -108,11 +108,11 @@ impl<'t> RecordReader<'t> {
         if let Some(folded) = block::header(first.trim_end()).filter(|_| !rest.is_empty()) {
             let text = block::text(rest, folded);
             let shape = LooseShape::Quoted(Cow::Owned(text));
-            return Loose { source, shape, slips: Leniencies::NONE };
+            return Loose { source, shape, leniencies: Leniencies::NONE };
         }
         match source.split_once(" # ").filter(|_| rest.is_empty() && !first.starts_with('"')) {
             Some((value, _)) => {
-                self.slips = self.slips.with(LeniencyKind::Comment);
+                self.leniencies = self.leniencies.with(LeniencyKind::Comment);
                 data(value, self.allowed)
             }
             None => data(source, self.allowed),

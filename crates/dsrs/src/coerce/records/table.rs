@@ -22,9 +22,10 @@ pub(super) fn of(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
         rows.extend(table.map(|line| row(&names, line, allowed)));
         covered += rows.len() - first + 2;
     }
-    let slips = Leniencies::NONE.with(LeniencyKind::Table);
-    let slips = if covered < lines.len() { slips.with(LeniencyKind::Prose) } else { slips };
-    (covered > 0).then_some(Loose { source: text, shape: LooseShape::List(rows), slips })
+    let leniencies = Leniencies::NONE.with(LeniencyKind::Table);
+    let leniencies =
+        if covered < lines.len() { leniencies.with(LeniencyKind::Prose) } else { leniencies };
+    (covered > 0).then_some(Loose { source: text, shape: LooseShape::List(rows), leniencies })
 }
 
 /// A row as an object. A cell after the last column has an empty name; an empty cell is missing.
@@ -35,7 +36,7 @@ fn row<'t>(names: &[&'t str], line: &'t str, allowed: Leniencies) -> Loose<'t> {
     Loose {
         source: line,
         shape: LooseShape::Map(cells.map(member).collect()),
-        slips: Leniencies::NONE,
+        leniencies: Leniencies::NONE,
     }
 }
 
@@ -45,7 +46,7 @@ fn cell(text: &str, allowed: Leniencies) -> Loose<'_> {
         return data(text, allowed);
     }
     let shape = LooseShape::Quoted(Cow::Owned(text.replace("\\|", "|")));
-    Loose { source: text, shape, slips: Leniencies::NONE }
+    Loose { source: text, shape, leniencies: Leniencies::NONE }
 }
 
 /// The trimmed cells of a line. A bar after a backslash belongs to its cell.

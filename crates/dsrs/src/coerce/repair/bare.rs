@@ -12,7 +12,7 @@ const SCALAR_LIMIT: usize = 40;
 
 /// A text as it is.
 pub(super) fn plain(text: &str) -> Loose<'_> {
-    Loose { source: text, shape: LooseShape::Bare(text), slips: Leniencies::NONE }
+    Loose { source: text, shape: LooseShape::Bare(text), leniencies: Leniencies::NONE }
 }
 
 impl<'t> Parser<'t> {
@@ -28,8 +28,8 @@ impl<'t> Parser<'t> {
         let mut found = plain(text);
         match kind_of(text) {
             BareKind::Json => {}
-            BareKind::Python => self.slip(&mut found.slips, LeniencyKind::Python)?,
-            BareKind::Other => self.slip(&mut found.slips, LeniencyKind::Unquoted)?,
+            BareKind::Python => self.add_leniency(&mut found.leniencies, LeniencyKind::Python)?,
+            BareKind::Other => self.add_leniency(&mut found.leniencies, LeniencyKind::Unquoted)?,
         }
         Some(found)
     }

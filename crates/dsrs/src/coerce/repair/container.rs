@@ -23,41 +23,48 @@ impl<'t> Parser<'t> {
         if self.open.depth() >= DEPTH_LIMIT {
             self.skip_container();
             let source = self.cut(start, self.at);
-            return Some(Loose { source, shape: LooseShape::TooDeep, slips: Leniencies::NONE });
+            return Some(Loose {
+                source,
+                shape: LooseShape::TooDeep,
+                leniencies: Leniencies::NONE,
+            });
         }
         self.at += 1;
         *self.open.of(closer) += 1;
-        let mut slips = Leniencies::NONE;
+        let mut leniencies = Leniencies::NONE;
         let shape = match closer {
-            b'}' => self.object(closer, &mut slips),
-            _ => self.list(closer, &mut slips),
+            b'}' => self.object(closer, &mut leniencies),
+            _ => self.list(closer, &mut leniencies),
         };
         *self.open.of(closer) -= 1;
         if closer == b')' {
-            self.slip(&mut slips, LeniencyKind::Python)?;
+            self.add_leniency(&mut leniencies, LeniencyKind::Python)?;
         }
-        Some(Loose { source: self.cut(start, self.at), shape: shape?, slips })
+        Some(Loose { source: self.cut(start, self.at), shape: shape?, leniencies })
     }
 
-    fn object(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
+    fn object(&mut self, closer: u8, leniencies: &mut Leniencies) -> Option<LooseShape<'t>> {
         if self.allowed.has(LeniencyKind::Python) && self.is_set_at(self.at) {
-            return self.set(closer, slips);
+            return self.set(closer, leniencies);
         }
-        self.members(closer, slips)
+        self.members(closer, leniencies)
     }
 
     /// Elements in braces: a Python set. Doubled braces, as in templates, count as single ones.
-    fn set(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
+    fn set(&mut self, closer: u8, leniencies: &mut Leniencies) -> Option<LooseShape<'t>> {
         let doubled = self.peek() == Some(b'{');
-        match self.list(closer, slips)? {
+        match self.list(closer, leniencies)? {
             LooseShape::List(mut elements) if doubled && elements.len() == 1 => {
                 let inner = elements.pop()?;
-                inner.slips.kinds().try_for_each(|kind| self.slip(slips, kind))?;
-                self.slip(slips, LeniencyKind::Punctuation)?;
+                inner
+                    .leniencies
+                    .kinds()
+                    .try_for_each(|kind| self.add_leniency(leniencies, kind))?;
+                self.add_leniency(leniencies, LeniencyKind::Punctuation)?;
                 Some(inner.shape)
             }
             found => {
-                self.slip(slips, LeniencyKind::Python)?;
+                self.add_leniency(leniencies, LeniencyKind::Python)?;
                 Some(found)
             }
         }
@@ -65,36 +72,36 @@ impl<'t> Parser<'t> {
 
     /// The members of an object without braces.
     pub(super) fn body(&mut self) -> Option<Loose<'t>> {
-        let mut slips = Leniencies::NONE;
+        let mut leniencies = Leniencies::NONE;
         self.open.braces += 1;
         let starts = self.is_key_at(self.at);
-        let shape = if starts { self.members(b'}', &mut slips)? } else { return None };
+        let shape = if starts { self.members(b'}', &mut leniencies)? } else { return None };
         let spans = self.at == self.bytes.len();
-        spans.then_some(Loose { source: self.text, shape, slips })
+        spans.then_some(Loose { source: self.text, shape, leniencies })
     }
 
-    fn members(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
+    fn members(&mut self, closer: u8, leniencies: &mut Leniencies) -> Option<LooseShape<'t>> {
         let mut members = Vec::new();
-        while let ContainerStep::Continue = self.step(closer, slips)? {
-            if let Some(member) = self.member(slips)? {
+        while let ContainerStep::Continue = self.step(closer, leniencies)? {
+            if let Some(member) = self.member(leniencies)? {
                 members.push(member);
             }
-            self.separator(closer, slips)?;
+            self.separator(closer, leniencies)?;
         }
         Some(LooseShape::Map(fitted(members)))
     }
 
-    fn list(&mut self, closer: u8, slips: &mut Leniencies) -> Option<LooseShape<'t>> {
+    fn list(&mut self, closer: u8, leniencies: &mut Leniencies) -> Option<LooseShape<'t>> {
         let start = self.at;
         let mut elements = Vec::new();
-        while let ContainerStep::Continue = self.step(closer, slips)? {
+        while let ContainerStep::Continue = self.step(closer, leniencies)? {
             elements.push(self.value(ValuePosition::Element)?);
             if closer == b']' && elements.len() == 1 && self.is_member_after(&elements) {
                 self.at = start;
-                self.slip(slips, LeniencyKind::Punctuation)?;
-                return self.members(closer, slips);
+                self.add_leniency(leniencies, LeniencyKind::Punctuation)?;
+                return self.members(closer, leniencies);
             }
-            self.separator(closer, slips)?;
+            self.separator(closer, leniencies)?;
         }
         Some(LooseShape::List(fitted(elements)))
     }
@@ -106,19 +113,19 @@ impl<'t> Parser<'t> {
     }
 
     /// Skips the text before an element: blanks, superfluous commas, or the end.
-    fn step(&mut self, closer: u8, slips: &mut Leniencies) -> Option<ContainerStep> {
+    fn step(&mut self, closer: u8, leniencies: &mut Leniencies) -> Option<ContainerStep> {
         loop {
-            self.space(slips)?;
+            self.space(leniencies)?;
             let Some(byte) = self.peek() else {
                 if self.braceless && self.open.depth() == 1 {
                     return Some(ContainerStep::End);
                 }
-                self.slip(slips, LeniencyKind::Unclosed)?;
+                self.add_leniency(leniencies, LeniencyKind::Unclosed)?;
                 return Some(ContainerStep::End);
             };
             match byte {
                 b',' | b';' => {
-                    self.slip(slips, LeniencyKind::Punctuation)?;
+                    self.add_leniency(leniencies, LeniencyKind::Punctuation)?;
                     self.at += 1;
                 }
                 byte if byte == closer => {
@@ -126,9 +133,9 @@ impl<'t> Parser<'t> {
                     if !self.continues_after(closer) {
                         return Some(ContainerStep::End);
                     }
-                    self.slip(slips, LeniencyKind::Punctuation)?;
+                    self.add_leniency(leniencies, LeniencyKind::Punctuation)?;
                 }
-                b'}' | b']' | b')' => return self.foreign_closer(byte, slips),
+                b'}' | b']' | b')' => return self.foreign_closer(byte, leniencies),
                 _ => return Some(ContainerStep::Continue),
             }
         }
@@ -145,14 +152,14 @@ impl<'t> Parser<'t> {
 
     /// A closing bracket of another kind: it closes an outer container and leaves this one
     /// unclosed, or it is a typo.
-    fn foreign_closer(&mut self, byte: u8, slips: &mut Leniencies) -> Option<ContainerStep> {
+    fn foreign_closer(&mut self, byte: u8, leniencies: &mut Leniencies) -> Option<ContainerStep> {
         let kind = if self.open.closed_by(byte) > 0 && !self.continues_after_root(byte) {
             LeniencyKind::Unclosed
         } else {
             self.at += 1;
             LeniencyKind::Punctuation
         };
-        self.slip(slips, kind)?;
+        self.add_leniency(leniencies, kind)?;
         Some(ContainerStep::End)
     }
 
@@ -164,38 +171,38 @@ impl<'t> Parser<'t> {
     }
 
     /// The comma after an element.
-    fn separator(&mut self, closer: u8, slips: &mut Leniencies) -> Option<()> {
-        self.space(slips)?;
+    fn separator(&mut self, closer: u8, leniencies: &mut Leniencies) -> Option<()> {
+        self.space(leniencies)?;
         match self.peek() {
             Some(b',') => {
                 self.at += 1;
-                self.space(slips)?;
+                self.space(leniencies)?;
                 match self.peek() {
                     // A comma after the only element makes it a tuple.
                     Some(b')') => Some(()),
-                    Some(b'}' | b']') => self.slip(slips, LeniencyKind::Punctuation),
+                    Some(b'}' | b']') => self.add_leniency(leniencies, LeniencyKind::Punctuation),
                     _ => Some(()),
                 }
             }
             Some(byte) if byte == closer => Some(()),
             None | Some(b'}' | b']' | b')' | b';') => Some(()),
-            Some(_) => self.slip(slips, LeniencyKind::Punctuation),
+            Some(_) => self.add_leniency(leniencies, LeniencyKind::Punctuation),
         }
     }
 
     /// A key and its value. `None` inside for a key that is cut off by the end of the text.
-    fn member(&mut self, slips: &mut Leniencies) -> Option<Option<Member<'t>>> {
-        let key = self.key(slips)?;
-        self.space(slips)?;
+    fn member(&mut self, leniencies: &mut Leniencies) -> Option<Option<Member<'t>>> {
+        let key = self.key(leniencies)?;
+        self.space(leniencies)?;
         if self.peek().is_none() {
             return Some(None);
         }
-        self.colon(slips)?;
-        self.space(slips)?;
+        self.colon(leniencies)?;
+        self.space(leniencies)?;
         let value = match self.peek() {
             None => self.missing(Leniencies::NONE),
             Some(b',' | b'}' | b']' | b';') => {
-                self.slip(slips, LeniencyKind::Punctuation)?;
+                self.add_leniency(leniencies, LeniencyKind::Punctuation)?;
                 self.missing(Leniencies::NONE)
             }
             Some(_) => self.value_of(&key)?,
@@ -211,37 +218,37 @@ impl<'t> Parser<'t> {
         value
     }
 
-    fn missing(&self, slips: Leniencies) -> Loose<'t> {
-        Loose { source: self.cut(self.at, self.at), shape: LooseShape::Missing, slips }
+    fn missing(&self, leniencies: Leniencies) -> Loose<'t> {
+        Loose { source: self.cut(self.at, self.at), shape: LooseShape::Missing, leniencies }
     }
 
-    fn key(&mut self, slips: &mut Leniencies) -> Option<Cow<'t, str>> {
+    fn key(&mut self, leniencies: &mut Leniencies) -> Option<Cow<'t, str>> {
         match quote::at(self.text, self.at) {
-            Some(quote) => self.quoted_key(quote, slips),
-            None => self.bare_key(slips),
+            Some(quote) => self.quoted_key(quote, leniencies),
+            None => self.bare_key(leniencies),
         }
     }
 
     fn quoted_key(
         &mut self,
         quote: &quote::QuotePair,
-        slips: &mut Leniencies,
+        leniencies: &mut Leniencies,
     ) -> Option<Cow<'t, str>> {
         let start = self.at;
         let (key, found) = self.content(quote, ValuePosition::Key)?;
         let is_closed = self.is_colon_at(past_blanks(self.text, self.at))
             || self.is_key_without_colon_at(start);
         if let Some(end) = self.unclosed_key_end(start).filter(|_| !is_closed) {
-            self.slip(slips, LeniencyKind::Unclosed)?;
+            self.add_leniency(leniencies, LeniencyKind::Unclosed)?;
             self.at = end;
             return Some(Cow::Borrowed(self.cut(start + quote.opener_len(), end)));
         }
-        found.kinds().try_for_each(|kind| self.slip(slips, kind))?;
+        found.kinds().try_for_each(|kind| self.add_leniency(leniencies, kind))?;
         Some(key)
     }
 
-    fn bare_key(&mut self, slips: &mut Leniencies) -> Option<Cow<'t, str>> {
-        self.slip(slips, LeniencyKind::Unquoted)?;
+    fn bare_key(&mut self, leniencies: &mut Leniencies) -> Option<Cow<'t, str>> {
+        self.add_leniency(leniencies, LeniencyKind::Unquoted)?;
         let start = self.at;
         let rest = self.bytes.get(start..).unwrap_or_default();
         let is_end =
@@ -252,13 +259,13 @@ impl<'t> Parser<'t> {
         self.at = end.unwrap_or(self.bytes.len());
         let key = self.cut(start, self.at).trim_end();
         if self.is_stray_quote_at(self.at) {
-            self.slip(slips, LeniencyKind::Quotes)?;
+            self.add_leniency(leniencies, LeniencyKind::Quotes)?;
             self.at += 1;
         }
         Some(Cow::Borrowed(key))
     }
 
-    fn colon(&mut self, slips: &mut Leniencies) -> Option<()> {
+    fn colon(&mut self, leniencies: &mut Leniencies) -> Option<()> {
         let len = match self.bytes.get(self.at..).unwrap_or_default() {
             [b':', b'=', ..] | [b'=', b'>', ..] => 2,
             [b':', ..] => {
@@ -269,7 +276,7 @@ impl<'t> Parser<'t> {
             _ => 0,
         };
         self.at += len;
-        self.slip(slips, LeniencyKind::Punctuation)
+        self.add_leniency(leniencies, LeniencyKind::Punctuation)
     }
 
     /// Skips a container below the depth limit.

@@ -51,14 +51,14 @@ impl<'t> Parser<'t> {
     }
 
     /// Skips blanks and comments.
-    pub(super) fn space(&mut self, slips: &mut Leniencies) -> Option<()> {
+    pub(super) fn space(&mut self, leniencies: &mut Leniencies) -> Option<()> {
         loop {
             self.at = past_blanks(self.text, self.at);
             match self.peek() {
                 Some(b'/' | b'#') => match past_comment(self.text, self.at, self.is_hash_comment())
                 {
                     Some(end) => {
-                        self.slip(slips, LeniencyKind::Comment)?;
+                        self.add_leniency(leniencies, LeniencyKind::Comment)?;
                         self.at = end;
                     }
                     None => return Some(()),

@@ -131,26 +131,26 @@ impl<'t> Parser<'t> {
 
     /// A container that spans the whole text except for comments before it.
     fn whole_container(&mut self) -> Option<Loose<'t>> {
-        let mut slips = Leniencies::NONE;
-        self.space(&mut slips)?;
+        let mut leniencies = Leniencies::NONE;
+        self.space(&mut leniencies)?;
         self.starts_container().then_some(())?;
         let mut found = self.whole()?;
-        found.slips = found.slips.and(slips);
+        found.leniencies = found.leniencies.and(leniencies);
         Some(found)
     }
 
     fn sequence(&mut self) -> Option<Loose<'t>> {
-        let mut slips = Leniencies::NONE;
+        let mut leniencies = Leniencies::NONE;
         let mut elements = Vec::new();
         while self.at < self.bytes.len() {
             self.starts_container().then_some(())?;
             elements.push(self.value(ValuePosition::Root)?);
-            self.space(&mut slips)?;
+            self.space(&mut leniencies)?;
             self.at += usize::from(self.peek() == Some(b','));
-            self.space(&mut slips)?;
+            self.space(&mut leniencies)?;
         }
-        self.slip(&mut slips, LeniencyKind::Punctuation)?;
-        let list = Loose { source: self.text, shape: LooseShape::List(elements), slips };
+        self.add_leniency(&mut leniencies, LeniencyKind::Punctuation)?;
+        let list = Loose { source: self.text, shape: LooseShape::List(elements), leniencies };
         matches!(&list.shape, LooseShape::List(elements) if elements.len() > 1).then_some(list)
     }
 
@@ -162,7 +162,7 @@ impl<'t> Parser<'t> {
     fn lone(&mut self) -> Option<Loose<'t>> {
         let quote = quote::at(self.text, 0).filter(|quote| !quote.is_fence())?;
         let found = self.quoted(quote, ValuePosition::Root)?;
-        let spans = self.at == self.bytes.len() && !found.slips.has(LeniencyKind::Unclosed);
+        let spans = self.at == self.bytes.len() && !found.leniencies.has(LeniencyKind::Unclosed);
         spans.then_some(found)
     }
 
@@ -174,7 +174,7 @@ impl<'t> Parser<'t> {
             Some(b'r' | b'b' | b'f' | b'u') if self.is_prefix() => {
                 self.at += 1;
                 let mut found = self.unprefixed(place)?;
-                self.slip(&mut found.slips, LeniencyKind::Python)?;
+                self.add_leniency(&mut found.leniencies, LeniencyKind::Python)?;
                 Some(found)
             }
             _ => self.unprefixed(place),
@@ -194,18 +194,18 @@ impl<'t> Parser<'t> {
     }
 
     /// Adds a repair. `None` if it is not allowed.
-    fn slip(&self, slips: &mut Leniencies, kind: LeniencyKind) -> Option<()> {
-        *slips = slips.with(kind);
+    fn add_leniency(&self, leniencies: &mut Leniencies, kind: LeniencyKind) -> Option<()> {
+        *leniencies = leniencies.with(kind);
         self.allowed.has(kind).then_some(())
     }
 
     /// Skips what follows the outermost container: a superfluous bracket, a semicolon.
     fn end(&mut self, found: &mut Loose<'t>) -> Option<()> {
-        self.space(&mut found.slips)?;
+        self.space(&mut found.leniencies)?;
         while let Some(b'}' | b']' | b',' | b';') = self.peek() {
-            self.slip(&mut found.slips, LeniencyKind::Punctuation)?;
+            self.add_leniency(&mut found.leniencies, LeniencyKind::Punctuation)?;
             self.at += 1;
-            self.space(&mut found.slips)?;
+            self.space(&mut found.leniencies)?;
         }
         Some(())
     }

@@ -81,7 +81,7 @@ struct QuotedEnd {
     content: usize,
     /// After the closing quotes.
     whole: usize,
-    slips: Leniencies,
+    leniencies: Leniencies,
     escapes: bool,
 }
 
@@ -89,8 +89,12 @@ impl<'t> Parser<'t> {
     /// The quoted string that opens here.
     pub(super) fn quoted(&mut self, quote: &QuotePair, place: ValuePosition) -> Option<Loose<'t>> {
         let start = self.at;
-        let (content, slips) = self.content(quote, place)?;
-        Some(Loose { source: self.cut(start, self.at), shape: LooseShape::Quoted(content), slips })
+        let (content, leniencies) = self.content(quote, place)?;
+        Some(Loose {
+            source: self.cut(start, self.at),
+            shape: LooseShape::Quoted(content),
+            leniencies,
+        })
     }
 
     /// The content of the string that opens here, and its repairs.
@@ -101,25 +105,25 @@ impl<'t> Parser<'t> {
     ) -> Option<(Cow<'t, str>, Leniencies)> {
         let from = self.at + quote.opener_len();
         let end = self.find_end(quote, from, place);
-        let mut slips = end.slips;
+        let mut leniencies = end.leniencies;
         let raw = self.cut(from, end.content);
         let content = if end.escapes {
             let (content, clean) = escape::undo(raw, quote.is_json());
-            slips = if clean { slips } else { slips.with(LeniencyKind::Escape) };
+            leniencies = if clean { leniencies } else { leniencies.with(LeniencyKind::Escape) };
             content
         } else {
             Cow::Borrowed(raw)
         };
         if !quote.is_json() {
-            slips = slips.with(LeniencyKind::Quotes);
+            leniencies = leniencies.with(LeniencyKind::Quotes);
         }
         self.at = end.whole;
-        self.allowed.covers(slips).then_some((content, slips))
+        self.allowed.covers(leniencies).then_some((content, leniencies))
     }
 
     fn find_end(&self, quote: &QuotePair, from: usize, place: ValuePosition) -> QuotedEnd {
         let mut end =
-            QuotedEnd { content: from, whole: from, slips: Leniencies::NONE, escapes: false };
+            QuotedEnd { content: from, whole: from, leniencies: Leniencies::NONE, escapes: false };
         let mut at = from;
         let mut inner = false;
         let mut looked = 0;
@@ -142,7 +146,7 @@ impl<'t> Parser<'t> {
                             return self.unclosed(end, at);
                         }
                     }
-                    end.slips = end.slips.with(LeniencyKind::Escape);
+                    end.leniencies = end.leniencies.with(LeniencyKind::Escape);
                 }
                 _ => {}
             }
@@ -156,7 +160,7 @@ impl<'t> Parser<'t> {
                     return self.unclosed(end, at);
                 }
                 inner = !inner;
-                end.slips = end.slips.with(LeniencyKind::Escape);
+                end.leniencies = end.leniencies.with(LeniencyKind::Escape);
                 at = behind;
                 continue;
             }
@@ -179,16 +183,16 @@ impl<'t> Parser<'t> {
 
     /// An unclosed string that ends at a position, without the comma before it.
     fn unclosed(&self, end: QuotedEnd, at: usize) -> QuotedEnd {
-        let slips = end.slips.with(LeniencyKind::Unclosed);
+        let leniencies = end.leniencies.with(LeniencyKind::Unclosed);
         let text = self.cut(end.content, at).trim_end();
         let content = end.content + text.strip_suffix(',').unwrap_or(text).len();
-        QuotedEnd { content, whole: content, slips, ..end }
+        QuotedEnd { content, whole: content, leniencies, ..end }
     }
 
     /// An unclosed string that runs to the end. Brackets at its end that close all open ones end it
     /// as well.
     fn unclosed_at_end(&self, end: QuotedEnd, from: usize) -> QuotedEnd {
-        let slips = end.slips.with(LeniencyKind::Unclosed);
+        let leniencies = end.leniencies.with(LeniencyKind::Unclosed);
         let text = self.cut(from, self.bytes.len());
         let mut content = text.trim_end();
         let mut open = self.open;
@@ -198,6 +202,6 @@ impl<'t> Parser<'t> {
         }
         let closes_all = self.open.depth() > 0 && open.depth() == 0;
         let content = from + if closes_all { content.len() } else { text.len() };
-        QuotedEnd { content, whole: content, slips, ..end }
+        QuotedEnd { content, whole: content, leniencies, ..end }
     }
 }

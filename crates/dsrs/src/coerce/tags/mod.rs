@@ -15,23 +15,24 @@ use tree::TagTree;
 /// around all others is left out.
 pub(super) fn object(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let tree = TagTree::of(text, allowed)?;
-    let mut slips = tree.slips();
+    let mut leniencies = tree.leniencies();
     let mut members = tree.members();
     let wraps = matches!(members.as_slice(), [(_, Loose { shape: LooseShape::Map(_), .. })]);
     if wraps
-        && let Some((_, Loose { shape: LooseShape::Map(inner), slips: inside, .. })) = members.pop()
+        && let Some((_, Loose { shape: LooseShape::Map(inner), leniencies: inside, .. })) =
+            members.pop()
     {
-        slips = slips.and(inside);
+        leniencies = leniencies.and(inside);
         members = inner;
     }
-    let found = Loose { source: text, shape: LooseShape::Map(members), slips };
-    allowed.covers(found.slips).then_some(found)
+    let found = Loose { source: text, shape: LooseShape::Map(members), leniencies };
+    allowed.covers(found.leniencies).then_some(found)
 }
 
 /// Elements with the same name as a `List`, with or without an element around them.
 pub(super) fn list(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
     let tree = TagTree::of(text, allowed)?;
-    let slips = tree.slips();
+    let leniencies = tree.leniencies();
     let (_, only) = single(tree.members())?;
     let elements = match only.shape {
         LooseShape::List(elements) => elements,
@@ -41,9 +42,9 @@ pub(super) fn list(text: &str, allowed: Leniencies) -> Option<Loose<'_>> {
         },
         _ => vec![only],
     };
-    let slips = slips.with(LeniencyKind::Tags);
-    let found = Loose { source: text, shape: LooseShape::List(elements), slips };
-    allowed.covers(found.slips).then_some(found)
+    let leniencies = leniencies.with(LeniencyKind::Tags);
+    let found = Loose { source: text, shape: LooseShape::List(elements), leniencies };
+    allowed.covers(found.leniencies).then_some(found)
 }
 
 fn single<T>(mut all: Vec<T>) -> Option<T> {

@@ -24,7 +24,7 @@ pub(super) struct TagTree<'t> {
     text: &'t str,
     allowed: Leniencies,
     /// The outermost elements.
-    found: Vec<Member<'t>>,
+    outermost: Vec<Member<'t>>,
     open: Vec<OpenElement<'t>>,
     /// The text before this position is read.
     seen: usize,
@@ -51,7 +51,7 @@ impl<'t> TagTree<'t> {
         let mut tree = Self {
             text,
             allowed,
-            found: Vec::new(),
+            outermost: Vec::new(),
             open: Vec::new(),
             seen: 0,
             readable: text.len().saturating_mul(READINGS),
@@ -64,18 +64,18 @@ impl<'t> TagTree<'t> {
         }
         tree.text_until(text.len());
         tree.close_to(0, text.len());
-        (!tree.found.is_empty()).then_some(tree)
+        (!tree.outermost.is_empty()).then_some(tree)
     }
 
     /// The leniencies needed to find the elements.
-    pub(super) fn slips(&self) -> Leniencies {
-        let slips = Leniencies::NONE.with(LeniencyKind::Tags);
-        if self.prose { slips.with(LeniencyKind::Prose) } else { slips }
+    pub(super) fn leniencies(&self) -> Leniencies {
+        let leniencies = Leniencies::NONE.with(LeniencyKind::Tags);
+        if self.prose { leniencies.with(LeniencyKind::Prose) } else { leniencies }
     }
 
     /// The outermost elements; those with the same name become a list.
     pub(super) fn members(self) -> Vec<Member<'t>> {
-        together(self.text, self.found)
+        together(self.text, self.outermost)
     }
 
     /// Reads the tag at this angle bracket. Returns the position after it.
@@ -116,7 +116,7 @@ impl<'t> TagTree<'t> {
         let attribute = |(name, value)| {
             let source = if let Cow::Borrowed(text) = value { text } else { name };
             let shape = LooseShape::Quoted(value);
-            (Cow::Borrowed(name), Loose { source, shape, slips: Leniencies::NONE })
+            (Cow::Borrowed(name), Loose { source, shape, leniencies: Leniencies::NONE })
         };
         let members = tag.attributes.into_iter().map(attribute).collect();
         let inner = start + tag.len;
@@ -148,26 +148,27 @@ impl<'t> TagTree<'t> {
         }
     }
 
-    fn finish(&mut self, element: OpenElement<'t>, at: usize, end: usize, slips: Leniencies) {
+    fn finish(&mut self, element: OpenElement<'t>, at: usize, end: usize, leniencies: Leniencies) {
         let inner = self.text.get(element.inner..at).unwrap_or_default();
         let source = self.text.get(element.start..end).unwrap_or_default();
         let mut members = element.members;
         let value = if element.nests && !element.has_text {
             let shape = LooseShape::Map(together(source, members));
-            Loose { source, shape, slips }
+            Loose { source, shape, leniencies }
         } else {
             let mut value = self.value(inner);
-            value.slips = value.slips.and(slips);
+            value.leniencies = value.leniencies.and(leniencies);
             if members.is_empty() || element.nests {
                 value
             } else {
                 if value.shape != LooseShape::Missing {
                     members.push((Cow::Borrowed("text"), value));
                 }
-                Loose { source, shape: LooseShape::Map(members), slips }
+                Loose { source, shape: LooseShape::Map(members), leniencies }
             }
         };
-        let siblings = self.open.last_mut().map_or(&mut self.found, |parent| &mut parent.members);
+        let siblings =
+            self.open.last_mut().map_or(&mut self.outermost, |parent| &mut parent.members);
         siblings.push((Cow::Borrowed(element.name), value));
     }
 
@@ -183,9 +184,11 @@ impl<'t> TagTree<'t> {
         let content = raw.map_or_else(|| entity::undo(text), Cow::Borrowed);
         match content {
             Cow::Borrowed(_) if raw.is_none() => data(inner, self.allowed),
-            content => {
-                Loose { source: inner, shape: LooseShape::Quoted(content), slips: Leniencies::NONE }
-            }
+            content => Loose {
+                source: inner,
+                shape: LooseShape::Quoted(content),
+                leniencies: Leniencies::NONE,
+            },
         }
     }
 
@@ -210,7 +213,7 @@ fn together<'t>(source: &'t str, members: Vec<Member<'t>>) -> Vec<Member<'t>> {
         Some(only) if values.is_empty() => (name, only),
         last => {
             values.extend(last);
-            (name, Loose { source, shape: LooseShape::List(values), slips: Leniencies::NONE })
+            (name, Loose { source, shape: LooseShape::List(values), leniencies: Leniencies::NONE })
         }
     };
     groups.into_iter().map(grouped).collect()

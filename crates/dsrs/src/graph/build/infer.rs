@@ -154,7 +154,7 @@ impl Inference<'_> {
     ) -> Option<IndexMap<Arc<str>, TypeIR>> {
         let is_known = |field: &Arc<str>| draft.inputs.iter().any(|input| input.name == *field);
         let others: Vec<&Arc<str>> = fed.keys().copied().filter(|field| !is_known(field)).collect();
-        let slips: &[&Arc<str>] = if draft.op.accepts_others() { &[] } else { &others };
+        let unknown_fields: &[&Arc<str>] = if draft.op.accepts_others() { &[] } else { &others };
         let mut given = IndexMap::with_capacity(fed.len());
         let mut missing = Vec::new();
         let mut lost = false;
@@ -163,7 +163,7 @@ impl Inference<'_> {
                 InputType::Type(ir) => drop(given.insert(input.name.clone(), ir)),
                 InputType::Lost => lost = true,
                 // A misspelled name of another input may refer to this one.
-                InputType::Nothing if !slips.is_empty() => lost |= input.ty.is_none(),
+                InputType::Nothing if !unknown_fields.is_empty() => lost |= input.ty.is_none(),
                 InputType::Nothing if !input.required => {}
                 // Its source is found later by name, or it has none.
                 InputType::Nothing => match &input.ty {
@@ -185,22 +185,22 @@ impl Inference<'_> {
         for field in missing {
             self.undetermined(name, field, fed, problems);
         }
-        self.report_slips(name, draft, slips, fed, problems);
+        self.report_unknown_fields(name, draft, unknown_fields, fed, problems);
         None
     }
 
     /// Edges into inputs that the op does not have: of an op with types they are found later.
-    fn report_slips(
+    fn report_unknown_fields(
         &self,
         name: &str,
         draft: &OpDraft,
-        slips: &[&Arc<str>],
+        unknown_fields: &[&Arc<str>],
         fed: &OpSources<'_>,
         problems: &mut Problems,
     ) {
         let root = At::Root;
         let place = root.key("edges");
-        for field in slips {
+        for field in unknown_fields {
             let Some((position, _)) = fed.get(*field) else { continue };
             let known = listed(draft.inputs.iter().map(|input| input.name.as_ref()));
             let detail = format!("node `{name}` has no input `{field}`; its inputs: {known}");

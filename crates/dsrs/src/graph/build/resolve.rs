@@ -203,7 +203,7 @@ impl Resolver {
         let sources = self.edges.iter().filter_map(|edge| edge.from.as_ref());
         let named = sources.filter(|from| whole(from)).map(|from| Arc::from(from.field()));
         let named_inputs = self.declared_inputs.as_ref().map(|_| named.collect());
-        self.look_for_slips();
+        self.note_misnamed_edges();
         let unreadable = &self.unreadable;
         let inference = Inference {
             graph: &mut self.graph,
@@ -250,7 +250,7 @@ impl Resolver {
             fed.entry(edge.to.clone()).or_insert(edge);
         }
         self.claimed.extend(self.edges.iter().filter_map(|edge| edge.to.clone()));
-        self.look_for_slips();
+        self.note_misnamed_edges();
         let (positions, edges): (Vec<usize>, Vec<Edge>) = taken.into_iter().unzip();
         let names = self.order.iter().collect();
         for (closing, detail) in cycles_among(&names, edges.iter()) {
@@ -268,7 +268,7 @@ impl Resolver {
     }
 
     /// Notes what edges with a wrong name may have meant.
-    fn look_for_slips(&mut self) {
+    fn note_misnamed_edges(&mut self) {
         let is_known = |name: &Arc<str>| {
             name.as_ref() == INPUT || self.order.contains(name) || self.broken.contains(name)
         };

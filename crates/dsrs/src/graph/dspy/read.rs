@@ -69,13 +69,13 @@ pub(super) fn read(
             reader.unknown(path, all, &at);
         }
     }
-    let DspyImport { state, ignored } = reader.found;
+    let DspyImport { state, ignored } = reader.import;
     reader.problems.or(DspyImport { state, ignored })
 }
 
 #[derive(Default)]
 struct DspyReader {
-    found: DspyImport,
+    import: DspyImport,
     problems: Problems,
 }
 
@@ -88,7 +88,7 @@ impl DspyReader {
             _ => true,
         };
         if holds {
-            self.found.ignored.push(at.pointer());
+            self.import.ignored.push(at.pointer());
         }
     }
 
@@ -146,12 +146,12 @@ impl DspyReader {
 
     /// Stores the entry of a predictor. Two spellings of one predictor must have equal entries.
     fn keep(&mut self, path: &str, state: PredictState, at: &At<'_>) {
-        let known = self.found.state.0.get(path);
+        let known = self.import.state.0.get(path);
         if known.is_some_and(|known| *known != state) {
             let detail = format!("the file has two different entries for the predictor `{path}`");
             self.problems.add(at, Code::DuplicateName, detail);
         }
-        self.found.state.0.insert(path.into(), state);
+        self.import.state.0.insert(path.into(), state);
     }
 
     fn signature(
@@ -237,7 +237,7 @@ impl DspyReader {
             side.is_empty() || side.iter().any(|field| given(schema, demo, field).is_some())
         };
         if !has_any(&schema.inputs) || !has_any(&schema.outputs) {
-            self.found.ignored.push(at.pointer());
+            self.import.ignored.push(at.pointer());
             return None;
         }
         for (name, value) in demo {

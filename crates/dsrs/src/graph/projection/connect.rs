@@ -118,16 +118,16 @@ fn find_parts(
     ty: &Type,
     at: &Selection,
     wanted: &Payload,
-    found: &mut Vec<Selection>,
+    parts: &mut Vec<Selection>,
 ) {
     if !at.is_empty() && value == wanted {
-        found.push(at.clone());
+        parts.push(at.clone());
         return;
     }
     let mut descend = |step: SelectionStep, part: &Payload| {
         let step = Selection::new(vec![step]);
         if let Ok(ty) = step.type_in(ty) {
-            find_parts(part, &ty, &at.then(&step), wanted, found);
+            find_parts(part, &ty, &at.then(&step), wanted, parts);
         }
     };
     match (&resolve(&ty.ir, &ty.defs).shape, value) {
@@ -159,12 +159,13 @@ fn certain<'v>(
             Some(known) => known.intersection(&sources).cloned().collect(),
         });
     }
-    let mut found: Vec<Source> = common.ok_or("no run was watched")?.into_iter().collect();
-    match found.len() {
+    let mut candidates: Vec<Source> = common.ok_or("no run was watched")?.into_iter().collect();
+    match candidates.len() {
         0 => Err("it is computed: no earlier output or input had its value".to_owned()),
-        1 => not_constant(found.remove(0), &values),
+        1 => not_constant(candidates.remove(0), &values),
         _ => {
-            let mut names: Vec<String> = found.iter().map(|source| format!("`{source}`")).collect();
+            let mut names: Vec<String> =
+                candidates.iter().map(|source| format!("`{source}`")).collect();
             names.sort_unstable();
             Err(format!("it may come from any of {}: they had the same value", names.join(", ")))
         }

@@ -144,9 +144,10 @@ fn predictor(
     let nothing = PredictState::default();
     let (before, after) =
         (old.map_or(&nothing, |p| p.state()), new.map_or(&nothing, |p| p.state()));
-    let said = |found: Option<&dyn DynPredictor>| found.map(|p| Arc::from(p.instruction()));
+    let instruction_of =
+        |found: Option<&dyn DynPredictor>| found.map(|p| Arc::from(p.instruction()));
     let set = (before.instruction.clone(), after.instruction.clone());
-    let effective = (said(old), said(new));
+    let effective = (instruction_of(old), instruction_of(new));
     let differs = set.0 != set.1 || effective.0 != effective.1;
     let instruction = differs.then_some(InstructionChange {
         set: ValueChange { before: set.0, after: set.1 },

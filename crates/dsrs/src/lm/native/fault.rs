@@ -37,8 +37,11 @@ impl Fault {
     /// The provider generated nothing, because the prompt was blocked.
     pub(super) fn blocked(notes: &EndNotes) -> Option<Self> {
         let reason = notes.blocked.as_ref()?;
-        let said = notes.explanation.as_ref().map_or_else(String::new, |said| format!(": {said}"));
-        let what = format!("the prompt was blocked (`{reason}`){said}");
+        let explanation = notes
+            .explanation
+            .as_ref()
+            .map_or_else(String::new, |explanation| format!(": {explanation}"));
+        let what = format!("the prompt was blocked (`{reason}`){explanation}");
         Some(Self::new(LmErrorKind::Filtered, what))
     }
 

@@ -132,7 +132,7 @@ fn vectors(items: Vec<EmbeddingItem>, count: usize) -> Result<Vec<Arc<[f32]>>, S
         return Err(format!("it has {} vectors for {count} texts", items.len()));
     }
     let length = items.first().map_or(0, |item| item.embedding.len());
-    let mut found: Vec<Option<Arc<[f32]>>> = vec![None; count];
+    let mut by_index: Vec<Option<Arc<[f32]>>> = vec![None; count];
     for (position, item) in items.into_iter().enumerate() {
         let index = item.index.unwrap_or(position);
         if item.embedding.is_empty() || item.embedding.len() != length {
@@ -143,11 +143,11 @@ fn vectors(items: Vec<EmbeddingItem>, count: usize) -> Result<Vec<Arc<[f32]>>, S
         if !item.embedding.iter().all(|number| number.is_finite()) {
             return Err(format!("vector {index} has a number that is not finite"));
         }
-        match found.get_mut(index) {
+        match by_index.get_mut(index) {
             Some(place @ None) => *place = Some(item.embedding.into()),
             Some(Some(_)) => return Err(format!("it has two vectors of index {index}")),
             None => return Err(format!("it has a vector of index {index} for {count} texts")),
         }
     }
-    Ok(found.into_iter().flatten().collect())
+    Ok(by_index.into_iter().flatten().collect())
 }

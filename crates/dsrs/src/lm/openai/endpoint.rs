@@ -53,9 +53,9 @@ impl Endpoint {
     }
 
     /// What an answer says, without secrets.
-    pub(super) fn masked(&self, said: &[u8], extra: Option<&ExtraHeaders>) -> Option<String> {
+    pub(super) fn masked(&self, body: &[u8], extra: Option<&ExtraHeaders>) -> Option<String> {
         let secrets = extra.into_iter().flat_map(ExtraHeaders::values).chain(self.key.as_deref());
-        failure::provider_message(said, secrets)
+        failure::provider_message(body, secrets)
     }
 
     pub(super) fn transport_error(&self, error: HttpError) -> LmError {

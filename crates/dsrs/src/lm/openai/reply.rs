@@ -154,8 +154,8 @@ pub(super) fn reason(written: Option<WireText>) -> Option<Arc<str>> {
 }
 
 /// What a refusal says: its text, else the categories of Azure's filter.
-pub(super) fn refusal(said: Option<Arc<str>>, filters: Option<&Value>) -> Option<Arc<str>> {
-    said.filter(|said| !said.is_empty()).or_else(|| {
+pub(super) fn refusal(refusal: Option<Arc<str>>, filters: Option<&Value>) -> Option<Arc<str>> {
+    refusal.filter(|refusal| !refusal.is_empty()).or_else(|| {
         let filters = filters?.as_object()?.iter();
         let is_filtered = |filter: &Value| filter.get("filtered") == Some(&Value::Bool(true));
         let names =
@@ -199,7 +199,7 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
         id: completion.id.as_ref().and_then(answer_id),
         finish_reason: reason(choice.finish_reason),
         refusal: refusal(
-            message.refusal.map(|said| said.0),
+            message.refusal.map(|refusal| refusal.0),
             choice.content_filter_results.as_ref(),
         ),
         usage: usage(completion.usage),

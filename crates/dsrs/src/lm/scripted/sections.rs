@@ -63,9 +63,9 @@ fn header(line: &str) -> Option<&str> {
 pub fn open_sections(request: &LmRequest) -> Vec<&str> {
     let of = |role| move |message: &&Message| message.role == role;
     let turns = || request.chat.turns.iter().filter(of(Role::User));
-    let filled: Vec<&str> = turns().flat_map(|said| filled_sections(&said.content)).collect();
+    let filled: Vec<&str> = turns().flat_map(|message| filled_sections(&message.content)).collect();
     let rules = request.chat.messages().filter(of(Role::System));
-    let named = rules.chain(turns()).flat_map(|said| named_sections(&said.content));
+    let named = rules.chain(turns()).flat_map(|message| named_sections(&message.content));
     named.filter(|name| !filled.contains(name)).collect()
 }
 

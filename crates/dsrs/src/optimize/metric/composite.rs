@@ -47,7 +47,7 @@ impl CompositeMetric {
 
     /// The feedback of the parts, each with the name of its metric.
     fn feedback(&self, scores: &[Score]) -> Option<Arc<str>> {
-        let said = self.parts.iter().zip(scores).filter_map(|(part, score)| {
+        let feedback = self.parts.iter().zip(scores).filter_map(|(part, score)| {
             let words = score.feedback.as_deref().map(ToOwned::to_owned);
             let words = words.or_else(|| self.way.falls_short(score.value))?;
             match part.kind {
@@ -56,8 +56,8 @@ impl CompositeMetric {
                 _ => Some(format!("{}: {words}", part.name)),
             }
         });
-        let said: Vec<String> = said.collect();
-        (!said.is_empty()).then(|| said.join("\n").into())
+        let feedback: Vec<String> = feedback.collect();
+        (!feedback.is_empty()).then(|| feedback.join("\n").into())
     }
 }
 

@@ -36,12 +36,12 @@ impl FieldwiseMetric {
     /// A comparison of outputs of a program, and how its options are written.
     pub(super) fn read(
         program: &SignatureSchema,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let mut read = Object::open(said.options, said.at, problems)?;
+        let mut read = Object::open(spec.options, spec.at, problems)?;
         let fields = fields(&mut read, program);
-        let (by, near) = match said.name {
+        let (by, near) = match spec.name {
             "exact" => (FieldComparison::Exact, None),
             "normalized_exact" => (FieldComparison::Normalized, None),
             "contains" => (FieldComparison::Contains, None),

@@ -27,26 +27,26 @@ impl JudgeMetric {
     /// Reads an expression; returns its options too.
     pub(super) fn read_expression(
         context: MetricContext<'_>,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = built(Scorer::expression(said.options, view(context), said.at), problems)?;
-        let expression = shared_text(said.options, said.at, problems);
-        Some((Self { judging, scale: Scale::UNIT, expression }, said.options.clone()))
+        let judging = built(Scorer::expression(spec.options, view(context), spec.at), problems)?;
+        let expression = shared_text(spec.options, spec.at, problems);
+        Some((Self { judging, scale: Scale::UNIT, expression }, spec.options.clone()))
     }
 
     /// Reads a judge; returns its options too.
     pub(super) fn read_judge(
         context: MetricContext<'_>,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = Scorer::judge(context.env, said.options, view(context), said.at);
+        let judging = Scorer::judge(context.env, spec.options, view(context), spec.at);
         let judging = built(judging, problems);
-        let members = said.options.as_map()?;
+        let members = spec.options.as_map()?;
         let member = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();
         let scale = match member("scale") {
-            Some(found) => scale(&found, &said.at.key("scale"), problems)?,
+            Some(found) => scale(&found, &spec.at.key("scale"), problems)?,
             None => Scale::UNIT,
         };
         let strategy = member("strategy").unwrap_or_else(|| "predict".into());
@@ -68,10 +68,10 @@ impl JudgeMetric {
     /// Reads a stored graph, whose options are siblings of its name; returns them too.
     pub(super) fn read_graph(
         context: MetricContext<'_>,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let mut read = Object::open(said.options, said.at, problems)?;
+        let mut read = Object::open(spec.options, spec.at, problems)?;
         let pin = StoredGraphRef::read(&mut read);
         let score = read.optional("score", shared_text);
         let feedback = read.optional("feedback", shared_text);
@@ -83,11 +83,11 @@ impl JudgeMetric {
             false => context.env.pin_graph(&pin).unwrap_or(pin),
         };
         let wanted = ScoreFields {
-            score: score.as_deref().map(|name| (name, said.at.key("score"))),
+            score: score.as_deref().map(|name| (name, spec.at.key("score"))),
             usual: "score",
-            feedback: feedback.as_deref().map(|name| (name, said.at.key("feedback"))),
+            feedback: feedback.as_deref().map(|name| (name, spec.at.key("feedback"))),
         };
-        let place = said.at.key("graph");
+        let place = spec.at.key("graph");
         let judging = Scorer::graph(context.env, &pin, &wanted, view(context), &place);
         let judging = built(judging, problems)?;
         let options = object([

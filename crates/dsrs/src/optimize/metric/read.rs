@@ -75,8 +75,8 @@ impl<'r> MetricReader<'r> {
             Payload::Str(name) => self.plain(name, at, problems),
             // The options of this metric are siblings of its name.
             Payload::Map(members) if members.contains_key(GRAPH) => {
-                let said = MetricSpec { name: GRAPH, options: payload, at };
-                let (judged, written) = JudgeMetric::read_graph(self.context, said, problems)?;
+                let spec = MetricSpec { name: GRAPH, options: payload, at };
+                let (judged, written) = JudgeMetric::read_graph(self.context, spec, problems)?;
                 Some(Metric { name: GRAPH, kind: MetricKind::Judged(judged), written })
             }
             Payload::Map(members) => {
@@ -105,31 +105,31 @@ impl<'r> MetricReader<'r> {
         None
     }
 
-    fn named(&mut self, said: MetricSpec<'_>, problems: &mut Problems) -> Option<Metric> {
-        let (kind, options) = match said.name {
-            "expression" => judged(JudgeMetric::read_expression(self.context, said, problems)?),
-            "judge" => judged(JudgeMetric::read_judge(self.context, said, problems)?),
-            "weighted" => composed(self.weighted(said, problems)?),
-            "at_least" => composed(self.at_least(said, problems)?),
+    fn named(&mut self, spec: MetricSpec<'_>, problems: &mut Problems) -> Option<Metric> {
+        let (kind, options) = match spec.name {
+            "expression" => judged(JudgeMetric::read_expression(self.context, spec, problems)?),
+            "judge" => judged(JudgeMetric::read_judge(self.context, spec, problems)?),
+            "weighted" => composed(self.weighted(spec, problems)?),
+            "at_least" => composed(self.at_least(spec, problems)?),
             plain if PLAIN.contains(&plain) => {
                 let (fieldwise, options) =
-                    FieldwiseMetric::read(self.context.program, said, problems)?;
+                    FieldwiseMetric::read(self.context.program, spec, problems)?;
                 (MetricKind::Fieldwise(fieldwise), options)
             }
-            _ => composed(self.parts(said, problems)?),
+            _ => composed(self.parts(spec, problems)?),
         };
-        Some(Metric::named(said.name, kind, options))
+        Some(Metric::named(spec.name, kind, options))
     }
 
     fn parts(
         &mut self,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(CompositeMetric, Payload)> {
         let read = |part: &Payload, at: &At<'_>, found: &mut Problems| self.metric(part, at, found);
-        let parts = some(list(said.options, said.at, problems, read)?, said, problems)?;
+        let parts = some(list(spec.options, spec.at, problems, read)?, spec, problems)?;
         let written = Payload::list(parts.iter().map(Metric::to_payload).collect());
-        let way = match said.name {
+        let way = match spec.name {
             "min" => Aggregation::Min,
             "max" => Aggregation::Max,
             "product" => Aggregation::Product,
@@ -140,7 +140,7 @@ impl<'r> MetricReader<'r> {
 
     fn weighted(
         &mut self,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(CompositeMetric, Payload)> {
         let read = |part: &Payload, at: &At<'_>, problems: &mut Problems| {
@@ -150,7 +150,7 @@ impl<'r> MetricReader<'r> {
             part.close();
             Some((metric?, weight?))
         };
-        let parts = some(list(said.options, said.at, problems, read)?, said, problems)?;
+        let parts = some(list(spec.options, spec.at, problems, read)?, spec, problems)?;
         let (parts, weights): (Vec<Metric>, Vec<f64>) = parts.into_iter().unzip();
         let options = |(part, weight): (&Metric, &f64)| {
             object([("metric", Some(part.to_payload())), ("weight", Some((*weight).into()))])
@@ -161,10 +161,10 @@ impl<'r> MetricReader<'r> {
 
     fn at_least(
         &mut self,
-        said: MetricSpec<'_>,
+        spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(CompositeMetric, Payload)> {
-        let mut read = Object::open(said.options, said.at, problems)?;
+        let mut read = Object::open(spec.options, spec.at, problems)?;
         let metric = read.required("metric", |part, at, found| self.metric(part, at, found));
         let threshold = read.required("threshold", threshold);
         read.close();
@@ -189,8 +189,8 @@ fn only<'m>(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<(&'static str, &'m Payload)> {
-    let mut said = members.iter();
-    match (said.next(), said.next()) {
+    let mut named = members.iter();
+    match (named.next(), named.next()) {
         (Some((name, options)), None) => Some((known(name, &at.key(name), problems)?, options)),
         _ => {
             let detail = format!("a metric is exactly one of {}", NAMES.join(", "));
@@ -213,10 +213,10 @@ fn known(name: &str, at: &At<'_>, problems: &mut Problems) -> Option<&'static st
 }
 
 /// The parts if all could be read and there is at least one.
-fn some<T>(read: Vec<T>, said: MetricSpec<'_>, problems: &mut Problems) -> Option<Vec<T>> {
-    let count = said.options.as_list().map_or(0, <[_]>::len);
+fn some<T>(read: Vec<T>, spec: MetricSpec<'_>, problems: &mut Problems) -> Option<Vec<T>> {
+    let count = spec.options.as_list().map_or(0, <[_]>::len);
     if count == 0 {
-        problems.add(said.at, Code::InvalidValue, "at least one metric is required");
+        problems.add(spec.at, Code::InvalidValue, "at least one metric is required");
     }
     (count > 0 && read.len() == count).then_some(read)
 }

@@ -103,14 +103,15 @@ impl Bootstrap {
         order: &[&'e Example],
         predictors: &[(Arc<str>, Arc<SignatureSchema>)],
     ) -> Result<BootstrappedDemos<'e>, EarlyStop> {
-        let mut found = BootstrappedDemos::default();
+        let mut bootstrapped = BootstrappedDemos::default();
         let shown: Vec<&Example> = order.iter().copied().take(self.max_labeled).collect();
         for round in 0..self.max_rounds {
             let mut left = order.iter().copied();
-            while found.used.len() < self.max_bootstrapped {
+            while bootstrapped.used.len() < self.max_bootstrapped {
                 // Only as many concurrent runs as demos are needed, so that no run is wasted.
-                let needed = self.max_bootstrapped - found.used.len();
-                let untried = left.by_ref().filter(|example| !contains(&found.used, example));
+                let needed = self.max_bootstrapped - bootstrapped.used.len();
+                let untried =
+                    left.by_ref().filter(|example| !contains(&bootstrapped.used, example));
                 let wave: Vec<&Example> = untried.take(needed).collect();
                 if wave.is_empty() {
                     break;
@@ -127,11 +128,11 @@ impl Bootstrap {
                 for (example, tried) in wave.iter().zip(join_all(tries).await) {
                     let mut tried = tried?.rollouts.into_iter();
                     let good = tried.find(|one| one.value() >= self.threshold);
-                    good.into_iter().for_each(|rollout| found.take(example, &rollout));
+                    good.into_iter().for_each(|rollout| bootstrapped.take(example, &rollout));
                 }
             }
         }
-        Ok(found)
+        Ok(bootstrapped)
     }
 
     /// The teacher for an example: the student with the other examples as demos.

@@ -169,13 +169,13 @@ impl Copro {
             let draw = Draw { number, temperature: self.temperature };
             propose_text(bench, signature, inputs, draw, INSTRUCTION)
         });
-        let mut found: Vec<Arc<str>> = Vec::with_capacity(wanted);
+        let mut proposals: Vec<Arc<str>> = Vec::with_capacity(wanted);
         for proposed in try_join_all(asked).await?.into_iter().flatten() {
-            if !tried.contains_key(&proposed) && !found.contains(&proposed) {
-                found.push(proposed);
+            if !tried.contains_key(&proposed) && !proposals.contains(&proposed) {
+                proposals.push(proposed);
             }
         }
-        Ok(found)
+        Ok(proposals)
     }
 }
 

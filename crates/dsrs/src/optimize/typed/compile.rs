@@ -135,11 +135,11 @@ fn prepare<M: Module, E: Data>(
         let (root, mut examples) = (At::Root, Vec::with_capacity(given.len()));
         let at = root.key(name);
         for (index, typed) in given.into_iter().enumerate() {
-            let found =
+            let example =
                 engine_example::<M, E>(&typed, (program, &schema), &at.index(index), problems);
-            if let Some(found) = found {
-                by_id.insert(found.id.clone(), typed);
-                examples.push(found);
+            if let Some(example) = example {
+                by_id.insert(example.id.clone(), typed);
+                examples.push(example);
             }
         }
         *set = Some(examples);

@@ -32,7 +32,7 @@ pub(crate) fn judge_schema<'p>(
     fed: &str,
     more: impl IntoIterator<Item = (&'p str, Payload)>,
 ) -> Payload {
-    let signature = format!(r#"{{"description": "its signature: {fed}"}}"#);
+    let signature = format!(r#"{{"description": "the signature of the judge: {fed}"}}"#);
     let own = [
         ("signature", signature.as_str()),
         (
@@ -43,7 +43,7 @@ pub(crate) fn judge_schema<'p>(
             "strategy",
             r#"{"type": "string", "default": "predict", "description": "the strategy of the judge"}"#,
         ),
-        ("config", r#"{"type": "object", "description": "that strategy's config"}"#),
+        ("config", r#"{"type": "object", "description": "the config of the strategy"}"#),
     ];
     let own = own.map(|(name, text)| (name, schema(text)));
     config_schema(own.into_iter().chain(more), &["signature", "score"])

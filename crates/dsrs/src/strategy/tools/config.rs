@@ -187,10 +187,10 @@ fn chosen(
     stored: bool,
     problems: &mut Problems,
 ) -> Vec<Arc<dyn Tool>> {
-    let mut found = Vec::with_capacity(wanted.len());
+    let mut tools = Vec::with_capacity(wanted.len());
     for (name, pointer) in wanted {
         if let Some(tool) = offered.iter().find(|tool| tool.spec().name == name) {
-            found.push(tool.clone());
+            tools.push(tool.clone());
             continue;
         }
         let names = || offered.iter().map(|tool| &*tool.spec().name);
@@ -200,12 +200,12 @@ fn chosen(
         let detail =
             format!("the MCP server `{server}` has no tool `{name}`; {hint}it has {known}");
         if stored {
-            found.push(missing(name, &detail));
+            tools.push(missing(name, &detail));
         } else {
             problems.push(crate::problem::Problem { pointer, code: Code::InvalidConfig, detail });
         }
     }
-    found
+    tools
 }
 
 /// The tool if it is available. A stored definition always loads: a missing tool fails when it is

@@ -96,9 +96,9 @@ impl SchemaNotes {
             (Some(description), Some(format)) => Some(format!("{description} (format: {format})")),
             (None, None) => None,
         };
-        let said = own.into_iter().chain(self.remarks.iter().map(|remark| remark.text.clone()));
-        let said: Vec<String> = said.collect();
-        (!said.is_empty()).then(|| said.join("; ").into())
+        let texts = own.into_iter().chain(self.remarks.iter().map(|remark| remark.text.clone()));
+        let texts: Vec<String> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join("; ").into())
     }
 
     /// All constraints on a value of the type.
@@ -144,9 +144,9 @@ impl SchemaNotes {
         at: &At<'_>,
         problems: &mut Problems,
     ) {
-        if let Some(said) = inner.description_text() {
+        if let Some(text) = inner.description_text() {
             let (keyword, pointer) = inner.first_remark(at);
-            self.remarks.push(PartRemark { text: part.describe(ty, &said), keyword, pointer });
+            self.remarks.push(PartRemark { text: part.describe(ty, &text), keyword, pointer });
         }
         for limit in std::mem::take(&mut inner.limits) {
             match limit.of_part(part, ty) {

@@ -26,12 +26,12 @@ pub(super) struct PartRemark {
 }
 
 impl ValuePart<'_> {
-    pub(super) fn describe(&self, ty: &TypeIR, said: &str) -> String {
+    pub(super) fn describe(&self, ty: &TypeIR, text: &str) -> String {
         match self {
-            Self::Element => format!("each element: {said}"),
-            Self::Value => format!("each value: {said}"),
-            Self::Position(index) => format!("element {}: {said}", index + 1),
-            Self::Member(_) => format!("if {}: {said}", brief(ty)),
+            Self::Element => format!("each element: {text}"),
+            Self::Value => format!("each value: {text}"),
+            Self::Position(index) => format!("element {}: {text}", index + 1),
+            Self::Member(_) => format!("if {}: {text}", brief(ty)),
         }
     }
 }

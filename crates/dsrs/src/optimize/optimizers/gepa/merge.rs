@@ -29,7 +29,7 @@ pub(super) fn mergers(
     frontier: &[Leader],
     paths: &[Arc<str>],
 ) -> Vec<Merger> {
-    let mut found = Vec::new();
+    let mut possible = Vec::new();
     for (number, Leader { at: one, .. }) in frontier.iter().enumerate() {
         for Leader { at: other, .. } in frontier.iter().skip(number + 1) {
             for ancestor in pool.common_ancestors(*one, *other) {
@@ -40,12 +40,12 @@ pub(super) fn mergers(
                 let candidates = [*one, *other, ancestor].map(|at| bench.candidate(pool.id(at)));
                 let first_is_better = pool.mean(*one) >= pool.mean(*other);
                 if let Some(merged) = merged(&candidates, paths, first_is_better) {
-                    found.push(Merger { one: *one, other: *other, ancestor, merged });
+                    possible.push(Merger { one: *one, other: *other, ancestor, merged });
                 }
             }
         }
     }
-    found
+    possible
 }
 
 /// Merges two candidates by predictor: uses the changed state, and that of the better candidate if

@@ -61,8 +61,8 @@ pub(super) struct Minibatch {
 impl Extent {
     /// Reads a config. A preset and explicit counts exclude each other.
     pub(super) fn read(config: &Payload) -> Result<Self, &'static str> {
-        let said = |name: &str| member(config, name).map(|_| count(config, name, 0));
-        let (candidates, trials) = (said("num_candidates"), said("num_trials"));
+        let given = |name: &str| member(config, name).map(|_| count(config, name, 0));
+        let (candidates, trials) = (given("num_candidates"), given("num_trials"));
         let named = member(config, "auto").and_then(Payload::as_str);
         let own = candidates.or(trials).is_some();
         if named.is_some() && own {

@@ -116,7 +116,7 @@ fn describe_run(rollout: &Rollout) -> String {
 /// Rules by the paths of the named parts. If the program has only one part, it gets rules under any
 /// name.
 fn rules(parts: &[TunablePredictor], advice: &Map) -> Vec<(Arc<str>, String)> {
-    let said: Vec<(&str, &str)> = advice
+    let given: Vec<(&str, &str)> = advice
         .iter()
         .filter_map(|(name, text)| {
             let text = text.as_str().map(str::trim).filter(|text| !text.is_empty())?;
@@ -124,13 +124,13 @@ fn rules(parts: &[TunablePredictor], advice: &Map) -> Vec<(Arc<str>, String)> {
         })
         .collect();
     let named = parts.iter().filter_map(|(path, _)| {
-        let (_, text) = said.iter().find(|(name, _)| *name == &**path)?;
+        let (_, text) = given.iter().find(|(name, _)| *name == &**path)?;
         Some((path.clone(), (*text).to_owned()))
     });
     let named: Vec<_> = named.collect();
-    match (parts, named.is_empty() && !said.is_empty()) {
+    match (parts, named.is_empty() && !given.is_empty()) {
         ([(path, _)], true) => {
-            let all: Vec<&str> = said.iter().map(|(_, text)| *text).collect();
+            let all: Vec<&str> = given.iter().map(|(_, text)| *text).collect();
             vec![(path.clone(), all.join("\n"))]
         }
         _ => named,

@@ -118,7 +118,7 @@ fn rewrite_one(site: &Site<'_>, edge: &Edge) -> Move {
         description,
         ..FieldSchema::of(name.clone(), TypeIR::Str)
     };
-    let said = base.input(field).and_then(|known| known.description.clone());
+    let description = base.input(field).and_then(|known| known.description.clone());
     let signature = SignatureSchema {
         instructions: format!(
             "Rewrite `{field}` so that it is clear, complete and focused on the task below. Preserve \
@@ -127,7 +127,7 @@ fn rewrite_one(site: &Site<'_>, edge: &Edge) -> Move {
             base.instructions
         )
         .into(),
-        inputs: vec![described(field, said)],
+        inputs: vec![described(field, description)],
         outputs: vec![described(&output, None)],
         defs: base.defs.clone(),
     };
