@@ -43,6 +43,12 @@ pub enum Does {
 #[derive(Clone)]
 pub struct Gate(watch::Sender<bool>);
 
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Gate {
     pub fn new() -> Self {
         Self(watch::Sender::new(false))

@@ -151,6 +151,12 @@ impl ServerSetup {
     }
 }
 
+impl Default for ServerSetup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Server {
     /// Its process id.
     pub fn pid(&self) -> u32 {

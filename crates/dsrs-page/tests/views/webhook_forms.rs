@@ -36,7 +36,7 @@ async fn a_webhook_is_created_and_its_secret_is_shown_once() {
     let list = open(&api, "/webhooks").await.expect(200);
     assert!(list.text.contains("href=\"/webhooks/new\""), "{}", list.text);
     let form = open(&api, "/webhooks/new").await.expect(200);
-    assert!(words(&form.text).contains("run.failed a run has failed"), "{}", form.text);
+    assert!(words(&form.text).contains("run.failed A run has failed."), "{}", form.text);
     let sent = filled_form(&form.text, "/webhooks");
     let sent = with(&sent, &TYPED);
     let preview = words(&submit(&api, "/webhooks/new", &sent).await.expect(200).text);
