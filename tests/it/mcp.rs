@@ -163,9 +163,9 @@ async fn hanging() -> (Api, Arc<ScriptedLm>) {
     (api, lm)
 }
 
-/// Waits for a request to the LM.
+/// Waits for an LM request.
 async fn asked(lm: &ScriptedLm) {
-    holds("a request to the LM", || !lm.requests().is_empty()).await;
+    holds("an LM request", || !lm.requests().is_empty()).await;
 }
 
 async fn until_cancelled(api: &Api) -> Value {

@@ -43,6 +43,8 @@ const IDENTIFIER_PHRASES: &[&str] = &["goes_on", "going_on", "in_force", "under_
 /// Phrases that no comment, string or page contains, as regular expressions on whole words.
 const PROSE: &[&str] = &[
     "bent headers?",
+    "calls? (?:a|the) models?",
+    "calls? to (?:an? |the )?(?:LM|model)s?",
     "came of",
     "goes on",
     "going on",
@@ -53,10 +55,12 @@ const PROSE: &[&str] = &[
     "kept",
     "lasting",
     "let go of",
+    "LLM (?:call|request)s?",
     "mended?",
     "may end over",
     "on (?:its|their) way",
     "purse",
+    "requests? to (?:an? |the )?LMs?",
     "rim",
     "tells?",
     "told",

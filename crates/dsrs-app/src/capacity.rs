@@ -93,6 +93,7 @@ impl CapacityShare {
     pub fn grow(&mut self, size: u64) -> Result<(), CapacityExceeded> {
         let capacity = &self.capacity;
         let mut used = capacity.used();
+        // Both limits are checked before either sum changes: a refusal changes nothing.
         let (total, own) = capacity.grown(&used, self.workspace, size)?;
         used.total = total;
         if capacity.per_workspace.is_some() {
@@ -110,6 +111,7 @@ impl Drop for CapacityShare {
         used.total -= self.size;
         if let Some(own) = used.workspaces.get_mut(&self.workspace) {
             *own -= self.size;
+            // Otherwise each workspace that was ever active would stay in the map.
             if *own == 0 {
                 used.workspaces.remove(&self.workspace);
             }

@@ -110,6 +110,7 @@ pub(crate) async fn remove_old(app: &App, table: PartitionedTable, before: DateT
     loop {
         let table_name = table.name();
         match remove_oldest(&app.db, table, before, archive).await {
+            // The other server removes the same partitions.
             Ok(Removal::Young | Removal::Busy) => return,
             Ok(Removal::Removed { partition, survivors }) => {
                 tracing::info!(table = table_name, partition, survivors, "removed a partition");

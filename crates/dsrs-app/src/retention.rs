@@ -68,6 +68,7 @@ impl Sweep {
                 Ok(count) => tracing::info!(count, kinds = ?self.kinds, "removed old rows"),
                 Err(error) => tracing::warn!(cause = error.cause(), "could not remove old rows"),
             }
+            // Not held while it sleeps: the app must be dropped when the server stops.
             drop(found);
             sleep((self.age / 24).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
         }
@@ -108,6 +109,7 @@ impl Sweep {
                 if is_last {
                     break;
                 }
+                // As long as the step: however slow the database is, it has half of the time for requests.
                 sleep(begun.elapsed().max(PAUSE)).await;
             }
         }

@@ -89,6 +89,7 @@ async fn free_slots(app: &App, slots: &Arc<Semaphore>) -> Option<Vec<FreeSlot>> 
     let mut permit = slots.clone().acquire_owned().await.ok();
     let mut free = Vec::new();
     while let Some(slot) = permit.take() {
+        // Before the claim: a server that stops claims nothing that it would have to give back.
         free.push((slot, app.shutdown.begin_work()?));
         if free.len() < CLAIMED_AT_ONCE {
             permit = slots.clone().try_acquire_owned().ok();
@@ -179,7 +180,10 @@ async fn wait_for_jobs(app: &App) {
 /// Renews the leases of this process, and requeues jobs with an expired lease.
 pub(crate) async fn renew_leases(app: Arc<App>) {
     let mut heartbeat = interval(app.worker.lease / HEARTBEATS);
+    // Heartbeats that were missed are not made up for: one renewal does for all.
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Jobs are requeued only once the database has answered for as long as a lease: after an outage their holders
+    // need that time to renew.
     let mut reached = Instant::now();
     loop {
         heartbeat.tick().await;
@@ -222,6 +226,7 @@ fn stop_attempts(app: &App, holders: &[Uuid], renewed: &[RenewedLease]) {
         renewed.iter().map(|renewed| (renewed.holder, renewed.cancelled)).collect();
     for holder in holders {
         match cancelled.get(holder) {
+            // Another worker may have the job already, whose writes count; those of this one are refused.
             None => app.active_work.stop_holder(*holder, StopReason::Lost),
             Some(true) => app.active_work.stop_holder(*holder, StopReason::Cancelled),
             Some(false) => {}

@@ -25,7 +25,7 @@ pub(super) async fn strategy(
     let found = visitor.app.strategy_get(&name)?;
     let facts = html! {
         (badge(Tone::Plain, "strategy"))
-        @if found.calls_lm() { (badge(Tone::Info, "calls a model")) }
+        @if found.calls_lm() { (badge(Tone::Info, "calls an LM")) }
     };
     let names: Vec<&str> = registry::list().map(|strategy| strategy.name()).collect();
     let body =

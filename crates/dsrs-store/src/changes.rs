@@ -157,6 +157,7 @@ impl Changes {
 
     /// A listening connection begins or ends: changes may have been missed.
     pub(super) fn interrupt(&self) {
+        // Invalid before the epoch moves: nothing may be cached under the new epoch without a connection.
         self.0.valid_until.store(0, Ordering::Release);
         self.bump_all();
         self.bump_keys();

@@ -185,6 +185,7 @@ pub async fn find(
     .fetch_optional(&mut *db.scoped(scope).await?)
     .await?;
     let Some(held) = held else { return Ok(None) };
+    // Before the state: another body under the same key is refused even while the first is in progress.
     if held.body_hash != body_hash {
         return Ok(Some(KeyLookup::Reused));
     }

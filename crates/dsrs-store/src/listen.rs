@@ -135,6 +135,7 @@ impl Notifications {
     pub(super) fn announce_events(&self, run: Uuid) {
         self.wake_followers(run);
         self.news(|news| {
+            // Without a connection they would gather; followers look for themselves from time to time.
             if news.runs.len() < PENDING_NEWS {
                 news.runs.insert(run);
             }

@@ -330,6 +330,7 @@ async fn write(
     advance: Advance,
 ) -> Result<(), StoreError> {
     for firing in advance.firings {
+        // Each time fires once, even if it comes again after a change of the schedule or of the clock.
         let added = sqlx::query(
             "insert into schedule_firings (id, schedule_id, workspace_id, scheduled_at, by_hand, status, missed,
                                            attempts, next_attempt_at, created_at, finished_at)

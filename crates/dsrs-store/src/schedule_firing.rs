@@ -202,6 +202,7 @@ pub async fn record(
          where id = $1 and holder = $2",
     );
     let recorded = recorded.bind(firing.id).bind(firing.holder).bind(status).bind(work);
+    // A firing that waits for earlier work or for the database has not failed: its attempts must not run out.
     let uncounted = i32::from(matches!(outcome, FiringOutcome::Waiting(_)));
     let recorded = recorded.bind(error).bind(wait).bind(uncounted);
     Ok(recorded.execute(&mut *db.all_workspaces().await?).await?.rows_affected() == 1)

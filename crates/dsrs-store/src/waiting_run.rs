@@ -33,6 +33,7 @@ pub async fn park(
     waiting: &[String],
 ) -> Result<ParkOutcome, StoreError> {
     let mut tx = db.begin(&lease).await?;
+    // Locks the job: a signal either committed before, and is found below, or waits and finds the parked run.
     match job::release(&mut tx, lease).await? {
         None => return Ok(ParkOutcome::Lost),
         Some(true) => return Ok(ParkOutcome::Cancelled),

@@ -232,6 +232,7 @@ pub async fn record(
                            where id = $1 and failing_since is not null";
             sqlx::query(cleared).bind(claimed.webhook_id).execute(&mut *tx).await?;
         }
+        // The row of a webhook that does not fail is not written for each of its messages.
         AttemptOutcome::Delivered => {}
         failed => {
             let is_gone = failed == AttemptOutcome::Gone;

@@ -78,7 +78,7 @@ pub async fn tune_desk(desk: &mut Desk, ctx: &Ctx) -> Result<CompileReport, Comp
     compile(ctx, desk, desk_examples(), metric, optimizer).await
 }
 
-/// A budget of this many requests to the LM.
+/// A budget of this many LM requests.
 fn requests(most: u64) -> Budget {
     Budget { lm_calls: Some(most), ..Budget::default() }
 }

@@ -1,4 +1,4 @@
-//! Runs that are cancelled while they ask the model, by a request to another server.
+//! Runs that are cancelled while they call the LM, by a request to another server.
 
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Every node that asks the model.
+/// Every node that calls the LM.
 pub const NODES: [&str; 10] =
     ["top", "left", "right", "join", "draft", "send", "item", "first", "second", "optimized"];
 
@@ -12,7 +12,7 @@ pub const NUMBERS: [&str; 4] = ["top", "left", "right", "join"];
 /// Those of jobs with many items.
 pub const NODES_OF_ITEMS: [&str; 4] = ["item", "first", "second", "optimized"];
 
-/// The predecessors of nodes that have some: before such a node asks the model, they have checkpoints.
+/// The predecessors of nodes that have some: before such a node calls the LM, they have checkpoints.
 pub const AFTER: [(&str, &[&str]); 4] =
     [("left", &["top"]), ("right", &["top"]), ("join", &["left", "right"]), ("send", &["draft"])];
 

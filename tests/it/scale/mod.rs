@@ -1,5 +1,5 @@
 //! Every kind of work at once on three servers, while servers, nodes of the engine, Postgres and networks fail at
-//! random: nothing accepted is lost, nothing ends twice, no completed node asks the model again, sums equal rows.
+//! random: nothing accepted is lost, nothing ends twice, no completed node calls the LM again, sums equal rows.
 //!
 //! `DSRS_SCALE=full` makes it larger (`size.rs`), `DSRS_SCALE_SEED` selects another order of faults.
 

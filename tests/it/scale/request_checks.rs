@@ -9,7 +9,7 @@ use super::lm::Request;
 use super::world::World;
 
 impl World {
-    /// A node asks the model once its predecessors have checkpoints, and an attempt that begins then never asks for
+    /// A node calls the LM once its predecessors have checkpoints, and an attempt that begins then never asks for
     /// those. An earlier attempt may: one that was cut off and has lost its work without knowing it.
     pub(super) fn no_node_asks_again_after_a_successor(&self, attempts: &Attempts) {
         let requests = self.lm.requests();

@@ -93,6 +93,7 @@ async fn drive<K: JobKind>(app: Arc<App>, claimed: ClaimedJob) -> DriveResult {
 
 impl JobAttempt {
     async fn work<K: JobKind>(&self, guard: &Arc<ActiveGuard>) -> DriveResult {
+        // Before the count of attempts: a job that a client cancelled ends as cancelled, not as abandoned.
         if guard.stopped() == Some(StopReason::Cancelled) {
             return self.conclude::<K>(Conclusion::Cancelled).await;
         }
@@ -121,6 +122,7 @@ impl JobAttempt {
             }
         };
         match end {
+            // Whatever the work returned: this attempt may write nothing.
             _ if guard.stopped() == Some(StopReason::Lost) => Ok(DriveEnd::Lost),
             AttemptEnd::Concluded(conclusion) => self.conclude::<K>(conclusion).await,
             AttemptEnd::Requeue => {

@@ -221,6 +221,7 @@ async fn run_all<W: ItemWork>(
         tokio::select! {
             item = items.recv(), if run.running.len() < concurrency => match item {
                 None => break,
+                // The item stays open for the next attempt.
                 Some(_) if is_stopped() => {
                     progress = ItemProgress::Partial;
                     break;
@@ -262,6 +263,7 @@ impl<W: ItemWork> ItemRun<'_, W> {
         progress: ItemProgress,
     ) -> ItemProgress {
         let Some(outcome) = outcome else { return ItemProgress::Partial };
+        // No result is written before the second try: of each item, one result is stored.
         if self.again.len() < AGAIN
             && let Some(again) = self.work.again(item, &outcome)
         {

@@ -49,6 +49,7 @@ impl LimitShare {
     /// [`LimitShare::receive`] has the announcement. Unless `raises`, the cap does not rise.
     pub(crate) fn plan(&mut self, demand: u32, in_flight: u32, raises: bool) -> ModelLoad {
         let share = self.fair_share(demand);
+        // Never 0: every server may always send one request.
         self.current = self.current.min(share).max(1);
         let promised = self.others.values().map(|load| load.cap).fold(0, u32::saturating_add);
         let free = self.limit.saturating_sub(promised);

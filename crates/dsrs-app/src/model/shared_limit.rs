@@ -117,6 +117,7 @@ impl SharedLimits {
     /// Computes the shares. Returns what others must know.
     fn announcement(&mut self, now: Instant) -> Option<AnnouncedLoads> {
         self.forget_silent(now);
+        // Until then others may have caps that this server has not received.
         let raises =
             self.arrived.is_some_and(|(first, _)| now.duration_since(first) >= FIRST_ANSWERS);
         let planned: Vec<ModelLoad> =

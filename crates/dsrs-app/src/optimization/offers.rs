@@ -163,6 +163,7 @@ impl SharedRollouts {
         let waiting = table.open.values_mut();
         let mut waiting: Vec<&mut Offer> =
             waiting.filter(|offer| matches!(offer.state, OfferState::Waiting)).collect();
+        // The holder makes the oldest ones itself: from the other end, it and the helpers meet as late as possible.
         waiting.sort_unstable_by_key(|offer| std::cmp::Reverse(offer.number));
         let granted = waiting.into_iter().take(most).take_while(|_| account.grant(grant));
         let chosen = granted.map(|offer| {
@@ -230,6 +231,7 @@ impl SharedRollouts {
     /// The grant of an offer that has ended now; `None` if that is known.
     fn end_one(&self, ended: &EndedOffer) -> Option<Usage> {
         let mut table = self.table();
+        // The row stays until its spending is counted, so each overview returns it anew.
         if !table.ended.insert(ended.key()) {
             return None;
         }

@@ -33,7 +33,7 @@ use dsrs_store::persist;
 /// How often a helper with a free place looks for offers.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long a helper waits for offers before it ends its part: between two evaluations, an optimizer asks a model
+/// How long a helper waits for offers before it ends its part: between two evaluations, an optimizer calls an LM
 /// for proposals.
 const LINGER: Duration = Duration::from_secs(5);
 

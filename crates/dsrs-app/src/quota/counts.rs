@@ -84,6 +84,7 @@ impl Counts {
         let window_end = until_end(now.timestamp(), WINDOW);
         let requests = (limits.requests_per_minute, self.requests, "requests in a minute");
         refuse_over(requests, window_end)?;
+        // A request that starts a run above another limit was still a request.
         self.requests.own += 1;
         match start {
             None => Ok(()),
@@ -127,6 +128,7 @@ impl Counts {
     pub(super) fn end(&mut self, start: Start) {
         self.running.own -= 1;
         if start == Start::Job {
+            // The next exchange counts it as a job; until then nothing else does.
             self.recent_jobs += 1;
         }
     }
@@ -167,6 +169,7 @@ impl Counts {
 
     /// The counts of the others at the time of an exchange, which began with `sent`.
     pub(super) fn receive(&mut self, sent: OwnCounts, others: OtherCounts, recent_jobs: i64) {
+        // The minute may have turned during the query: counts of the one before do not belong to this one.
         if sent.minute == self.minute {
             self.requests.others = others.requests;
             self.runs.others = others.runs;

@@ -144,6 +144,7 @@ impl Quotas {
             for quota in self.active() {
                 if let Err(error) = self.exchange(&quota).await {
                     tracing::warn!(cause = error.cause(), "cannot exchange the counts of a key");
+                    // Every other key would wait for the same database.
                     if matches!(error, StoreError::Unavailable { .. }) {
                         break;
                     }
@@ -157,12 +158,14 @@ impl Quotas {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|_, quota| {
             let state = quota.state();
+            // A key with runs in progress stays, or they would no longer count against its limit.
             state.used_at.elapsed() < IDLE || !state.counts.is_idle()
         });
         keys.values().cloned().collect()
     }
 
     async fn exchange(&self, quota: &KeyQuota) -> Result<(), StoreError> {
+        // Read before the query: jobs that begin during it are not in its answer, and stay in `recent_jobs`.
         let (sent, recent) = {
             let mut state = quota.state();
             (state.counts.own(self.now()), state.counts.recent_jobs())

@@ -129,6 +129,7 @@ fn firings(schedule: &DueSchedule, over: &OverTimes) -> Vec<NewFiring> {
     let (caught_up, status) = match CatchUp::parse(&schedule.catch_up) {
         Some(CatchUp::All) => (over.newest.len(), "pending"),
         Some(CatchUp::One) => (1, "pending"),
+        // One firing stands for all: the newest time, with the number of those before it.
         _ if is_late => (1, "missed"),
         _ => (1, "pending"),
     };

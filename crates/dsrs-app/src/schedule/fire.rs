@@ -108,6 +108,7 @@ async fn outcome(
             schedule::disable_for_key(&app.db, firing.schedule_id, &firing.runs_as).await?;
             return Ok(FiringOutcome::Refused(starter.problem(StartRefusal::KeyEnded)));
         }
+        // The key could not be read, which says nothing about it: the claim does not count.
         Err(_) => return Ok(FiringOutcome::Waiting(TURN)),
     };
     let place = match app.quotas.of(&identity) {
@@ -128,6 +129,7 @@ async fn outcome(
         target,
         graph: firing.graph_id,
         body: firing.request.clone(),
+        // The idempotency key: another claim of the same firing starts no second work.
         key: firing.id,
         lease,
     };
@@ -155,6 +157,7 @@ async fn overlapping(
 }
 
 fn later(firing: &ClaimedFiring, retry_after: Option<u64>) -> FiringOutcome {
+    // More than 64 s is cut below, and a large shift would overflow.
     let own = Duration::from_secs(1 << firing.attempts.clamp(0, 6));
     let asked = Duration::from_secs(retry_after.unwrap_or_default());
     FiringOutcome::Later(own.max(asked).min(LONGEST_PAUSE))

@@ -61,6 +61,7 @@ pub(crate) async fn send_always(app: Arc<App>) {
                 let _ = sender.send(webhook).await;
             }));
         }
+        // More may be due than one claim returns.
         if found > 0 {
             continue;
         }
@@ -89,6 +90,7 @@ async fn claim(app: &App, active: &Active) -> Vec<ClaimedDelivery> {
     if free == 0 {
         return Vec::new();
     }
+    // One attempt for a webhook that fails, a few for any other: a slow receiver must not have all places.
     let is_busy = |(count, failing): &(usize, bool)| *failing || *count >= CONCURRENT_OF_ONE;
     let busy: Vec<Uuid> =
         active.iter().filter(|(_, of_one)| is_busy(of_one)).map(|(id, _)| *id).collect();

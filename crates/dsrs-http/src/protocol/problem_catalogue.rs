@@ -180,7 +180,7 @@ impl ProblemCode {
             ),
             Self::NoModel => (
                 "no model is configured: set OPENAI_API_KEY or a model in the configuration",
-                "The graph calls a model, and the server has none.",
+                "The graph calls an LM, and the server has no model.",
                 "Configure a model (docs/models.md) and start the server again.",
             ),
             Self::MissingGraph => (

@@ -85,7 +85,7 @@ async fn a_body_of_unknown_length_is_refused_as_soon_as_it_does_not_fit_in_memor
     assert_no_body_memory(Answer { status, headers, text: answer.text().await.unwrap() });
 }
 
-/// The graph of the description, whose two nodes ask a model once each, with settings.
+/// The graph of the description, whose two nodes call an LM once each, with settings.
 async fn api_with_graph(settings: &[(&str, &str)]) -> Api {
     let api = Api::with_settings(settings).await;
     api.post("/v1/graphs", support_reply()).await.expect(201);

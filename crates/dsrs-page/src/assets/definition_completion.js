@@ -231,7 +231,7 @@ function strategyItems({ server, steps }) {
   })).sort((a, b) => strategyRank(a.label, a.kind === "strategy") - strategyRank(b.label, b.kind === "strategy"));
 }
 
-/** Where most graphs begin; then what calls a model; then what computes. */
+/** Where most graphs begin; then what calls an LM; then what computes. */
 const COMMON = ["predict", "chain_of_thought", "react"];
 
 /** The place of a strategy among others. */

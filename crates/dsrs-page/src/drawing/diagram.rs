@@ -24,7 +24,7 @@ pub(crate) enum BoxKind {
     Input,
     /// An output of the graph.
     Output,
-    /// A strategy that calls a model.
+    /// A strategy that calls an LM.
     Strategy,
     /// A computation in place.
     Op,

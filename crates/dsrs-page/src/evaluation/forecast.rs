@@ -16,7 +16,7 @@ use dsrs_store::graph::GraphRef;
 pub(crate) struct Forecast {
     pub(crate) examples: usize,
     pub(crate) estimate: UsageEstimate,
-    /// Whether the metric calls a model, too.
+    /// Whether the metric calls an LM, too.
     pub(crate) judges: bool,
 }
 

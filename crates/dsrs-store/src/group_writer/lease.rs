@@ -103,6 +103,7 @@ async fn lock_runs(
     if runs.is_empty() {
         return Ok(());
     }
+    // As for jobs: a run that is not open now has ended, or has a job.
     let locked = sqlx::query_as::<_, (Uuid, Uuid)>(open).bind(&runs);
     for (run, workspace) in locked.fetch_all(connection).await? {
         states.insert(run, (Lease::of_engine(run, workspace), LeaseState::Locked));

@@ -90,6 +90,7 @@ impl WriterTask {
             let count = group.len();
             pace.begin(count);
             let locked = self.write(group).await;
+            // Nothing was written: without a pause this loop would ask for the same locks without end.
             if locked.len() == count {
                 sleep(LOCKED_PAUSE).await;
             }
@@ -106,6 +107,7 @@ impl WriterTask {
             biased;
             first = self.queue.recv() => first,
             () = self.closing.cancelled() => {
+                // Closed before the rest is read: what is sent later fails at its caller instead of being lost.
                 self.queue.close();
                 self.queue.recv().await
             }
@@ -121,6 +123,7 @@ impl WriterTask {
             && let Some(next) = rest.pop_front().or_else(|| self.queue.try_recv().ok())
         {
             bytes += next.size;
+            // A write that alone is larger than the limit is a group of its own.
             if bytes > GROUP_BYTES && !group.is_empty() {
                 rest.push_front(next);
                 break;
@@ -167,6 +170,7 @@ impl WriterTask {
         for (queued, outcome) in group.into_iter().zip(outcomes) {
             match outcome {
                 Some(outcome) => self.answer(queued, Ok(outcome)),
+                // From its arrival: a job that stays locked must not hold its caller up for longer than an outage.
                 None if queued.arrived.elapsed() > DEADLINE => {
                     self.answer(queued, Err(locked_job()))
                 }
@@ -224,6 +228,7 @@ async fn commit_in_time(
             Ok(Err(error)) => error,
             Err(_) => return Err(StoreError::unavailable("a group was not committed in time")),
         };
+        // A try that begins at the deadline could only time out, which would hide the error.
         if !repeated(&error) || Instant::now() + RETRY >= deadline {
             return Err(error);
         }

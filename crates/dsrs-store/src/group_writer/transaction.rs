@@ -67,6 +67,7 @@ impl<'w> Group<'w> {
         event::write(connection, &self.events).await?;
         let (behind, rest) = end::write(connection, &self.ends).await?;
         spent.extend(rest);
+        // Last: all runs of a key share its row, which stays locked until the commit.
         key_spending::add_all(connection, spent).await?;
         Ok(WrittenGroup { behind, begun })
     }

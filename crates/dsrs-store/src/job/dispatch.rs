@@ -22,6 +22,7 @@ pub async fn take_queued(
     length: Duration,
 ) -> Result<Vec<Lease>, StoreError> {
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    // No attempt is counted here: it begins when the engine starts it (`take_over`).
     let taken = sqlx::query_as::<_, (Uuid, Uuid, Uuid)>(
         "with oldest as (
              select id, created_at
@@ -91,6 +92,7 @@ pub async fn take_over(
     );
     let taken = taken.bind(job).bind(holder).bind(&kinds).bind(FORMAT).bind(divided);
     let Some(taken) = taken.fetch_optional(&mut *connection).await? else {
+        // Before the next query, which would take such a part for a job of a newer release.
         if decline_within(&mut connection, job, holder, divided).await? {
             return Ok(TakenOver::Divided);
         }

@@ -71,6 +71,7 @@ pub async fn renew(
 
 /// Returns a job to the queue; the attempt does not count. False if the lease is lost.
 pub async fn requeue(db: &Db, lease: Lease) -> Result<bool, StoreError> {
+    // Released, not left to expire: another worker need not wait for the rest of the lease.
     let mut tx = db.begin(&lease).await?;
     let released = release(&mut tx, lease).await?.is_some();
     db.commit_job(tx).await?;
@@ -104,6 +105,7 @@ pub async fn attempts(db: &Db, lease: Lease) -> Result<Option<i32>, StoreError> 
 /// Notes that an attempt has lost its job although its worker lives: it does not count, unless another attempt has
 /// stored progress since.
 pub async fn forgive_attempt(db: &Db, lease: Lease) -> Result<(), StoreError> {
+    // Progress sets the count to 1, which is the attempt that stored it: that one must stay.
     let sql = "update jobs set attempts = attempts - 1
                where id = $1 and attempts > case when holder = $2 then 0 else 1 end";
     let noted = sqlx::query(sql).bind(lease.job).bind(lease.holder);
@@ -137,6 +139,7 @@ pub(crate) async fn begin_results(
     reports: RunReports,
 ) -> Result<Option<Transaction<'static, Postgres>>, StoreError> {
     let mut tx = db.begin(scope).await?;
+    // The lease first: an attempt that has lost it writes no row, and no other one can begin before the commit.
     if !progress(&mut tx, lease).await? {
         return Ok(None);
     }

@@ -64,6 +64,8 @@ pub async fn take_front(db: &Db, lease: Lease, most: i32) -> Result<Option<ItemR
 
 /// Takes items of the parent for a part, from the back. `None` if nothing is left, or the lease is lost.
 pub async fn take_back(db: &Db, lease: Lease, most: i32) -> Result<Option<ItemRange>, StoreError> {
+    // One statement shortens the divided job and gives the range to the part: at any time a range is in one of the two
+    // rows, and `reclaim` finds that of a part without a worker.
     let taken = sqlx::query_as!(
         ItemRange,
         r#"with own as (
@@ -137,6 +139,7 @@ pub async fn reclaim(db: &Db, lease: Lease) -> Result<OtherParts, StoreError> {
         lease.holder
     );
     let reclaimed = reclaimed.fetch_all(&mut *connection).await?;
+    // After the removal: a part that a worker claims at this time was passed over above, and counts as active here.
     let active = sqlx::query_scalar!(
         r#"select exists (select from jobs where parent = $1) as "active!""#,
         lease.job

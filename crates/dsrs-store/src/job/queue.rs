@@ -75,6 +75,7 @@ pub async fn count_queued(
 
 /// Whether this many jobs are parked in a workspace, or more.
 pub async fn are_too_many_parked(scope: &Scope, db: &Db, limit: u32) -> Result<bool, StoreError> {
+    // With `offset` the count ends at the limit, however many are parked.
     let full = sqlx::query_scalar(
         "select exists (select from jobs where workspace_id = $1 and waiting offset $2)",
     );
@@ -179,6 +180,8 @@ pub async fn claim_by_id(
 
 /// Returns jobs with an expired lease to the queue; returns how many.
 pub async fn requeue_expired(db: &Db) -> Result<u64, StoreError> {
+    // All servers do this: each passes over the rows of the others. The connection for leases, as in `renew`: workers
+    // may keep all others busy.
     let expired = sqlx::query!(
         "update jobs set holder = null, lease_until = null, waiting = false, dispatched = false
          where id in (select id from jobs
@@ -201,6 +204,7 @@ impl Db {
         &self,
         tx: Transaction<'static, Postgres>,
     ) -> Result<(), StoreError> {
+        // Announced after the commit: a worker that is woken before it finds no job.
         tx.commit().await?;
         self.notifications.announce_job();
         Ok(())

@@ -54,6 +54,7 @@ pub async fn remove_oldest(
     before: DateTime<Utc>,
     archive: Option<&dyn PartitionArchive>,
 ) -> Result<Removal, StoreError> {
+    // Most calls end here, without a connection of the owner and without its lock.
     if oldest(&super::partitions(db, table).await?, table, before).is_none() {
         return Ok(Removal::Young);
     }
@@ -79,6 +80,7 @@ async fn remove_within(
     let mut files = Vec::new();
     if let Some(archive) = archive {
         session.begin().await?;
+        // Counted first, so that nothing is archived of a partition that stays.
         let survivors = survivors(&mut session.connection, table, runs).await?;
         session.commit().await?;
         if survivors.len() > MOST_SURVIVORS {
@@ -144,6 +146,7 @@ async fn replace(
 ) -> Result<u64, StoreError> {
     let (whole, key) = (table.name(), table.key());
     let connection = &mut session.connection;
+    // Locked before the rows are copied: what is written to a partition between the copy and the drop would be lost.
     let create = format!(
         "create table {whole}_next (like {whole} including all);
          lock table {whole} in access exclusive mode"
@@ -157,6 +160,7 @@ async fn replace(
         let drop = format!("alter table {whole} detach partition {name}; drop table {name}");
         sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *connection).await?;
     }
+    // A table has row-level security of its own, which `like` does not copy.
     let attach = format!(
         "alter table {whole}_next rename to {whole}_old;
          alter table {whole} attach partition {whole}_old for values from (minvalue) to ('{end}');

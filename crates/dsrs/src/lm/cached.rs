@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 
 use super::{CacheLookup, DeltaSink, Lm, LmError, LmReply, LmRequest, ReplyCache, RequestKey};
 
-/// One request to an LM whose replies are cached.
+/// One LM request whose replies are cached.
 pub struct CachedLm<'a> {
     lm: &'a dyn Lm,
     cache: &'a ReplyCache,

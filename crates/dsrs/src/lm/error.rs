@@ -1,9 +1,9 @@
-//! Failures of requests to LMs, and whether a retry may help. Errors contain no secrets: clients put
+//! Failures of LM requests, and whether a retry may help. Errors contain no secrets: clients put
 //! neither keys nor request headers into them.
 
 use std::time::Duration;
 
-/// A request to an LM that failed.
+/// An LM request that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LmError {

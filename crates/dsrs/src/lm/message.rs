@@ -1,4 +1,4 @@
-//! Requests to an LM and its replies, independent of any provider's wire format.
+//! LM requests and replies, independent of any provider's wire format.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -147,7 +147,7 @@ impl Chat {
     }
 }
 
-/// One request to an LM.
+/// One LM request.
 #[derive(Clone, Debug)]
 pub struct LmRequest {
     /// The conversation.

@@ -1,4 +1,4 @@
-//! Sends a request to an LM, or texts to an embedding model, and retries failures that may be
+//! Sends an LM request, or texts to an embedding model, and retries failures that may be
 //! transient. Each attempt first waits for the gates. Ends when the request is answered, the attempts
 //! are used up, the deadline passes or the run is cancelled. Knows LMs by trait; its caller traces
 //! the attempts.

@@ -1,4 +1,4 @@
-//! Model calls of an optimizer itself: proposals and embeddings. They count against the budget and are
+//! LM calls of an optimizer itself: proposals and embeddings. They count against the budget and are
 //! recorded like all others. Knows nothing of candidates.
 
 use std::sync::{Arc, PoisonError};
