@@ -47,6 +47,7 @@ pub mod strategy;
 
 pub mod graph;
 
+#[cfg(feature = "optimize")]
 pub mod optimize;
 
 pub use block_on::block_on;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::shorten::{brief, shorten};
 use super::{LeniencyKind, Path};
+use super::{brief, shorten};
 use crate::value::{Map, Payload};
 
 /// How many leniencies of a kind are listed for each part of a value.

@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::GraphState;
 use super::edge::Target;
-use super::node::{Node, check_model, predictor_path};
+use super::node::{Node, check_model};
 use super::plan::ExecutionPlan;
+use super::predictor_path;
 use super::program_graph::ProgramGraph;
 use crate::lm::Message;
 use crate::predict::{DynPredictor, PredictState};

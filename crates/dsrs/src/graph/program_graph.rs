@@ -110,7 +110,8 @@ impl ProgramGraph {
     }
 
     /// The output field of a node that is an output of the graph as a whole.
-    pub(crate) fn output_field(&self, name: &str) -> Option<&FieldSchema> {
+    #[must_use]
+    pub fn output_field(&self, name: &str) -> Option<&FieldSchema> {
         let source = &self.outputs.get(name)?.source;
         let (SelectionStep::Field(field), within) = source.selection.split_first()? else {
             return None;

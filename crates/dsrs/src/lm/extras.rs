@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use hyper::header::{HeaderName, HeaderValue};
-
 use crate::value::{Map, Payload};
 
 /// The members that a client writes itself, in one protocol or another; those that name another model, address
@@ -105,7 +103,7 @@ const RESERVED_PREFIXES: [&str; 7] =
 /// The most extra headers.
 const MOST_HEADERS: usize = 32;
 
-/// The longest value of an extra header, in bytes.
+/// The longest name or value of an extra header, in bytes.
 const LONGEST_HEADER: usize = 4096;
 
 /// Further members of a request.
@@ -146,9 +144,9 @@ impl ExtraBody {
     }
 }
 
-/// Further headers of a request, with lower-case names.
+/// Further headers of a request: lower-case names, values of printable ASCII.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExtraHeaders(Arc<[(HeaderName, HeaderValue)]>);
+pub struct ExtraHeaders(Arc<[(Arc<str>, Arc<str>)]>);
 
 impl ExtraHeaders {
     /// The headers, or why one of them cannot be sent.
@@ -167,20 +165,14 @@ impl ExtraHeaders {
     }
 
     /// Names and values in order.
-    pub fn iter(&self) -> impl Iterator<Item = &(HeaderName, HeaderValue)> {
-        self.0.iter()
-    }
-
-    /// The values in order.
-    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
-        self.iter().filter_map(|(_, value)| value.to_str().ok())
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// The headers as data.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
-        let text = |value: &HeaderValue| Payload::from(value.to_str().unwrap_or_default());
-        Payload::map(self.iter().map(|(name, value)| (name.as_str().into(), text(value))).collect())
+        Payload::map(self.iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
     /// The headers of both; those of `own` replace those of `defaults`.
@@ -188,9 +180,8 @@ impl ExtraHeaders {
         let (Some(own), Some(defaults)) = (own, defaults) else {
             return own.or(defaults).cloned();
         };
-        let is_free =
-            |(name, _): &&(HeaderName, HeaderValue)| own.iter().all(|(own, _)| own != name);
-        Some(Self(defaults.iter().filter(is_free).chain(own.iter()).cloned().collect()))
+        let is_free = |(name, _): &&(Arc<str>, Arc<str>)| own.iter().all(|(own, _)| *own != **name);
+        Some(Self(defaults.0.iter().filter(is_free).chain(own.0.iter()).cloned().collect()))
     }
 }
 
@@ -204,20 +195,27 @@ fn is_reserved_header(name: &str) -> bool {
         || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let known =
-        HeaderName::try_from(name).map_err(|_| format!("`{name}` is not the name of a header"))?;
-    if is_reserved_header(known.as_str()) {
-        return Err(format!("`{known}` is written by the server"));
+/// Whether a text is a token of HTTP (RFC 9110), as names of headers are.
+fn is_token(text: &str) -> bool {
+    let is_mark = |byte: u8| b"!#$%&'*+-.^_`|~".contains(&byte);
+    (1..=LONGEST_HEADER).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte))
+}
+
+fn header(name: &str, value: &str) -> Result<(Arc<str>, Arc<str>), String> {
+    if !is_token(name) {
+        return Err(format!("`{name}` is not the name of a header"));
     }
-    let is_plain = value.len() <= LONGEST_HEADER && value.chars().all(|c| matches!(c, ' '..='~'));
-    let value = HeaderValue::try_from(value).ok().filter(|_| is_plain);
-    let value = value.ok_or_else(|| {
-        format!(
-            "the value of `{known}` must be printable ASCII, at most {LONGEST_HEADER} characters"
-        )
-    })?;
-    Ok((known, value))
+    let name = name.to_ascii_lowercase();
+    if is_reserved_header(&name) {
+        return Err(format!("`{name}` is written by the server"));
+    }
+    if value.len() > LONGEST_HEADER || !value.chars().all(|c| matches!(c, ' '..='~')) {
+        return Err(format!(
+            "the value of `{name}` must be printable ASCII, at most {LONGEST_HEADER} characters"
+        ));
+    }
+    Ok((name.into(), value.into()))
 }
 
 #[cfg(test)]

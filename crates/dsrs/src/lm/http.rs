@@ -18,7 +18,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::{BoxStream, TryStreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::{ClientConfig, RootCertStore};
@@ -118,8 +118,10 @@ impl<'r> HttpPost<'r> {
         *request.uri_mut() = target.clone();
         *request.headers_mut() = headers.clone();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(self.accept));
-        for (name, value) in self.extra_headers.iter().flat_map(|extra| extra.iter()) {
-            request.headers_mut().insert(name, value.clone());
+        for (name, value) in self.extra_headers.into_iter().flat_map(ExtraHeaders::iter) {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value.try_into()) {
+                request.headers_mut().insert(name, value);
+            }
         }
         for (name, value) in self.trace.map(RequestTrace::headers).into_iter().flatten() {
             if let Ok(value) = HeaderValue::try_from(value) {

@@ -11,18 +11,25 @@ mod delta;
 mod embed;
 mod error;
 mod extras;
+#[cfg(feature = "http")]
 mod failure;
+#[cfg(feature = "http")]
 mod failure_kind;
+#[cfg(feature = "http")]
 mod from_env;
 mod gate;
+#[cfg(feature = "http")]
 mod http;
 mod message;
 mod models;
 #[cfg(feature = "genai")]
 mod native;
 mod observer;
+mod omitted_params;
 mod on_length;
+#[cfg(feature = "http")]
 mod openai;
+#[cfg(feature = "http")]
 mod param_support;
 mod params;
 mod payment;
@@ -31,6 +38,7 @@ mod reply_payload;
 mod reply_value;
 pub mod retry;
 mod scripted;
+#[cfg(feature = "http")]
 mod sse;
 mod tool;
 mod trace_context;
@@ -52,17 +60,19 @@ pub use embed::{Embedder, Embeddings, batches, cosine};
 pub use error::{LmError, LmErrorKind};
 pub use extras::{ExtraBody, ExtraHeaders};
 pub use gate::{Gate, GateLoad, GatePermits, Gates, Lane, Permit};
+#[cfg(feature = "http")]
 pub use http::{HttpLimits, tls};
 pub use message::{Chat, LmReply, LmRequest, Message, Prefix, Role, Usage};
 pub use models::{EmbeddingModel, Model, Models, Prices};
 #[cfg(feature = "genai")]
 pub use native::{Native, NativeConfig, Protocol};
 pub use observer::{LmAttempt, LmObserver};
+pub use omitted_params::OmittedParams;
 pub use on_length::OnLength;
+#[cfg(feature = "http")]
 pub use openai::{
     GrammarField, MaxTokensField, OpenAi, OpenAiConfig, OpenAiConfigError, OpenAiEmbedder,
 };
-pub use param_support::OmittedParams;
 pub use params::LmParams;
 pub use payment::{PaidEmbedder, PaidLm, RunAccount, RunBudget};
 pub use reasoning::{ReasoningEffort, ReplyReasoning};

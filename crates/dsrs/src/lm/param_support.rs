@@ -8,48 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::omitted_params::{OmittedParams, OptionalParam};
 use super::{LmParams, MaxTokensField};
 
-/// A setting that some models refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OptionalParam {
-    Temperature,
-    TopP,
-    Seed,
-    Stop,
-    ReasoningEffort,
-    ServiceTier,
-    ExtraBody,
-}
-
 impl OptionalParam {
-    /// All settings. Of those that a refusal names, the first one is left out.
-    const ALL: [Self; 7] = [
-        Self::TopP,
-        Self::Temperature,
-        Self::Seed,
-        Self::Stop,
-        Self::ServiceTier,
-        Self::ReasoningEffort,
-        Self::ExtraBody,
-    ];
-
-    const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Temperature => "temperature",
-            Self::TopP => "top_p",
-            Self::Seed => "seed",
-            Self::Stop => "stop",
-            Self::ReasoningEffort => "reasoning_effort",
-            Self::ServiceTier => "service_tier",
-            Self::ExtraBody => "extra_body",
-        }
-    }
-
     /// The names of providers for it.
     const fn spellings(self) -> &'static [&'static str] {
         match self {
@@ -104,24 +66,6 @@ impl OptionalParam {
             Self::ServiceTier => params.service_tier = None,
             Self::ExtraBody => params.extra_body = None,
         }
-    }
-}
-
-/// Settings that a request had and that were not sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OmittedParams(u8);
-
-impl OmittedParams {
-    /// Whether every setting was sent.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The names of the settings.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        let params = OptionalParam::ALL.into_iter();
-        params.filter(move |param| self.0 & param.bit() != 0).map(OptionalParam::name)
     }
 }
 
@@ -190,7 +134,7 @@ impl ParamTrial<'_> {
         let (mut sent, mut omitted) = (Cow::Borrowed(params), OmittedParams::default());
         for param in OptionalParam::ALL.into_iter().filter(is_omitted) {
             param.remove(sent.to_mut());
-            omitted.0 |= param.bit();
+            omitted.add(param);
         }
         (sent, omitted)
     }

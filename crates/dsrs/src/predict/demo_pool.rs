@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::embedding::embed;
+use super::embed;
 use super::trace::SpanId;
 use super::{Ctx, NearestDemos, PredictError, PredictErrorKind, PredictState};
 use crate::adapter::{ChatAdapter, ChatPlan};

@@ -93,7 +93,7 @@ impl Reward {
     /// The reward of the outputs of an attempt.
     async fn of(&self, ctx: &Ctx, inputs: &Fields, outputs: &Fields) -> Result<f64, PredictError> {
         let shown = JudgedValues { inputs, outputs, example: None };
-        self.0.of(ctx, shown).await.map(|found| found.score)
+        self.0.of(ctx, shown).await.map(|(score, _)| score)
     }
 
     /// How many attempts one scoring makes.

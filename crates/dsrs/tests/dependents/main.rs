@@ -1,5 +1,5 @@
 //! Crates that depend on `dsrs` alone: the examples of the documentation compile in one, mistakes in
-//! derives are reported at their place, and the packages have what a registry shows.
+//! derives are reported at their place, the packages have what a registry shows, and features add what they say.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,3 +11,4 @@
 mod alone;
 mod derives;
 mod documentation;
+mod features;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::node::predictor_path;
+use super::predictor_path;
 use super::program::Program;
 use crate::predict::DynPredictor;
 use crate::read::listed;

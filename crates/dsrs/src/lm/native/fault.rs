@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::end_notes::EndNotes;
 use crate::lm::http::root_cause;
 use crate::lm::param_support::ParamTrial;
-use crate::lm::{LmError, LmErrorKind, LmParams, LmRequest, failure, failure_kind};
+use crate::lm::{ExtraHeaders, LmError, LmErrorKind, LmParams, LmRequest, failure, failure_kind};
 
 /// A request that failed.
 pub(super) struct Fault {
@@ -139,8 +139,8 @@ impl Fault {
         key: Option<&str>,
         request: &LmRequest,
     ) -> LmError {
-        let extra = request.params.extra_headers.iter().flat_map(|extra| extra.values());
-        let secrets = extra.chain(key);
+        let extra = request.params.extra_headers.iter().flat_map(ExtraHeaders::iter);
+        let secrets = extra.map(|(_, value)| value).chain(key);
         let (kind, what) = match self.detail {
             FaultDetail::Message(kind, what) => (kind, what),
             FaultDetail::Body(body) => {

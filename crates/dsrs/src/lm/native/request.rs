@@ -8,7 +8,6 @@ use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent,
     ReasoningEffort as NativeEffort, Tool, ToolCall as NativeCall, ToolResponse,
 };
-use hyper::header::HeaderValue;
 use serde_json::Value;
 
 use super::fault::Fault;
@@ -72,9 +71,8 @@ const fn effort(effort: ReasoningEffort) -> NativeEffort {
 }
 
 fn headers(extra: Option<&ExtraHeaders>, trace: Option<&RequestTrace>) -> Option<Headers> {
-    let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
     let extra = extra.into_iter().flat_map(ExtraHeaders::iter);
-    let extra = extra.map(|(name, value)| (name.as_str().to_owned(), text(value)));
+    let extra = extra.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let trace = trace.map(RequestTrace::headers).into_iter().flatten();
     let pairs: Vec<_> = extra.chain(trace.map(|(name, value)| (name.to_owned(), value))).collect();
     (!pairs.is_empty()).then(|| pairs.into())

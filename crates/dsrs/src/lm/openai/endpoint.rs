@@ -54,7 +54,8 @@ impl Endpoint {
 
     /// What an answer says, without secrets.
     pub(super) fn masked(&self, body: &[u8], extra: Option<&ExtraHeaders>) -> Option<String> {
-        let secrets = extra.into_iter().flat_map(ExtraHeaders::values).chain(self.key.as_deref());
+        let extra = extra.into_iter().flat_map(ExtraHeaders::iter).map(|(_, value)| value);
+        let secrets = extra.chain(self.key.as_deref());
         failure::provider_message(body, secrets)
     }
 

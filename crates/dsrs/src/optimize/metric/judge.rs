@@ -109,12 +109,12 @@ impl JudgeMetric {
             outputs: case.outputs,
             example: Some(example),
         };
-        let found = self.judging.of(ctx, shown).await?;
+        let (found, feedback) = self.judging.of(ctx, shown).await?;
         let Scale { low, high } = self.scale;
-        let score = Score::of((found.score - low) / (high - low));
+        let score = Score::of((found - low) / (high - low));
         let failed = self.expression.as_ref().filter(|_| score.value < 1.0);
         let explain = || failed.map(|text| format!("`{text}` evaluates to {}", score.value).into());
-        Ok(Score { feedback: found.feedback.or_else(explain), ..score })
+        Ok(Score { feedback: feedback.or_else(explain), ..score })
     }
 
     pub(super) fn calls_lm(&self) -> bool {

@@ -72,6 +72,7 @@ impl GraphScorer {
     }
 
     /// A graph that never waits calls no LM.
+    #[cfg(feature = "optimize")]
     pub(super) fn calls_lm(&self) -> bool {
         self.module.compute().is_none()
     }

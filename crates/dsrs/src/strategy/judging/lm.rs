@@ -119,6 +119,7 @@ impl LmJudge {
         self.module.attempts()
     }
 
+    #[cfg(feature = "optimize")]
     pub(super) fn calls_lm(&self) -> bool {
         !self.module.computes()
     }

@@ -16,7 +16,9 @@ pub(crate) use self::graph::ScoreFields;
 pub(in crate::strategy) use self::lm::JUDGE;
 use self::lm::LmJudge;
 pub(crate) use self::lm::judge_schema;
-pub(crate) use self::values::{ExampleValues, JudgedFields, JudgedKind, JudgedValues};
+#[cfg(feature = "optimize")]
+pub(crate) use self::values::ExampleValues;
+pub(crate) use self::values::{JudgedFields, JudgedKind, JudgedValues};
 use super::{BuildEnv, GraphUnavailable, StoredGraphRef};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
@@ -34,11 +36,8 @@ pub(crate) enum Scorer {
     Gone(String),
 }
 
-/// A score on any scale, with feedback if there is any.
-pub(crate) struct Judgement {
-    pub(crate) score: f64,
-    pub(crate) feedback: Option<Arc<str>>,
-}
+/// A score on any scale, and feedback if there is any.
+pub(crate) type Judgement = (f64, Option<Arc<str>>);
 
 impl Scorer {
     /// An expression over the judged values.
@@ -87,9 +86,7 @@ impl Scorer {
         shown: JudgedValues<'_>,
     ) -> Result<Judgement, PredictError> {
         match self {
-            Self::ExpressionScorer(formula) => {
-                formula.of(shown).map(|score| Judgement { score, feedback: None })
-            }
+            Self::ExpressionScorer(formula) => formula.of(shown).map(|score| (score, None)),
             Self::LmJudge(judge) => judge.of(ctx, shown).await,
             Self::Graph(graph) => graph.of(ctx, shown).await,
             Self::Gone(reason) => Err(PredictError::new(PredictErrorKind::Missing, reason.clone())),
@@ -97,6 +94,7 @@ impl Scorer {
     }
 
     /// Whether scoring may call an LM.
+    #[cfg(feature = "optimize")]
     pub(crate) fn calls_lm(&self) -> bool {
         match self {
             Self::ExpressionScorer(_) | Self::Gone(_) => false,
@@ -212,7 +210,7 @@ fn found(
         Some(Payload::Str(words)) if !words.trim().is_empty() => Some(words.clone()),
         _ => None,
     });
-    Ok(Judgement { score: number, feedback: words })
+    Ok((number, words))
 }
 
 /// The failure of a scoring.
