@@ -172,7 +172,7 @@ async fn graph_difference(
     let local = resolved(session, file.text.clone()).await;
     let local = local.map_err(|error| at_file(&file.place(), error))?;
     let name = cell(&local["name"]);
-    let found = found(session, &["graphs", &name]).await?;
+    let found = get_or_null(session, &["graphs", &name]).await?;
     let title = title("graph", &name, &found);
     Ok(difference((&title, &definition(found)), (&file.place(), &local)))
 }
@@ -183,14 +183,14 @@ async fn state_difference(
     graph: &str,
     file: &DocumentFile,
 ) -> Result<String, CommandFailure> {
-    let found = found(session, &["graphs", graph, "state"]).await?;
+    let found = get_or_null(session, &["graphs", graph, "state"]).await?;
     let title = title("state of", graph, &found);
     let active = if found.is_null() { found } else { overrides(&found) };
     Ok(difference((&title, &active), (&file.place(), &overrides(&file.document))))
 }
 
 /// A resource, or null if there is none.
-async fn found(session: &Session, segments: &[&str]) -> Result<Value, CommandFailure> {
+async fn get_or_null(session: &Session, segments: &[&str]) -> Result<Value, CommandFailure> {
     match session.server.get(segments).json().await {
         Err(error) if error.is_not_found() => Ok(Value::Null),
         found => Ok(found?),

@@ -223,7 +223,7 @@ impl Db {
         self.replica.as_ref()?.connection(Visible::Workspace(scope.workspace())).await
     }
 
-    /// Asks the replica no more until it was looked at.
+    /// Sends the replica no queries until its lag is measured again.
     pub(super) fn give_up_replica(&self, error: &StoreError) {
         if let Some(replica) = &self.replica {
             replica.give_up(error);

@@ -70,6 +70,7 @@ pub async fn accept(
 ) -> Result<(), StoreError> {
     let mut tx = db.begin(scope).await?;
     insert(scope, &mut tx, run).await?;
+    // Parked from the start: no worker may claim it before its value arrives.
     let new = NewJob { id: run.id, kind: background_run::JOB, request, at: run.created_at };
     job::add_parked(scope, &mut tx, new).await?;
     for node in ended {

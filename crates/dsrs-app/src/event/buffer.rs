@@ -70,6 +70,7 @@ impl EventBuffer {
         let event = Arc::new(NumberedEvent { id, kind, data: data.into_boxed_str() });
         past.bytes += event.bytes();
         past.events.push_back(event);
+        // Some events stay whatever their size: a large one must not remove all before it.
         while past.bytes > PAST_BYTES && past.events.len() > MIN_EVENTS {
             let oldest = past.events.pop_front();
             past.bytes -= oldest.map_or(0, |event| event.bytes());
@@ -124,6 +125,7 @@ impl BufferFollower {
     /// The next item, or `None` after the last event.
     pub(crate) async fn next<R>(&mut self) -> Option<StreamItem<R>> {
         loop {
+            // Marked as seen before the events are read: one that is added meanwhile wakes `changed` below.
             let (newest, is_closed) = *self.newest.borrow_and_update();
             if newest > self.seen
                 && let Some(item) = self.buffer.after(self.seen)
@@ -178,6 +180,7 @@ impl EventBuffers {
 
     fn retain_ended(&self, buffer: &EventBuffer) {
         let mut table = lock(&self.0);
+        // A run that waits was removed: its followers read the log.
         if !table.buffers.contains_key(&buffer.run) {
             return;
         }

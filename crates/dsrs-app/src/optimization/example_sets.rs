@@ -41,7 +41,8 @@ impl ExampleSources {
             let Some(wanted) = wanted else { continue };
             let root = At::Root;
             let at = root.key(name);
-            let Some(pick) = found(app.dataset_pick(scope, &wanted, &at).await, &at, faults)?
+            let Some(pick) =
+                pick_or_problem(app.dataset_pick(scope, &wanted, &at).await, &at, faults)?
             else {
                 continue;
             };
@@ -93,7 +94,7 @@ impl ExampleSources {
 }
 
 /// An unknown dataset in a path is `not_found`; in a body it is a problem of the body.
-fn found(
+fn pick_or_problem(
     picked: Result<DatasetPick, AppError>,
     at: &At<'_>,
     faults: &mut Problems,

@@ -77,6 +77,7 @@ impl JobKind for BackgroundRuns {
     }
 
     async fn load(attempt: &JobAttempt, _: &ActiveGuard) -> Result<LoadedRun, AppError> {
+        // Before the queries: the time limit of an attempt includes them.
         let deadline = Instant::now() + attempt.timeout();
         let earlier = attempt.unfinished_run().await?;
         let program = attempt.app.recorded_program(&attempt.job.scope, &earlier.run).await?;
@@ -140,6 +141,7 @@ impl JobAttempt {
         scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
         let is_sampled = trace.as_ref().is_some_and(|trace| trace.context.is_sampled());
         let traced_inputs = (is_sampled && self.app.traces_contents()).then(|| inputs.clone());
+        // The budget is that of the run, not of each attempt at it.
         scope.count_spent(earlier.spent());
         scope.cancelled = guard.cancellation();
         let _running = self.app.metrics.run_started();
@@ -238,6 +240,7 @@ impl JobAttempt {
             None if parks && self.park_run(&earlier.run, outcome).await? => {
                 return Ok(AttemptEnd::Released);
             }
+            // The server stops: what is completed is stored, and another attempt continues from there.
             None if cancelled && self.shutdown.is_cancelled() => return Ok(AttemptEnd::Requeue),
             _ => {}
         }

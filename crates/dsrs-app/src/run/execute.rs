@@ -164,6 +164,7 @@ impl App {
     ) -> Result<PreparedRun, AppError> {
         let stopping = || AppError::Unavailable("the server is stopping".to_owned());
         let work = self.shutdown.begin_work().ok_or_else(stopping)?;
+        // Places before queries: a request that is refused costs the database nothing.
         let slot = self.run_slot()?;
         let workspace_slot = self.workspace_runs.place(scope.workspace);
         let workspace_slot = workspace_slot.map_err(CapacityExceeded::of_runs)?;
@@ -299,6 +300,7 @@ impl Run {
         drop(running);
         self.report(&outcome, took);
         self.send_spans(&outcome, traced_inputs.as_ref(), took);
+        // The row has all of it: it need not stay in memory until the commit.
         drop(outcome);
         let recorded = self.record(&row).await;
         if let Some(events) = events {

@@ -61,7 +61,9 @@ impl ChatChunks {
             AnswerPart::Text(text) => data(&self.chunk(&[json!({"content": text})])),
             AnswerPart::Completed { rest, run, ending, .. } => self.complete(rest, &run, ending),
             AnswerPart::Cut => self.end(&json!({}), "length"),
-            AnswerPart::Refusal(said) => self.end(&json!({"refusal": said}), "content_filter"),
+            AnswerPart::Refusal(refusal) => {
+                self.end(&json!({"refusal": refusal}), "content_filter")
+            }
             AnswerPart::Failed(problem) => self.error(&problem),
         })
     }

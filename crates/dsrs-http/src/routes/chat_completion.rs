@@ -138,10 +138,10 @@ fn question(
     let mut messages = Vec::with_capacity(request.messages.len());
     for (index, message) in request.messages.iter().enumerate() {
         let pointer = format!("/messages/{index}/content");
-        let said = text_of(&message.role, &message.content, &pointer)?;
+        let text = text_of(&message.role, &message.content, &pointer)?;
         let content = match call_arguments(message) {
-            Some(arguments) if said.is_empty() => arguments.to_owned(),
-            _ => said,
+            Some(arguments) if text.is_empty() => arguments.to_owned(),
+            _ => text,
         };
         messages.push(ChatMessage { role: message.role.clone(), content });
     }
@@ -199,8 +199,8 @@ async fn whole(chat: GraphChat) -> Result<Response, ApiProblem> {
             (run, message, reason)
         }
         ChatAnswer::Cut(run) => (run, empty, "length"),
-        ChatAnswer::Refusal(run, said) => {
-            (run, ChatAnswerView { refusal: Some(said), ..empty }, "content_filter")
+        ChatAnswer::Refusal(run, refusal) => {
+            (run, ChatAnswerView { refusal: Some(refusal), ..empty }, "content_filter")
         }
     };
     let usage = serde_json::from_str(&run.row.usage).unwrap_or_default();

@@ -133,8 +133,8 @@ fn message_of(item: &Value, pointer: &str) -> Result<Option<ChatMessage>, ApiPro
             Ok(Some(ChatMessage { role: role.to_owned(), content }))
         }
         ("reasoning", _) => Ok(None),
-        ("function_call", _) => Ok(said("assistant", &item["arguments"])),
-        ("function_call_output", _) => Ok(said("tool", &item["output"])),
+        ("function_call", _) => Ok(call_message("assistant", &item["arguments"])),
+        ("function_call_output", _) => Ok(call_message("tool", &item["output"])),
         ("message", None) => Err(refused(pointer, "a message has a `role`")),
         (other, _) => {
             let detail = format!("a graph reads messages, and no `{}`", shown(other));
@@ -144,7 +144,7 @@ fn message_of(item: &Value, pointer: &str) -> Result<Option<ChatMessage>, ApiPro
 }
 
 /// A call of a tool, or its result, as a message.
-fn said(role: &str, text: &Value) -> Option<ChatMessage> {
+fn call_message(role: &str, text: &Value) -> Option<ChatMessage> {
     let content = text.as_str().map_or_else(|| text.to_string(), str::to_owned);
     Some(ChatMessage { role: role.to_owned(), content })
 }
@@ -166,8 +166,8 @@ async fn whole(chat: GraphChat, instructions: Option<&str>) -> Result<Response, 
             }
         }
         ChatAnswer::Cut(_) => started.incomplete("max_output_tokens", None),
-        ChatAnswer::Refusal(_, said) => {
-            let item = started.message("incomplete", &[refusal_part(said)]);
+        ChatAnswer::Refusal(_, refusal) => {
+            let item = started.message("incomplete", &[refusal_part(refusal)]);
             started.incomplete("content_filter", Some(item))
         }
     }))

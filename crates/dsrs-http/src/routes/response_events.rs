@@ -70,8 +70,8 @@ impl ResponseEvents {
                 self.complete(response, &rest, &text, ending);
             }
             AnswerPart::Cut => self.end(response, "max_output_tokens", None),
-            AnswerPart::Refusal(said) => {
-                let item = response.message("incomplete", &[refusal_part(&said)]);
+            AnswerPart::Refusal(refusal) => {
+                let item = response.message("incomplete", &[refusal_part(&refusal)]);
                 self.end(response, "content_filter", Some(item));
             }
             AnswerPart::Failed(problem) => {

@@ -252,8 +252,8 @@ impl ResponseUsageView {
 }
 
 /// What a refusal of a model is in a message.
-pub(crate) fn refusal_part(said: &str) -> Value {
-    json!({"type": "refusal", "refusal": said})
+pub(crate) fn refusal_part(text: &str) -> Value {
+    json!({"type": "refusal", "refusal": text})
 }
 
 /// The content of a message.

@@ -89,7 +89,7 @@ pub async fn optimize(
         let rollouts = before.iter().flatten().cloned().collect();
         bench.measured_first(&Evaluation { rollouts });
         bench.phase("searching for a better program");
-        (best, stopped) = found(bench, optimizer).await?;
+        (best, stopped) = search(bench, optimizer).await?;
         bench.account().inspect(|account| account.set_reserve(BudgetReserve::default()));
     }
     if best == Workbench::BASE
@@ -147,7 +147,7 @@ fn counted(
     }
 }
 
-async fn found(
+async fn search(
     bench: &Workbench,
     optimizer: &dyn CandidateSearch,
 ) -> Result<(TrialId, Option<EarlyStop>), EarlyStop> {

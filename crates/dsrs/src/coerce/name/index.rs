@@ -60,15 +60,15 @@ impl<'n> NameIndex<'n> {
     }
 
     pub(super) fn ignoring_case(&self, text: &str) -> Vec<Name<'n>> {
-        self.found(self.forms().by_case.get(&folded(text.trim())))
+        self.names_at(self.forms().by_case.get(&folded(text.trim())))
     }
 
     pub(super) fn ignoring_punctuation(&self, text: &str) -> Vec<Name<'n>> {
-        self.found(self.forms().by_letters.get(&letters(text)))
+        self.names_at(self.forms().by_letters.get(&letters(text)))
     }
 
-    fn found(&self, found: Option<&Vec<usize>>) -> Vec<Name<'n>> {
-        found.into_iter().flatten().filter_map(|index| self.get(*index)).collect()
+    fn names_at(&self, indexes: Option<&Vec<usize>>) -> Vec<Name<'n>> {
+        indexes.into_iter().flatten().filter_map(|index| self.get(*index)).collect()
     }
 
     /// The names whose letters have a property.

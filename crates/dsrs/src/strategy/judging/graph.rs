@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::inputs::JudgeInputs;
 use super::values::{JudgedFields, JudgedValues};
-use super::{JudgeOutput, Judgement, found};
+use super::{JudgeOutput, Judgement, read_judgement};
 use crate::predict::{Ctx, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::listed;
@@ -64,7 +64,7 @@ impl GraphScorer {
     ) -> Result<Judgement, PredictError> {
         let input = self.feeds.gather(shown)?;
         let judged = self.module.forward(&ctx.without_hints(), input).await?;
-        found(&judged, &self.score, self.feedback.as_ref())
+        read_judgement(&judged, &self.score, self.feedback.as_ref())
     }
 
     pub(super) fn attempts(&self) -> usize {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::inputs::JudgeInputs;
 use super::values::{JudgedFields, JudgedValues};
-use super::{JudgeOutput, Judgement, found};
+use super::{JudgeOutput, Judgement, read_judgement};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::read::{Object, shared_text};
@@ -112,7 +112,7 @@ impl LmJudge {
     ) -> Result<Judgement, PredictError> {
         let input = self.feeds.gather(shown)?;
         let judged = self.module.forward(ctx, input).await?;
-        found(&judged, &self.score, self.feedback.as_ref())
+        read_judgement(&judged, &self.score, self.feedback.as_ref())
     }
 
     pub(super) fn attempts(&self) -> usize {

@@ -191,8 +191,8 @@ impl JudgeOutput {
     }
 }
 
-/// The judgement in the outputs of a judge.
-fn found(
+/// Reads the judgement from the outputs of a judge.
+fn read_judgement(
     outputs: &Fields,
     score: &str,
     feedback: Option<&Arc<str>>,
