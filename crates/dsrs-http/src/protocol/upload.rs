@@ -195,7 +195,7 @@ pub(super) fn empty_file() -> SpoolFile {
     use dsrs_config::UploadConfig;
 
     let space = dsrs_app::SpoolSpace::new(&UploadConfig {
-        directory: std::env::temp_dir(),
+        directory: "/tmp".into(),
         max_spool_bytes: u64::MAX,
         max_spool_bytes_per_workspace: None,
         max_concurrent: 1,

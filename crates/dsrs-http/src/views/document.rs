@@ -16,7 +16,7 @@ pub struct NewDocument<T>(PhantomData<T>);
 pub struct DocumentPatch<T>(PhantomData<T>);
 
 /// A type that documents contain.
-pub struct DocumentPart<T>(PhantomData<T>);
+pub struct SchemaPart<T>(PhantomData<T>);
 
 /// The name of the resource whose settings a document has.
 fn resource<T: Facet<'static>>() -> String {
@@ -65,13 +65,13 @@ impl<T: Facet<'static>> ToSchema for DocumentPatch<T> {
     }
 }
 
-impl<T: Facet<'static>> PartialSchema for DocumentPart<T> {
+impl<T: Facet<'static>> PartialSchema for SchemaPart<T> {
     fn schema() -> RefOr<Schema> {
         schema(schema_of::<T>(DocumentForm::New).0)
     }
 }
 
-impl<T: Facet<'static>> ToSchema for DocumentPart<T> {
+impl<T: Facet<'static>> ToSchema for SchemaPart<T> {
     fn name() -> Cow<'static, str> {
         schema_name::<T>().into()
     }

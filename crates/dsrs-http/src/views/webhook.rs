@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::document::{DocumentPart, DocumentPatch, NewDocument};
+use super::document::{DocumentPatch, NewDocument, SchemaPart};
 use super::time::{timestamp, timestamp_or_null};
 use super::{PageView, RawJson, example};
 use dsrs_api::webhook::{WebhookEvent, WebhookSettings};
@@ -20,7 +20,7 @@ pub type WebhookBody = NewDocument<WebhookSettings>;
 pub type WebhookPatch = DocumentPatch<WebhookSettings>;
 
 /// An event that webhooks report.
-pub type WebhookEventName = DocumentPart<WebhookEvent>;
+pub type WebhookEventName = SchemaPart<WebhookEvent>;
 
 /// The rotation of a secret.
 #[derive(ToSchema)]
