@@ -1,6 +1,9 @@
 //! The operations of the service, one room per noun: ids, wall clocks, transactions and caches. Uses
 //! `store`, `tool` and the engine; may not know HTTP.
 
+// A build that leaves `mcp` out has code that only it uses.
+#![cfg_attr(not(feature = "mcp"), allow(dead_code, unused_imports))]
+
 mod access;
 mod answer_builder;
 mod audit;

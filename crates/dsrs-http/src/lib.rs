@@ -1,6 +1,9 @@
 //! HTTP: the router. Turns requests into calls of `app` and results into answers. May not know SQL or
 //! LMs.
 
+// A build that leaves `mcp` out has code that only it uses.
+#![cfg_attr(not(feature = "mcp"), allow(dead_code, unused_imports))]
+
 mod docs;
 mod protocol;
 mod routes;

@@ -7,6 +7,9 @@
 //! two at a time. What an attempt stores is state of the object: the next attempt reads it, and nothing is
 //! replayed. May not know what the work is, nor the database.
 
+// A build that leaves `restate` out has code that only it uses.
+#![cfg_attr(not(feature = "restate"), allow(dead_code, unused_imports))]
+
 mod admin;
 mod client;
 #[cfg(feature = "restate")]
