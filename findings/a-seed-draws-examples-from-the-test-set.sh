@@ -4,9 +4,9 @@
 # Seen with scikit-learn 1.9.1, pandas 3.1.1, datasets 5.2.0, polars 2.1.0 and numpy 2.4.6. Guess: a sample and a split of two
 # functions, or of two libraries, are independent draws, so that 16 demonstrations share about 3 with a test set of 20 of 100.
 # Behaviour: a split is the start of a permutation, and the test set comes first. `DataFrame.sample` of pandas starts at the same
-# end of the same permutation as `train_test_split` and the first fold of `KFold` of scikit-learn, and `shuffle` of
-# datasets as its `train_test_split`. Each demonstration in the prompt is then a test example, with its answer, and the
-# score says how well the model copies. Use another seed for each step, or draw from the part for training.
+# end of the same permutation as `train_test_split` and the first fold of `KFold` of scikit-learn, and `shuffle` of datasets as
+# its `train_test_split`. Each demonstration in the prompt is then a test example, with its answer, and the score says how well
+# the model copies. Use another seed for each step, or draw from the part for training.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -55,4 +55,12 @@ PY
 python/bin/python draw.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+scikit-learn train_test_split, sample of seed 42: pandas sample 16, datasets shuffle 2, numpy permutation 2, polars sample 1
+scikit-learn KFold, first fold, sample of seed 42: pandas sample 16, datasets shuffle 2, numpy permutation 2, polars sample 1
+scikit-learn StratifiedKFold, first fold, sample of seed 42: pandas sample 4, datasets shuffle 3, numpy permutation 3, polars sample 3
+datasets train_test_split, sample of seed 42: pandas sample 3, datasets shuffle 16, numpy permutation 16, polars sample 4
+scikit-learn train_test_split, sample of seed 43: pandas sample 2, datasets shuffle 3, numpy permutation 3, polars sample 2
+scikit-learn KFold, first fold, sample of seed 43: pandas sample 2, datasets shuffle 3, numpy permutation 3, polars sample 2
+scikit-learn StratifiedKFold, first fold, sample of seed 43: pandas sample 4, datasets shuffle 4, numpy permutation 4, polars sample 1
+datasets train_test_split, sample of seed 43: pandas sample 1, datasets shuffle 1, numpy permutation 1, polars sample 3
 END

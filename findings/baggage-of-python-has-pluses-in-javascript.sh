@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A value of OpenTelemetry's baggage with a space has a plus instead when it arrives from Python in JavaScript, and a plus that is
-# sent as it is arrives in Python as a space.
+# A value of OpenTelemetry's baggage with a space has a plus instead when it arrives from Python in JavaScript, and a plus that
+# is sent as it is arrives in Python as a space.
 #
 # Seen with opentelemetry-api 1.45.2 (PyPI), @opentelemetry/core 2.12.1 (npm). Guess: both write and read the percent encoding
 # that W3C Baggage names. Behaviour: Python writes and reads the encoding of HTML forms, in which a plus is a space; to
-# JavaScript, as to the standard, a plus is a plus. Python also takes a property after `;` for a part of the value, and JavaScript
-# drops a member whose value ends with `%` or is empty. The header passes through, so each service of a chain may see another
-# value: usage per tenant or experiment splits in two ("team a", "team+a"), and a time zone such as `UTC+2` loses its sign.
-# Use values without spaces and pluses, for example ids.
+# JavaScript, as to the standard, a plus is a plus. Python also takes a property after `;` for a part of the value, and
+# JavaScript drops a member whose value ends with `%` or is empty. The header passes through, so each service of a chain may see
+# another value: usage per tenant or experiment splits in two ("team a", "team+a"), and a time zone such as `UTC+2` loses its
+# sign. Use values without spaces and pluses, for example ids.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -78,4 +78,17 @@ PY
 python/bin/python baggage.py 2>/dev/null >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+'team a' from Python: k=team+a, JavaScript reads 'team+a'
+'UTC+2' from Python: k=UTC%2B2, JavaScript reads 'UTC+2'
+'a=b' from Python: k=a%3Db, JavaScript reads 'a=b'
+'50%' from Python: k=50%25, JavaScript reads '50%'
+'team a' from JavaScript: k=team%20a, Python reads 'team a'
+'UTC+2' from JavaScript: k=UTC%2B2, Python reads 'UTC+2'
+'a=b' from JavaScript: k=a%3Db, Python reads 'a=b'
+'50%' from JavaScript: k=50%25, Python reads '50%'
+k=team%20a: Python reads 'team a', JavaScript 'team a'
+k=UTC+2: Python reads 'UTC 2', JavaScript 'UTC+2'
+k=team-a;ttl=30: Python reads 'team-a;ttl=30', JavaScript 'team-a'
+k=50%: Python reads '50%', JavaScript None
+k=: Python reads '', JavaScript None
 END

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A function that returns nothing for one row makes `map` of Hugging Face's datasets drop that row, or drop every result if the row
-# is the last one.
+# A function that returns nothing for one row makes `map` of Hugging Face's datasets drop that row, or drop every result if the
+# row is the last one.
 #
 # Seen with datasets 5.2.0. Guess: a scorer that returns nothing for a row leaves that row unchanged, as a function that never
-# returns anything leaves the whole dataset, or it fails. Behaviour: once a row has a result, rows without one are left out, so that
-# the mean is that of the others; and what the last call returned decides whether the written rows are used at all: is it
+# returns anything leaves the whole dataset, or it fails. Behaviour: once a row has a result, rows without one are left out, so
+# that the mean is that of the others; and what the last call returned decides whether the written rows are used at all: is it
 # nothing, `map` returns its input, without the column. Only nothing for the first row is an error, about an attribute of its
 # writer, and an iterable dataset always raises. A judge whose last call failed loses the paid scores of all others. Return a
 # dict with None for a row without a result.
@@ -48,4 +48,19 @@ PY
 python/bin/python score.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+nothing for [2]: {'id': [1, 3, 4], 'score': [0.25, 0.75, 1.0]}
+  None as the score: {'id': [1, 2, 3, 4], 'score': [0.25, None, 0.75, 1.0]}
+  nothing, iterable: TypeError
+nothing for [2, 3]: {'id': [1, 4], 'score': [0.25, 1.0]}
+  None as the score: {'id': [1, 2, 3, 4], 'score': [0.25, None, None, 1.0]}
+  nothing, iterable: TypeError
+nothing for [4]: {'id': [1, 2, 3, 4]}
+  None as the score: {'id': [1, 2, 3, 4], 'score': [0.25, 0.5, 0.75, None]}
+  nothing, iterable: TypeError
+nothing for [1]: AttributeError
+  None as the score: {'id': [1, 2, 3, 4], 'score': [None, 0.5, 0.75, 1.0]}
+  nothing, iterable: TypeError
+nothing for [1, 2, 3, 4]: {'id': [1, 2, 3, 4]}
+  None as the score: {'id': [1, 2, 3, 4], 'score': [None, None, None, None]}
+  nothing, iterable: TypeError
 END

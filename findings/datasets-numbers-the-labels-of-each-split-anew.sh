@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# `class_encode_column` of Hugging Face's datasets gives one label two numbers, one in the training set and another one in the test
-# set, if the test set lacks a label.
+# `class_encode_column` of Hugging Face's datasets gives one label two numbers, one in the training set and another one in the
+# test set, if the test set lacks a label.
 #
-# Seen with datasets 5.2.0 against scikit-learn 1.9.1. Guess: called for all splits at once, it makes one list of labels for
-# all. Behaviour: it lists and sorts the labels of each split on its own, and warns of nothing. A small test set
-# often lacks a rare label, and numbers from there on are shifted: predictions that are all right score 1 of 4, and those of the wrong
-# label can score more. Cast to a `ClassLabel` with all names, which is then the same for each split.
+# Seen with datasets 5.2.0 against scikit-learn 1.9.1. Guess: called for all splits at once, it makes one list of labels for all.
+# Behaviour: it lists and sorts the labels of each split on its own, and warns of nothing. A small test set often lacks a rare
+# label, and numbers from there on are shifted: predictions that are all right score 1 of 4, and those of the wrong label can
+# score more. Cast to a `ClassLabel` with all names, which is then the same for each split.
 set -euo pipefail
 
 place=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The JSON reader of Hugging Face's datasets rewrites texts: the answer `1889-03-31` becomes `1889-03-31 00:00:00`, or stays as it
-# is, by what else is within the same file or the same ten megabytes, and no schema prevents it.
+# The JSON reader of Hugging Face's datasets rewrites texts: the answer `1889-03-31` becomes `1889-03-31 00:00:00`, or stays as
+# it is, by what else is within the same file or the same ten megabytes, and no schema prevents it.
 #
 # Seen with datasets 5.2.0 (pyarrow 26.0.1) against duckdb 2.0.1. Guess: a member that is a string in each line is read as that
 # string, at the latest if `features` declares it a string. Behaviour: Arrow guesses a type for each block; a block whose texts
@@ -58,4 +58,12 @@ PY
 python/bin/python read.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+one file: ['Paris', '1889-03-31']
+two files: ['Paris', '1889-03-31', '1889-03-31 00:00:00', '2026-02-01 00:00:00']
+two files, declared as string: ['Paris', '1889-03-31', '1889-03-31 00:00:00', '2026-02-01 00:00:00']
+the other order, declared as string: ['1889-03-31 00:00:00', '2026-02-01 00:00:00', 'Paris', '1889-03-31']
+two files, declared as Json: ['Paris', '1889-03-31', '1889-03-31', '2026-02-01']
+with a number, declared as string: ['Paris', '1889-03-31', '"Rome"', '7']
+a large file: ['Paris', '1889-03-31', '1889-03-31 00:00:00']
+duckdb, two files: ['Paris', '1889-03-31', '1889-03-31', '2026-02-01']
 END

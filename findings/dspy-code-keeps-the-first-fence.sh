@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A value of `dspy.Code` is what stands between its first two fences: of a function whose docstring has an example in a fence, the
-# example is left, or the lines before it, and of an answer with two files the first.
+# A value of `dspy.Code` is what stands between its first two fences: of a function whose docstring has an example in a fence,
+# the example is left, or the lines before it, and of an answer with two files the first.
 #
-# Seen with dspy 3.4.1. Guess: fences around a code are removed, and a code without them is kept as it is. Behaviour: the first fence
-# anywhere in the value is taken, for outputs and for inputs, without a warning, so the LM reviews an example in place of the function,
-# and a metric, a demo or an interpreter gets a part of the answer. A plain text for the same input is sent whole. Way out: `str` as
-# the type, and removing the outer fence yourself.
+# Seen with dspy 3.4.1. Guess: fences around a code are removed, and a code without them is kept as it is. Behaviour: the first
+# fence anywhere in the value is taken, for outputs and for inputs, without a warning, so the LM reviews an example in place of
+# the function, and a metric, a demo or an interpreter gets a part of the answer. A plain text for the same input is sent whole.
+# Way out: `str` as the type, and removing the outer fence yourself.
 set -euo pipefail
 
 place=$(mktemp -d)

@@ -2,12 +2,12 @@
 # What an agent's model sees of a picture that a tool returns depends on the client: base64 as text, nothing, a picture in the
 # tool's message, or a picture in a message of the user. All four send it to the same endpoint of chat completions.
 #
-# Seen with ai 7.0.173 (@ai-sdk/openai-compatible 3.0.92), openai-agents 0.24.0, langchain-openai 1.7.4 and pydantic-ai-slim 2.66.0. Guess:
-# a picture costs what a picture costs, some hundred tokens, or is refused. Behaviour: the AI SDK writes the list of parts as JSON in
-# the tool's message, so 3 kB of PNG are thousands of tokens of text that no model sees as a picture, and they are paid again with each
-# further call; the Agents SDK keeps the text beside the picture and drops the picture, without an error; LangChain sends a part that
-# OpenAI's schema of a tool's message does not have; Pydantic AI adds a message of the user. Way out: return a text and an address, or
-# use the protocol of responses, which has pictures in results.
+# Seen with ai 7.0.173 (@ai-sdk/openai-compatible 3.0.92), openai-agents 0.24.0, langchain-openai 1.7.4 and pydantic-ai-slim
+# 2.66.0. Guess: a picture costs what a picture costs, some hundred tokens, or is refused. Behaviour: the AI SDK writes the list
+# of parts as JSON in the tool's message, so 3 kB of PNG are thousands of tokens of text that no model sees as a picture, and
+# they are paid again with each further call; the Agents SDK keeps the text beside the picture and drops the picture, without an
+# error; LangChain sends a part that OpenAI's schema of a tool's message does not have; Pydantic AI adds a message of the user.
+# Way out: return a text and an address, or use the protocol of responses, which has pictures in results.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -53,7 +53,8 @@ const provider = createOpenAICompatible({
   name: 'endpoint', baseURL: 'http://127.0.0.1/v1',
   fetch: async (_, request) => {
     bodies.push(request.body);
-    return bodies.length === 1 ? answer({ content: null, tool_calls: [call] }, 'tool_calls') : answer({ content: 'fine' }, 'stop');
+    if (bodies.length > 1) return answer({ content: 'fine' }, 'stop');
+    return answer({ content: null, tool_calls: [call] }, 'tool_calls');
   },
 });
 const screenshot = tool({
@@ -91,7 +92,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         bodies.append(self.rfile.read(int(self.headers["content-length"])).decode())
         calls = all(message["role"] != "tool" for message in json.loads(bodies[-1])["messages"])
-        message = {"role": "assistant", "content": None, "tool_calls": [CALL]} if calls else {"role": "assistant", "content": "fine"}
+        message = {"role": "assistant", **({"content": None, "tool_calls": [CALL]} if calls else {"content": "fine"})}
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
         body = json.dumps({"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}).encode()
         self.send_response(200)

@@ -2,12 +2,12 @@
 # A JSON Patch that begins with a `test` of the version changes a document of another version: the library rfc6902 applies the
 # operations after a test that fails, and fast-json-patch leaves those before it.
 #
-# Seen with rfc6902 5.4.0 and fast-json-patch 3.1.1 (npm), jsonpatch 1.48 (PyPI). Guess: a patch whose `test` fails changes nothing
-# (RFC 6902, section 5), so a `test` guards an update as `If-Match` does. Behaviour: rfc6902 throws nothing, returns a list with
-# the error and goes on; fast-json-patch throws, but the document has the changes so far. Without its third argument,
-# fast-json-patch also replaces what does not exist and copies `undefined`, where the others refuse: a `replace` with a wrong name
-# adds a member. A page that follows the state of an agent by patches shows a state that the server never had. Apply to a copy,
-# look at every result, and pass `true` as the third argument.
+# Seen with rfc6902 5.4.0 and fast-json-patch 3.1.1 (npm), jsonpatch 1.48 (PyPI). Guess: a patch whose `test` fails changes
+# nothing (RFC 6902, section 5), so a `test` guards an update as `If-Match` does. Behaviour: rfc6902 throws nothing, returns a
+# list with the error and goes on; fast-json-patch throws, but the document has the changes so far. Without its third argument,
+# fast-json-patch also replaces what does not exist and copies `undefined`, where the others refuse: a `replace` with a wrong
+# name adds a member. A page that follows the state of an agent by patches shows a state that the server never had. Apply to a
+# copy, look at every result, and pass `true` as the third argument.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -80,4 +80,28 @@ PY
 { python/bin/python patch.py; node patch.mjs; } | LC_ALL=C sort -s -t';' -k1,1 >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+all is well; jsonpatch; no exception; {"version":4,"title":"old","steps":["b"]}
+all is well; rfc6902; no exception; {"version":4,"title":"old","steps":["b"]}
+all is well; fast-json-patch; no exception; {"version":4,"title":"old","steps":["b"]}
+all is well; fast-json-patch, true; no exception; {"version":4,"title":"old","steps":["b"]}
+remove of a missing member; jsonpatch; exception; unchanged
+remove of a missing member; rfc6902; no exception; {"version":5,"title":"old","steps":["a","b"]}
+remove of a missing member; fast-json-patch; no exception; {"version":5,"title":"old","steps":["a","b"]}
+remove of a missing member; fast-json-patch, true; exception; unchanged
+replace beyond the end; jsonpatch; exception; unchanged
+replace beyond the end; rfc6902; no exception; unchanged
+replace beyond the end; fast-json-patch; no exception; {"version":4,"title":"old","steps":["a","b",null,"d"]}
+replace beyond the end; fast-json-patch, true; exception; unchanged
+replace of a missing member; jsonpatch; exception; unchanged
+replace of a missing member; rfc6902; no exception; unchanged
+replace of a missing member; fast-json-patch; no exception; {"version":4,"title":"old","steps":["a","b"],"titel":"new"}
+replace of a missing member; fast-json-patch, true; exception; unchanged
+replace, then test fails; jsonpatch; exception; unchanged
+replace, then test fails; rfc6902; no exception; {"version":4,"title":"new","steps":["a","b"]}
+replace, then test fails; fast-json-patch; exception; {"version":4,"title":"new","steps":["a","b"]}
+replace, then test fails; fast-json-patch, true; exception; {"version":4,"title":"new","steps":["a","b"]}
+test fails, then replace; jsonpatch; exception; unchanged
+test fails, then replace; rfc6902; no exception; {"version":4,"title":"new","steps":["a","b"]}
+test fails, then replace; fast-json-patch; exception; unchanged
+test fails, then replace; fast-json-patch, true; exception; unchanged
 END

@@ -3,9 +3,9 @@
 # neighbours, and the same grades agree less, or more, than they do.
 #
 # Seen with scikit-learn 1.9.1 and statsmodels 0.15.0. Guess: with quadratic weights, the agreement of a judge and a person
-# depends on the distance of their grades, so it is the same whether grades are 1 to 5 or 1, 2, 4, 5. Behaviour: the weights are made
-# of positions in the list of labels, which by default are those that occur. Of the same ten pairs the kappa is 0.86 or 0.93;
-# one more pair of threes changes it by more than the pair does. `labels` with the whole scale fixes it. statsmodels takes
+# depends on the distance of their grades, so it is the same whether grades are 1 to 5 or 1, 2, 4, 5. Behaviour: the weights are
+# made of positions in the list of labels, which by default are those that occur. Of the same ten pairs the kappa is 0.86 or
+# 0.93; one more pair of threes changes it by more than the pair does. `labels` with the whole scale fixes it. statsmodels takes
 # a table, and pandas.crosstab leaves out the same grades. Judges are chosen by thresholds like 0.8 on fifty examples.
 set -euo pipefail
 

@@ -2,12 +2,11 @@
 # A latency in a Parquet file is a duration for some and an integer in an unknown unit for others, which pandas 3 made a thousand
 # times smaller, and DuckDB writes its own latencies below a millisecond as zero.
 #
-# Seen with duckdb 2.0.1, polars 2.1.0, pandas 2.3.3 and 3.1.1, pyarrow 26.0.1. Guess: a column of durations is one for each reader,
-# as a column of timestamps is. Behaviour: Parquet has no type for it. Polars and pyarrow write an integer, whose meaning only
-# readers of Arrow's metadata find, so that DuckDB sums integers: microseconds of polars and pandas 3, and nanoseconds of pandas 2 by
-# the same code. DuckDB writes the difference of two timestamps as Parquet's old interval, which counts
-# milliseconds: 250 microseconds are 0 when DuckDB itself reads them again, and 12 bytes for pyarrow. Store a number with the unit
-# in its name.
+# Seen with duckdb 2.0.1, polars 2.1.0, pandas 2.3.3 and 3.1.1, pyarrow 26.0.1. Guess: a column of durations is one for each
+# reader, as a column of timestamps is. Behaviour: Parquet has no type for it. Polars and pyarrow write an integer, whose meaning
+# only readers of Arrow's metadata find, so that DuckDB sums integers: microseconds of polars and pandas 3, and nanoseconds of
+# pandas 2 by the same code. DuckDB writes the difference of two timestamps as Parquet's old interval, which counts milliseconds:
+# 250 microseconds are 0 when DuckDB itself reads them again, and 12 bytes for pyarrow. Store a number with the unit in its name.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -16,7 +15,7 @@ cd "$place"
 
 python3 -m venv python
 python/bin/pip install --quiet duckdb==2.0.1 polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1
-python/bin/pip install --quiet --no-deps --target before pandas==2.3.3
+python/bin/pip install --quiet --no-deps --target before pandas==2.3.3 pytz==2026.6
 
 cat >write.py <<'PY'
 from datetime import timedelta

@@ -4,9 +4,9 @@
 #
 # Seen with litellm 1.110.2. Guess: a part that cannot be translated is an error, and what `supports_audio_input` and
 # `supports_vision` promise is sent. Behaviour: for Voxtral of Mistral the list of parts becomes one text, so the sound is gone,
-# unless any picture or file is in the conversation: then the sound is sent, too. For models with vision at SambaNova the picture
-# is gone, and for Claude the sound, whose absence the list admits. Nothing warns, `drop_params` is off, and the call is paid.
-# Through the protocol of OpenAI (`openai/…` with the endpoint's `api_base`), the same messages arrive whole.
+# unless any picture or file is in the conversation: then the sound is sent, too. For models with vision at SambaNova the
+# picture is gone, and for Claude the sound, whose absence the list admits. Nothing warns, `drop_params` is off, and the call is
+# paid. Through the protocol of OpenAI (`openai/…` with the endpoint's `api_base`), the same messages arrive whole.
 set -euo pipefail
 
 place=$(mktemp -d)

@@ -2,10 +2,10 @@
 # In LiteLLM, an answer during which the provider failed ends with `stop`, like a complete one. Streamed, the same answer is an
 # error at one provider and complete at another.
 #
-# Seen with litellm 1.110.2 and openai 3.57.0. Guess: `finish_reason` is `stop` only if the model finished. Behaviour: what OpenRouter
-# (`error`), vLLM (`abort`), Zhipu (`network_error`), DeepSeek (`insufficient_system_resource`), Cohere (`ERROR`) and Gemini
-# (`MALFORMED_FUNCTION_CALL`) report becomes `stop`, even if an error stands beside it; only a stream of vLLM raises. OpenAI's client
-# passes the word on. So half an answer is parsed, scored and cached. For some providers,
+# Seen with litellm 1.110.2 and openai 3.57.0. Guess: `finish_reason` is `stop` only if the model finished. Behaviour: what
+# OpenRouter (`error`), vLLM (`abort`), Zhipu (`network_error`), DeepSeek (`insufficient_system_resource`), Cohere (`ERROR`) and
+# Gemini (`MALFORMED_FUNCTION_CALL`) report becomes `stop`, even if an error stands beside it; only a stream of vLLM raises.
+# OpenAI's client passes the word on. So half an answer is parsed, scored and cached. For some providers,
 # `choices[0].provider_specific_fields["native_finish_reason"]` has the word; programs of DSPy do not read it.
 set -euo pipefail
 

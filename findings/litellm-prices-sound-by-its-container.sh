@@ -2,11 +2,11 @@
 # LiteLLM's cost of transcribing three seconds depends on the container: 0.0003 dollars for WAV, nothing for what phones and
 # browsers record, and 57 thousand million dollars for FLAC that ffmpeg wrote to a pipe.
 #
-# Seen with litellm 1.110.2, soundfile 0.14.0 and ffmpeg 9.0.2 of imageio-ffmpeg 0.8.1. Guess: the cost of a transcription is that of its
-# minutes, or unknown. Behaviour: the length is read with soundfile, from the header. M4A, WebM and AAC are unknown to it, and
-# the cost is 0.0, which is no error and passes every budget. FLAC to a pipe has no number of samples, which the format allows; it is
-# read as the largest one. MP3 with a variable rate and without a header of its own is read as an eighth of it. Without soundfile
-# every file costs nothing. Way out: ask for `verbose_json` and price its `duration`.
+# Seen with litellm 1.110.2, soundfile 0.14.0 and ffmpeg 9.0.2 of imageio-ffmpeg 0.8.1. Guess: the cost of a transcription is
+# that of its minutes, or unknown. Behaviour: the length is read with soundfile, from the header. M4A, WebM and AAC are unknown
+# to it, and the cost is 0.0, which is no error and passes every budget. FLAC to a pipe has no number of samples, which the
+# format allows; it is read as the largest one. MP3 with a variable rate and without a header of its own is read as an eighth of
+# it. Way out: ask for `verbose_json`, and price its `duration`.
 set -euo pipefail
 
 place=$(mktemp -d)

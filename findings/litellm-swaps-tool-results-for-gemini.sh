@@ -3,10 +3,9 @@
 # they were ready: the ids are left out, so the order alone pairs them. Pydantic AI sends the ids.
 #
 # Seen with litellm 1.110.2 and pydantic-ai-slim 2.66.0 (google-genai 3.6.1). Guess: `tool_call_id` says which call a result
-# answers, as OpenAI's protocol demands, in whatever order the results come. Behaviour: LiteLLM writes ids for names of models
-# with `gemini-3` only; for 2.5 neither calls nor results have one, and the results keep the order of the messages. Both
-# have the same name, so the model reads Oslo's weather as Rome's. Anthropic through the same LiteLLM has the ids. Way out: sort the
-# results by their calls.
+# answers, as OpenAI's protocol demands, in whatever order the results come. Behaviour: LiteLLM writes ids for Gemini 3; for 2.5
+# neither calls nor results have one, and the results keep the order of the messages. Both have the same name, so by order, Rome
+# gets Oslo's snow. Anthropic through the same LiteLLM has the ids. Way out: sort the results by their calls.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -70,11 +69,11 @@ import litellm
 from endpoint import show, url
 
 CALLS = [{"id": id, "type": "function", "function": {"name": "weather", "arguments": json.dumps({"city": city})}}
-         for id, city in [("call_1", "Rome"), ("call_2", "Oslo")]]
+         for id, city in [("c1", "Rome"), ("c2", "Oslo")]]
 MESSAGES = [{"role": "user", "content": "How is it in Rome and in Oslo?"},
             {"role": "assistant", "content": None, "tool_calls": CALLS},
-            {"role": "tool", "tool_call_id": "call_2", "content": "snow"},
-            {"role": "tool", "tool_call_id": "call_1", "content": "sun"}]
+            {"role": "tool", "tool_call_id": "c2", "content": "snow"},
+            {"role": "tool", "tool_call_id": "c1", "content": "sun"}]
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 for model in ["gemini/gemini-2.5-pro", "gemini/gemini-3-pro-preview", "anthropic/claude-sonnet-4-5"]:
     litellm.completion(model, messages=MESSAGES, tools=[TOOL], api_base=url, api_key="key")
@@ -90,8 +89,8 @@ from pydantic_ai.providers.google import GoogleProvider
 model = GoogleModel("gemini-2.5-pro", provider=GoogleProvider(api_key="key", base_url=url))
 model_request_sync(model, [
     ModelRequest([UserPromptPart("How is it in Rome and in Oslo?")]),
-    ModelResponse([ToolCallPart("weather", {"city": "Rome"}, "call_1"), ToolCallPart("weather", {"city": "Oslo"}, "call_2")]),
-    ModelRequest([ToolReturnPart("weather", "snow", "call_2"), ToolReturnPart("weather", "sun", "call_1")]),
+    ModelResponse([ToolCallPart("weather", {"city": "Rome"}, "c1"), ToolCallPart("weather", {"city": "Oslo"}, "c2")]),
+    ModelRequest([ToolReturnPart("weather", "snow", "c2"), ToolReturnPart("weather", "sun", "c1")]),
 ])
 show("pydantic-ai, gemini-2.5-pro")
 PY
@@ -100,7 +99,7 @@ pydantic/bin/python pydantic_client.py >>seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
 litellm, gemini/gemini-2.5-pro: calls [(None, 'Rome'), (None, 'Oslo')], results [(None, 'snow'), (None, 'sun')]
-litellm, gemini/gemini-3-pro-preview: calls [('call_1', 'Rome'), ('call_2', 'Oslo')], results [('call_2', 'snow'), ('call_1', 'sun')]
-litellm, anthropic/claude-sonnet-4-5: calls [('call_1', 'Rome'), ('call_2', 'Oslo')], results [('call_2', 'snow'), ('call_1', 'sun')]
-pydantic-ai, gemini-2.5-pro: calls [('call_1', 'Rome'), ('call_2', 'Oslo')], results [('call_2', 'snow'), ('call_1', 'sun')]
+litellm, gemini/gemini-3-pro-preview: calls [('c1', 'Rome'), ('c2', 'Oslo')], results [('c2', 'snow'), ('c1', 'sun')]
+litellm, anthropic/claude-sonnet-4-5: calls [('c1', 'Rome'), ('c2', 'Oslo')], results [('c2', 'snow'), ('c1', 'sun')]
+pydantic-ai, gemini-2.5-pro: calls [('c1', 'Rome'), ('c2', 'Oslo')], results [('c2', 'snow'), ('c1', 'sun')]
 END

@@ -98,8 +98,10 @@ url = f"http://127.0.0.1:{model.server_port}/v1"
 def show(client, name, seen):
     text = json.dumps(seen)
     marks = {"stock": {"copies": "copies", "warning": "reserved"}, "report": {"text": "The report:", "file": "2025,7"}}[name]
-    parts = ", ".join(f"{part}: {'seen' if mark in text else 'lost'}" for part, mark in marks.items())
-    print(f"{client}, {name}: {parts}\n  {text}")
+    states = {part: "seen" if mark in text else "lost" for part, mark in marks.items()}
+    if states.get("file") == "seen" and "mime_type" in text:
+        states["file"] = "seen as a JSON object"
+    print(f"{client}, {name}: {states}")
 
 
 async def with_dspy():
@@ -142,4 +144,12 @@ PY
 packages/bin/python clients.py 2>log >seen || { tail -5 log >&2; exit 1; }
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+dspy, text, stock: {'copies': 'seen', 'warning': 'seen'}
+dspy, text, report: {'text': 'seen', 'file': 'lost'}
+dspy, structured, stock: {'copies': 'seen', 'warning': 'lost'}
+dspy, structured, report: {'text': 'seen', 'file': 'lost'}
+openai-agents, stock: {'copies': 'seen', 'warning': 'seen'}
+openai-agents, report: {'text': 'seen', 'file': 'seen as a JSON object'}
+pydantic-ai, stock: {'copies': 'seen', 'warning': 'lost'}
+pydantic-ai, report: {'text': 'seen', 'file': 'seen'}
 END

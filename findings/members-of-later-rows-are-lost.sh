@@ -6,8 +6,8 @@
 # lines of JSON, has each member of each row, or the reader fails on a row that does not fit. Behaviour: pyarrow and
 # `Dataset.from_list`, `from_generator` and `map` look at the first row, polars at the first hundred, lists and lines alike, and
 # drop what they do not know, polars also within structs. The same polars fails with an error if a later value has another type.
-# Pandas, DuckDB and the reader of lines of pyarrow keep all. Results of an evaluation are then results without
-# failures, and its usage has no cached tokens. Give a schema, or `infer_schema_length=None` to polars.
+# Pandas, DuckDB and the reader of lines of pyarrow keep all. Results of an evaluation are then results without failures, and its
+# usage has no cached tokens. Give a schema, or `infer_schema_length=None` to polars.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -71,4 +71,14 @@ PY
 python/bin/python read.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+pyarrow from_pylist: errors and cached tokens, from row 2 0 and 199 of 199, from row 151 0 and 50 of 50
+datasets from_list: errors and cached tokens, from row 2 0 and 199 of 199, from row 151 0 and 50 of 50
+datasets map: errors and cached tokens, from row 2 0 and 199 of 199, from row 151 0 and 50 of 50
+polars DataFrame: errors and cached tokens, from row 2 199 and 199 of 199, from row 151 0 and 0 of 50
+polars read_ndjson: errors and cached tokens, from row 2 199 and 199 of 199, from row 151 0 and 0 of 50
+pandas DataFrame: errors and cached tokens, from row 2 199 and 199 of 199, from row 151 50 and 50 of 50
+pandas read_json: errors and cached tokens, from row 2 199 and 199 of 199, from row 151 50 and 50 of 50
+pyarrow read_json: errors and cached tokens, from row 2 199 and 199 of 199, from row 151 50 and 50 of 50
+duckdb read_json: errors and cached tokens, from row 2 199 and 199 of 199, from row 151 50 and 50 of 50
+polars DataFrame, another type in row 151: ComputeError
 END

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The same instruments have other names in Prometheus, depending on the language of the service: OpenTelemetry's exporter for Python
-# appends the unit, that for JavaScript does not.
+# The same instruments have other names in Prometheus, depending on the language of the service: OpenTelemetry's exporter for
+# Python appends the unit, that for JavaScript does not.
 #
-# Seen with opentelemetry-exporter-prometheus 0.66b2 (PyPI), @opentelemetry/exporter-prometheus 0.223.0 (npm). Guess: a dashboard for
-# `gen_ai.client.operation.duration` works for all services, as the conversion is specified. Behaviour: it is
+# Seen with opentelemetry-exporter-prometheus 0.66b2 (PyPI), @opentelemetry/exporter-prometheus 0.223.0 (npm). Guess: a dashboard
+# for `gen_ai.client.operation.duration` works for all services, as the conversion is specified. Behaviour: it is
 # `gen_ai_client_operation_duration_seconds` from Python and `gen_ai_client_operation_duration` from JavaScript. An alert on the
 # longer name never fires for services in JavaScript, and says nothing about it. Two attributes that differ in a dot and an
-# underscore become one label from Python, whose first value is lost, and a repeated label from JavaScript, for which a strict
-# reader refuses the whole page. Query both names, or send OTLP to one collector that converts.
+# underscore are one label from Python, without the first value, and one label twice from JavaScript. Query both names, or send
+# OTLP to one collector that converts.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -68,7 +68,8 @@ pages = {
 for _, name, unit, _ in instruments:
     start = name.replace(".", "_")
     found = {language: re.search(rf"^# TYPE ({start}\w*)", page, re.M)[1] for language, page in pages.items()}
-    print(f"{name} in {unit}: {', '.join(f'{of} {language}' for language, of in found.items())}")
+    print(f"{name} in {unit}:")
+    print("  " + ", ".join(f"{language} {of}" for language, of in found.items()))
 for language, page in pages.items():
     labels = re.search(r"^labels_total{(.*)}", page, re.M)[1]
     print(f"user.id=a and user_id=b, {language}:", ", ".join(re.findall(r'user_id="\w"', labels)))
@@ -76,4 +77,16 @@ PY
 python/bin/python export.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+gen_ai.client.operation.duration in s:
+  Python gen_ai_client_operation_duration_seconds, JavaScript gen_ai_client_operation_duration
+gen_ai.client.token.usage in {token}:
+  Python gen_ai_client_token_usage, JavaScript gen_ai_client_token_usage
+llm.cost in USD:
+  Python llm_cost_USD_total, JavaScript llm_cost_total
+dataset.read in By:
+  Python dataset_read_bytes_total, JavaScript dataset_read_total
+runs in 1:
+  Python runs_total, JavaScript runs_total
+user.id=a and user_id=b, Python: user_id="b"
+user.id=a and user_id=b, JavaScript: user_id="a", user_id="b"
 END

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The text of a filled PDF form lacks what was filled in: pypdf, pdfminer.six, pdfplumber, pypdfium2, MarkItDown and unpdf return the
-# questions without the answers. PyMuPDF returns the texts and choices, and leaves out which box is checked.
+# The text of a filled PDF form lacks what was filled in: pypdf, pdfminer.six, pdfplumber, pypdfium2, MarkItDown and unpdf
+# return the questions without the answers. PyMuPDF returns the texts and choices, and leaves out which box is checked.
 #
-# Seen with pypdf 7.1.1, pdfminer.six 20260107, pdfplumber 0.11.10, pypdfium2 5.15.2, markitdown 0.1.9, pymupdf 2.0, unpdf 1.7.0 (npm).
-# Guess: the extracted text is what a person sees on the page. Behaviour: the values of a form are annotations, which the
-# text of a page does not include, though every viewer draws them. An LM that reads "Name: Agree: Country:" answers that the form is
-# empty, or makes the values up; nothing fails. Flattening the form makes them text for all of these. Way out: `get_fields()` of pypdf
-# beside the text, or flatten first.
+# Seen with pypdf 7.1.1, pdfminer.six 20260107, pdfplumber 0.11.10, pypdfium2 5.15.2, markitdown 0.1.9, pymupdf 2.0, unpdf 1.7.0
+# (npm). Guess: the extracted text is what a person sees on the page. Behaviour: the values of a form are annotations, which the
+# text of a page does not include, though every viewer draws them. An LM that reads "Name: Agree: Country:" answers that the
+# form is empty, or makes the values up; nothing fails. Flattening the form makes them text for all of these. Way out:
+# `get_fields()` of pypdf beside the text, or flatten first.
 set -euo pipefail
 
 place=$(mktemp -d)

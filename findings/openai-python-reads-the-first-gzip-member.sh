@@ -3,11 +3,11 @@
 # error; the JavaScript client, requests and aiohttp read the whole file.
 #
 # Seen with openai 3.57.0 (httpx2 2.16.2), anthropic 2.14.0, httpx 0.28.1, requests 2.34.2 and aiohttp 3.14.5 (PyPI), openai
-# 7.59.0 (npm). Guess: `Content-Encoding: gzip` is undone completely or fails. Behaviour: a gzip body is one or more members
-# (RFC 1952), as `cat`, a log that is appended to, bgzip or a server that compresses each flush makes them. httpx and its
-# successor stop after the first member and drop the rest. A member that ends with a line is valid JSONL: a batch of thousands
-# of paid answers is read as its first part, and the scores are those of a subset. Compare the number of lines with the number
-# of requests, or ask for `Accept-Encoding: identity`.
+# 7.59.0 (npm). Guess: `Content-Encoding: gzip` is undone completely or fails. Behaviour: a gzip body is one or more members (RFC
+# 1952), as `cat`, a log that is appended to, bgzip or a server that compresses each flush makes them. httpx and its successor
+# stop after the first member and drop the rest. A member that ends with a line is valid JSONL: a batch of thousands of paid
+# answers is read as its first part, and the scores are those of a subset. Compare the number of lines with the number of
+# requests, or ask for `Accept-Encoding: identity`.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -86,4 +86,16 @@ PY
 python/bin/python read.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+one member, openai (Python): 6 of 6 lines
+one member, anthropic (Python): 6 of 6 lines
+one member, httpx: 6 of 6 lines
+one member, requests: 6 of 6 lines
+one member, aiohttp: 6 of 6 lines
+one member, openai (JavaScript): 6 of 6 lines
+three members, openai (Python): 2 of 6 lines
+three members, anthropic (Python): 2 of 6 lines
+three members, httpx: 2 of 6 lines
+three members, requests: 6 of 6 lines
+three members, aiohttp: 6 of 6 lines
+three members, openai (JavaScript): 6 of 6 lines
 END

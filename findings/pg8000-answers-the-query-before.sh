@@ -3,8 +3,8 @@
 #
 # Seen with pg8000 1.31.6 against psycopg 3.3.9 (PyPI), SQLAlchemy 2.1.9, PostgreSQL 15. Guess: a value that does not fit its
 # Python type, such as the time `24:00`, fails one query; the next one is answered as usual. Behaviour: the exception leaves the
-# rest of the answer on the socket. The next query reads that rest and has no rows, the one after it has the rows of the
-# query before, and so on for as long as the connection lives: a balance is read as that of another account, and an `id` as a count.
+# rest of the answer on the socket. The next query reads that rest and has no rows, the one after it has the rows of the query
+# before, and so on for as long as the connection lives: a balance is read as that of another account, and an `id` as a count.
 # SQLAlchemy keeps the connection in its pool, where every later query fails. Cast such columns to text, and close a connection
 # after any exception that is not a `DatabaseError`.
 set -euo pipefail
@@ -50,9 +50,30 @@ ask("pg8000", connection.run)
 for driver in ("psycopg", "pg8000"):
     engine = sqlalchemy.create_engine(f"postgresql+{driver}://postgres@{host}/postgres", pool_size=1, max_overflow=0)
     ask(f"SQLAlchemy with {driver}", with_sqlalchemy(engine))
+# A connection with unread answers would be asked to end in order.
 os._exit(0)
 PY
 python/bin/python -u ask.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+psycopg, SELECT 'one': [['one']]
+psycopg, SELECT '24:00'::time: DataError
+psycopg, SELECT 'two': [['two']]
+psycopg, SELECT 'three': [['three']]
+psycopg, SELECT 4: [[4]]
+pg8000, SELECT 'one': [['one']]
+pg8000, SELECT '24:00'::time: ValueError
+pg8000, SELECT 'two': None
+pg8000, SELECT 'three': [['two']]
+pg8000, SELECT 4: [['three']]
+SQLAlchemy with psycopg, SELECT 'one': [['one']]
+SQLAlchemy with psycopg, SELECT '24:00'::time: DataError
+SQLAlchemy with psycopg, SELECT 'two': [['two']]
+SQLAlchemy with psycopg, SELECT 'three': [['three']]
+SQLAlchemy with psycopg, SELECT 4: [[4]]
+SQLAlchemy with pg8000, SELECT 'one': [['one']]
+SQLAlchemy with pg8000, SELECT '24:00'::time: ValueError
+SQLAlchemy with pg8000, SELECT 'two': ResourceClosedError
+SQLAlchemy with pg8000, SELECT 'three': ResourceClosedError
+SQLAlchemy with pg8000, SELECT 4: ResourceClosedError
 END

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Three seconds of sound that a program wrote to a pipe last 37 hours as WAV for Python's `wave`, mutagen and tinytag, and
-# 18 million years as FLAC for soundfile. Each of these libraries is right about the same sound in a file.
+# Three seconds of sound that a program wrote to a pipe last 37 hours as WAV for Python's `wave`, mutagen and tinytag, and 18
+# million years as FLAC for soundfile. Each of these libraries is right about the same sound in a file.
 #
-# Seen with ffmpeg 9.0.2 of imageio-ffmpeg 0.8.1, mutagen 1.48.1, tinytag 2.3.2, soundfile 0.14.0, scipy 1.17.1, music-metadata 11.16.1
-# (npm). Guess: the length of a sound comes from its header. Behaviour: a program that writes to a pipe, and speech of OpenAI that is
-# streamed, cannot go back to fill in the length; WAV has the largest number there, FLAC zero, which stands for unknown. For WAV,
-# soundfile, scipy and music-metadata count what follows instead; for FLAC, mutagen and tinytag say zero, music-metadata nothing. What
-# prices minutes, limits uploads or splits by length takes such a number for a length. Way out: decode and count, or write to a file.
+# Seen with ffmpeg 9.0.2 of imageio-ffmpeg 0.8.1, mutagen 1.48.1, tinytag 2.3.2, soundfile 0.14.0, scipy 1.17.1, music-metadata
+# 11.16.1 (npm). Guess: the length of a sound comes from its header. Behaviour: a program that writes to a pipe cannot go back
+# to fill in the length; WAV has the largest number there, FLAC zero, which stands for unknown. For WAV, soundfile, scipy and
+# music-metadata count what follows instead; for FLAC, mutagen and tinytag say zero, music-metadata nothing. What prices
+# minutes, limits uploads or splits by length takes such a number for a length. Way out: decode and count, or write to a file.
 set -euo pipefail
 
 place=$(mktemp -d)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A stream that states its usage in more than one chunk costs a multiple in Pydantic AI and LangChain, which add the statements up.
-# The Agents SDK, LiteLLM and the AI SDK take the last one.
+# A stream that states its usage in more than one chunk costs a multiple in Pydantic AI and LangChain, which add the statements
+# up. The Agents SDK, LiteLLM and the AI SDK take the last one.
 #
-# Seen with pydantic-ai-slim 2.66.0, langchain-openai 1.7.4 (langchain-core 1.8.3), openai-agents 0.24.0, litellm 1.110.2, ai 7.0.173
-# (@ai-sdk/openai-compatible 3.0.92). Guess: usage is the state of the counts, so its last statement holds. Behaviour: endpoints that
-# count in every chunk (xAI, vLLM with `--enable-force-include-usage`), or in the chunk that ends the answer and again in one without
-# choices, are charged that often: tokens, cached tokens and what limits and prices are made of. The same call without a stream
-# is right. Pydantic AI has `openai_continuous_usage_stats` for it, which nothing sets for such an endpoint; LangChain has nothing.
+# Seen with pydantic-ai-slim 2.66.0, langchain-openai 1.7.4 (langchain-core 1.8.3), openai-agents 0.24.0, litellm 1.110.2, ai
+# 7.0.173 (@ai-sdk/openai-compatible 3.0.92). Guess: usage is the state of the counts, so its last statement holds. Behaviour:
+# an endpoint that counts in every chunk, as vLLM does with `continuous_usage_stats`, or in the chunk that ends the answer and
+# again in one without choices, is charged that often: tokens, cached tokens, and what limits and prices are made of. The same
+# call without a stream is right. Way out: `openai_continuous_usage_stats=True` in Pydantic AI, which asks for it, too;
+# LangChain has none.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -14,7 +15,8 @@ trap 'rm -rf "$place"' EXIT
 cd "$place"
 
 python3 -m venv python
-python/bin/pip install --quiet pydantic-ai-slim[openai]==2.66.0 langchain-openai==1.7.4 langchain-core==1.8.3 openai-agents==0.24.0 openai==3.57.0
+python/bin/pip install --quiet pydantic-ai-slim[openai]==2.66.0 langchain-openai==1.7.4 langchain-core==1.8.3 \
+  openai-agents==0.24.0 openai==3.57.0
 python3 -m venv litellm
 litellm/bin/pip install --quiet litellm==1.110.2
 npm init -y >/dev/null
@@ -125,6 +127,7 @@ import sys
 
 import litellm
 
+litellm.suppress_debug_info = True
 messages = [{"role": "user", "content": "Count."}]
 stream = litellm.completion("openai/m", messages=messages, api_base=sys.argv[1], api_key="key", stream=True,
                             stream_options={"include_usage": True})

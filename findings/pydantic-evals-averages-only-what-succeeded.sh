@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A program that fails for nine of ten examples has an average of 1.0 in Pydantic Evals, and DSPy gives the same program 10 of 100.
+# A program that fails for nine of ten examples has an average of 1.0 in Pydantic Evals, and DSPy gives the same program 10 of
+# 100.
 #
-# Seen with pydantic-evals 2.62.0 and dspy 3.4.1. Guess: the average of a report is that over its dataset, so that a check in CI for
-# at least 0.9 notices a program that broke. Behaviour: an example whose task raises is moved from `cases` to `failures`, and
+# Seen with pydantic-evals 2.62.0 and dspy 3.4.1. Guess: the average of a report is that over its dataset, so that a check in CI
+# for at least 0.9 notices a program that broke. Behaviour: an example whose task raises is moved from `cases` to `failures`, and
 # one whose evaluator raises keeps its place without a score; `averages()` divides by what is left, and says neither how many
-# that were nor that others are missing. Worse programs win comparisons: one that raises where it would be wrong scores
-# higher than one that answers. Compare `len(report.failures)` first, or catch the exception within the task.
+# that were nor that others are missing. Worse programs win comparisons: one that raises where it would be wrong scores higher
+# than one that answers. Compare `len(report.failures)` first, or catch the exception within the task.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -88,4 +89,7 @@ PY
 python/bin/python measure.py >seen 2>errors
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+one right, nine wrong: pydantic-evals {'exact': 0.1}, dspy 10.0 of 100
+one right, nine raise: pydantic-evals {'exact': 1.0}, dspy 10.0 of 100
+one right, nine wrong, the judge raises for these: pydantic-evals {'exact': 1.0}, dspy 10.0 of 100
 END

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Of the same ranking, pytrec_eval says that the right passage is first or last by its name, and a question that found nothing
-# is missing from its results, so that the mean rises.
+# Of the same ranking, pytrec_eval says that the right passage is first or last by its name, and a question that found nothing is
+# missing from its results, so that the mean rises.
 #
-# Seen with pytrec-eval-terrier 0.5.11, ir-measures 0.4.3 and ranx 0.3.21. Guess: passages with the same score count in the order
-# in which they were given, and a question without any passage counts 0. Behaviour: pytrec_eval and, by it, ir-measures order equal scores
-# by the name, the last of the alphabet first, so that the reciprocal rank of a rerun with other ids is 1 or 1/3. ranx counts
-# the order. pytrec_eval has no result for a question without passages, and a mean over its results is 1 where ir-measures says
-# 0.67. Graders that give marks from 1 to 5 make ties everywhere. Break ties by the rank before the call, and divide by the
-# number of questions.
+# Seen with pytrec-eval-terrier 0.5.11 and ir-measures 0.4.3. Guess: passages with the same score count in the order in which they
+# were given, and a question without any passage counts 0. Behaviour: both order equal scores by the name, the last of the
+# alphabet first, so that the reciprocal rank of a rerun with other ids is 1 instead of 1/3. pytrec_eval has no result for a
+# question without passages, and a mean over its results is 1 where ir-measures, which is built on it, says 0.67. Graders that
+# give marks from 1 to 5 make ties everywhere, and a filter that is too strict raises the mean. Break ties by the rank before the
+# call, and divide by the number of questions.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -15,12 +15,11 @@ trap 'rm -rf "$place"' EXIT
 cd "$place"
 
 python3 -m venv python
-python/bin/pip install --quiet pytrec-eval-terrier==0.5.11 ir-measures==0.4.3 ranx==0.3.21
+python/bin/pip install --quiet pytrec-eval-terrier==0.5.11 ir-measures==0.4.3
 
 cat >rank.py <<'PY'
 import ir_measures
 import pytrec_eval
-import ranx
 from ir_measures import RR
 
 
@@ -31,14 +30,11 @@ def score(qrels, run):
     return f"pytrec_eval {mean:.2f} of {len(results)}, ir-measures {aggregate:.2f}"
 
 
-def with_ranx(qrels, run):
-    return f"ranx {ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), 'mrr'):.2f}"
-
-
 marks = {"a": 5.0, "b": 5.0, "c": 5.0}
 for right in marks:
     qrels, run = {"q1": {right: 1}}, {"q1": marks}
-    print(f"three passages with the same mark, {right} is right: {score(qrels, run)}, {with_ranx(qrels, run)}")
+    given = 1 / (1 + list(marks).index(right))
+    print(f"three passages with the same mark, {right} is right: {score(qrels, run)}, in the order given {given:.2f}")
 qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
 run = {"q1": {"a": 5.0, "b": 4.0}, "q2": {"b": 3.0}}
 print(f"three questions, one found nothing: {score(qrels, run)}")

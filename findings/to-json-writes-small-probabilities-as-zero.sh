@@ -2,11 +2,11 @@
 # `to_json` of pandas, and so that of Hugging Face's datasets, keeps ten decimals of a number: a probability of 0.00000000003 is
 # written as 0, and datasets does not say so.
 #
-# Seen with pandas 3.1.1, datasets 5.2.0, polars 2.1.0 and duckdb 2.0.1. Guess: a file of JSON lines that a dataset was written to
-# has the numbers of the dataset, as the files of polars and DuckDB do. Behaviour: decimals, not digits, are counted, so that all below
-# 5e-11 is 0, and two vectors that differ are equal. From 1e-15 on downwards the exponent is written, and the number is kept
-# with ten digits: the smaller one survives. The logarithm of a written probability is then minus infinity, or a
-# hundredth off. Fifteen decimals are the most that `double_precision` accepts, which still is not enough; Parquet keeps all.
+# Seen with pandas 3.1.1, datasets 5.2.0, polars 2.1.0 and duckdb 2.0.1. Guess: a file of JSON lines that a dataset was written
+# to has the numbers of the dataset, as the files of polars and DuckDB do. Behaviour: the option `double_precision` is 10 and
+# counts decimals, not digits, so that what is below 5e-11 is 0; but below 1e-15 an exponent is written, and the smaller number
+# survives. The loss of a token is infinite then, and two vectors that differ may be equal. The documentation of datasets names
+# no option, and the largest one, 15, still cuts 1.23e-14 to 1.2e-14. Parquet keeps all.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -54,4 +54,12 @@ PY
 python/bin/python write.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+the numbers: [0.1234567890123456, 1.26e-08, 3e-11, 1.2345678901234567e-14, 1.2345678901234568e-16]
+pandas: [0.123456789, 1.26e-08, 0.0, 0.0, 1.23456789e-16]
+datasets: [0.123456789, 1.26e-08, 0.0, 0.0, 1.23456789e-16]
+datasets-15: [0.123456789012346, 1.26e-08, 3e-11, 1.2e-14, 1.23456789012346e-16]
+polars: the same
+duckdb: the same
+datasets, Parquet: the same
+surprisal: ['2.092', '18.190', '24.230', '32.025', '36.631'] of datasets' file: ['2.092', '18.190', 'inf', 'inf', '36.631']
 END

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `OTEL_TRACES_SAMPLER=traceidratio` with the same ratio keeps other traces in OpenTelemetry's SDK for JavaScript than in that for
-# Python: at 10 percent each, only 1 percent of the traces is complete.
+# `OTEL_TRACES_SAMPLER=traceidratio` with the same ratio keeps other traces in OpenTelemetry's SDK for JavaScript than in that
+# for Python: at 10 percent each, only 1 percent of the traces is complete.
 #
-# Seen with opentelemetry-sdk 1.45.2 (PyPI) and @opentelemetry/sdk-trace-base 2.12.1 (npm). Guess: the decision depends on the
-# id of the trace alone, so services with the same ratio agree about each trace. Behaviour: Python compares the last eight
-# bytes of the id with the ratio, JavaScript compares the exclusive or of its four words; the decisions are as good as independent.
-# Of the traces that one service keeps, nine of ten lack the spans of the other, so costs per trace and the share of failed calls
-# of a model are those of fragments. Use `parentbased_traceidratio` everywhere; then the first service decides.
+# Seen with opentelemetry-sdk 1.45.2 (PyPI) and @opentelemetry/sdk-trace-base 2.12.1 (npm). Guess: the decision depends on the id
+# of the trace alone, so services with the same ratio agree about each trace. Behaviour: Python compares the last eight bytes of
+# the id with the ratio, JavaScript compares the exclusive or of its four words; the decisions are as good as independent. Of the
+# traces that one service keeps, nine of ten lack the spans of the other, so costs per trace and the share of failed calls of a
+# model are those of fragments. Use `parentbased_traceidratio` everywhere; then the first service decides.
 set -euo pipefail
 
 place=$(mktemp -d)
@@ -49,4 +49,7 @@ PY
 python/bin/python decide.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+ratio 0.5: Python 49.9%, JavaScript 50.5%, both 25.1%, product of the two 25.0%
+ratio 0.1: Python 10.1%, JavaScript 10.2%, both 1.0%, product of the two 1.0%
+ratio 0.02: Python 2.0%, JavaScript 2.0%, both 0.0%, product of the two 0.0%
 END
