@@ -64,7 +64,7 @@ impl DatasetPick {
         object.finish()
     }
 
-    /// Reads the text of [`DatasetPick::to_json`].
+    /// Reads the text of `to_json`.
     pub fn read(json: &str) -> Option<Self> {
         let payload = Payload::from_json(json).ok()?;
         let mut problems = Problems::new();
