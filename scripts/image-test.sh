@@ -38,7 +38,9 @@ start
 [ "$(stat -c %a "$home/first-key")" = 600 ] || die "the key is readable for others"
 first=$(cat "$home/first-key")
 [ ${#first} = 48 ] || die "the key is short"
-[ "$(status "$url/readyz")" = 200 ] || die "not ready"
+is_ready() { [ "$(status "$url/readyz")" = 200 ]; }
+for _ in $(seq 240); do is_ready && break; sleep 0.25; done
+is_ready || die "not ready"
 [ "$(status "$url/v1/graphs")" = 401 ] || die "open without a key"
 [ "$(status -H "Authorization: Bearer $first" -H 'Content-Type: application/json' "$url/v1/graphs" \
   -d '{"name": "ask", "nodes": {"ask": {"strategy": "predict", "signature": "question -> answer"}}}')" = 201 ] || die "no graph"
