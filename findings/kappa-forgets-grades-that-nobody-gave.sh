@@ -51,4 +51,12 @@ PY
 python/bin/python agree.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+no threes: by definition 0.929
+  scikit-learn 0.862, with labels 0.929, statsmodels with what occurs 0.862, with the scale 0.929
+no threes, and one agreed three: by definition 0.929
+  scikit-learn 0.929, with labels 0.929, statsmodels with what occurs 0.929, with the scale 0.929
+no threes, no fours: by definition 0.627
+  scikit-learn 0.667, with labels 0.627, statsmodels with what occurs 0.667, with the scale 0.627
+no threes, no fours, and one agreed three: by definition 0.628
+  scikit-learn 0.653, with labels 0.628, statsmodels with what occurs 0.653, with the scale 0.628
 END

@@ -55,4 +55,8 @@ PY
 python/bin/python read.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+written by polars: pyarrow duration[us], duckdb BIGINT ['1500000', '250']
+written by pandas 2: pyarrow duration[ns], duckdb BIGINT ['1500000000', '250000']
+written by pandas 3: pyarrow duration[us], duckdb BIGINT ['1500000', '250']
+written by duckdb: pyarrow fixed_size_binary[12], duckdb INTERVAL ['0:00:01.500000', '0:00:00']
 END

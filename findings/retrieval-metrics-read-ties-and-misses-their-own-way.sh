@@ -2,8 +2,8 @@
 # Of the same ranking, pytrec_eval says that the right passage is first or last by its name, and a question that found nothing is
 # missing from its results, so that the mean rises.
 #
-# Seen with pytrec-eval-terrier 0.5.11 and ir-measures 0.4.3. Guess: passages with the same score count in the order in which they
-# were given, and a question without any passage counts 0. Behaviour: both order equal scores by the name, the last of the
+# Seen with pytrec-eval-terrier 0.5.11 and ir-measures 0.4.3. Guess: passages with the same score count in the order in which
+# they were given, and a question without any passage counts 0. Behaviour: both order equal scores by the name, the last of the
 # alphabet first, so that the reciprocal rank of a rerun with other ids is 1 instead of 1/3. pytrec_eval has no result for a
 # question without passages, and a mean over its results is 1 where ir-measures, which is built on it, says 0.67. Graders that
 # give marks from 1 to 5 make ties everywhere, and a filter that is too strict raises the mean. Break ties by the rank before the
@@ -42,4 +42,8 @@ PY
 python/bin/python rank.py >seen
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+three passages with the same mark, a is right: pytrec_eval 0.33 of 1, ir-measures 0.33, in the order given 1.00
+three passages with the same mark, b is right: pytrec_eval 0.50 of 1, ir-measures 0.50, in the order given 0.50
+three passages with the same mark, c is right: pytrec_eval 1.00 of 1, ir-measures 1.00, in the order given 0.33
+three questions, one found nothing: pytrec_eval 1.00 of 2, ir-measures 0.67
 END
