@@ -1,6 +1,8 @@
 //! The rules of a field that its type does not say, as attributes: `#[facet(dsrs_api::length(1, 64))]`. A rule checks a
 //! value, and describes itself in JSON Schema, so that both always agree. Knows no document.
 
+use std::collections::HashSet;
+
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::Payload;
 use facet::{Facet, Field, Shape};
@@ -141,10 +143,10 @@ fn is_http_url(text: &str, most: usize) -> bool {
 
 /// The elements, each once. A list whose elements could not be read is not reported as empty, too.
 fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems) -> Payload {
-    let mut once: Vec<Payload> = Vec::new();
+    let (mut once, mut known) = (Vec::new(), HashSet::new());
     for (index, element) in found.iter().enumerate() {
-        if once.contains(element) {
-            let text = element.as_str().map_or_else(|| element.to_json(), str::to_owned);
+        let text = element.as_str().map_or_else(|| element.to_json(), str::to_owned);
+        if known.contains(&text) {
             problems.add(
                 &at.index(index),
                 Code::DuplicateName,
@@ -152,6 +154,7 @@ fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems)
             );
         } else {
             once.push(element.clone());
+            known.insert(text);
         }
     }
     if found.is_empty() && !problems.iter().any(|known| known.pointer.starts_with(&at.pointer())) {

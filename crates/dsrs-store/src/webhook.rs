@@ -20,8 +20,8 @@ const CREATION_TURN: &str =
 /// The most webhooks of a workspace.
 pub const MOST_WEBHOOKS: i64 = 50;
 
-/// What clients set of a webhook.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+/// What clients set of a webhook, as the table has it.
+#[derive(Clone, Debug, Default, PartialEq, FromRow)]
 pub struct WebhookColumns {
     /// Its name, unique within the workspace.
     pub name: String,

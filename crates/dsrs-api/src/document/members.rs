@@ -7,27 +7,26 @@ use crate::rule::{self, Rule};
 
 /// A member of a document.
 #[derive(Clone, Copy, Debug)]
-pub struct DocumentMember {
+pub(super) struct DocumentMember {
     /// Its name in JSON.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// The type of its value.
-    pub shape: &'static Shape,
+    pub(super) shape: &'static Shape,
     /// Its documentation, line by line.
-    pub doc: &'static [&'static str],
+    pub(super) doc: &'static [&'static str],
     /// Whether a document without it is complete: the member has a default, or may be null.
-    pub is_optional: bool,
+    pub(super) is_optional: bool,
     field: &'static facet::Field,
 }
 
 impl DocumentMember {
-    /// Whether null is a value of the member. Elsewhere, null counts as absent.
-    #[must_use]
-    pub fn is_nullable(&self) -> bool {
+    /// Null is a value of the member. Elsewhere, null counts as absent.
+    pub(super) fn is_nullable(&self) -> bool {
         matches!(self.shape.def, Def::Option(_))
     }
 
     /// The rules of its value.
-    pub fn rules(&self) -> impl Iterator<Item = Rule> {
+    pub(super) fn rules(&self) -> impl Iterator<Item = Rule> {
         rule::of_field(self.field)
     }
 
@@ -40,18 +39,13 @@ impl DocumentMember {
     }
 }
 
-/// The members of a document, in the order of its fields. A type that is no struct has none.
-#[must_use]
-pub fn members_of<T: Facet<'static>>() -> Vec<DocumentMember> {
-    members(T::SHAPE)
-}
-
 /// The most characters of a member of a document, if a rule bounds them.
 #[must_use]
 pub fn longest<T: Facet<'static>>(member: &str) -> Option<usize> {
-    members_of::<T>().iter().find(|known| known.name == member)?.longest()
+    members(T::SHAPE).iter().find(|known| known.name == member)?.longest()
 }
 
+/// The members of a document, in the order of its fields. A type that is no struct has none.
 pub(super) fn members(shape: &'static Shape) -> Vec<DocumentMember> {
     let fields = flat_fields(shape).unwrap_or_default();
     let member = |flat: dsrs::reflect::FlatField| DocumentMember {

@@ -7,6 +7,6 @@ mod schema;
 mod word;
 
 pub use change::Change;
-pub use members::{DocumentMember, longest, members_of};
+pub use members::longest;
 pub use schema::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
-pub use word::{described_words, word_of, words};
+pub use word::{described_words, word_of};

@@ -16,8 +16,6 @@ pub enum DocumentForm {
     New,
     /// The body that changes a document: every member may be absent.
     Patch,
-    /// The document itself: every member is there.
-    Whole,
 }
 
 /// The definitions that schemas refer to, by name.
@@ -62,7 +60,6 @@ fn definition(
     let is_required = |member: &&DocumentMember| match form {
         DocumentForm::New => !member.is_optional,
         DocumentForm::Patch => false,
-        DocumentForm::Whole => true,
     };
     let required: Vec<&str> =
         members.iter().filter(is_required).map(|member| member.name).collect();
@@ -88,7 +85,6 @@ fn property(
     let is_absent_by_null = match form {
         DocumentForm::New => member.is_optional,
         DocumentForm::Patch => true,
-        DocumentForm::Whole => false,
     };
     if is_absent_by_null || member.is_nullable() {
         schema = or_null(schema);

@@ -3,12 +3,6 @@
 use facet::{Facet, Shape, Type, UserType};
 use facet_reflect::Peek;
 
-/// The words of a type, in the order of its variants. A type that is no enum has none.
-#[must_use]
-pub fn words<T: Facet<'static>>() -> Vec<&'static str> {
-    words_of(T::SHAPE)
-}
-
 /// The word of a value; empty for a type that is no enum.
 #[must_use]
 pub fn word_of<T: Facet<'static>>(value: &T) -> &'static str {
@@ -31,6 +25,7 @@ pub(super) fn text_of(lines: &[&str]) -> String {
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
+/// The words of a type, in the order of its variants. A type that is no enum has none.
 pub(super) fn words_of(shape: &'static Shape) -> Vec<&'static str> {
     let Type::User(UserType::Enum(found)) = shape.ty else { return Vec::new() };
     found.variants.iter().map(|variant| variant.effective_name()).collect()

@@ -121,8 +121,6 @@ fn the_schema_has_rules_words_and_defaults() {
     assert_eq!(definitions["WebhookEventName"]["enum"][4], "score.below");
     let (patch, _) = schema_of::<WebhookSettings>(DocumentForm::Patch);
     assert_eq!(patch.get("required"), None);
-    let (whole, _) = schema_of::<WebhookSettings>(DocumentForm::Whole);
-    assert_eq!(whole["properties"]["enabled"]["type"], "boolean");
 }
 
 #[test]

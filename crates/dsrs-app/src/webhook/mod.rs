@@ -42,16 +42,8 @@ impl App {
         scope: &Scope,
         new: Change<WebhookSettings>,
     ) -> Result<WebhookSecret, AppError> {
-        let empty = WebhookSettings {
-            name: String::new(),
-            url: String::new(),
-            description: String::new(),
-            events: Vec::new(),
-            graph: None,
-            score: None,
-            enabled: true,
-        };
-        let settings = self.webhook_changed(scope, &empty, None, &new).await?;
+        let empty = WebhookColumns { enabled: true, ..WebhookColumns::default() };
+        let settings = self.webhook_changed(scope, &empty, &new).await?;
         let secret = new_secret()?;
         let created =
             webhook::create(scope, &self.db, Uuid::now_v7(), &settings, &secret, now()).await?;
@@ -67,16 +59,15 @@ impl App {
         }
     }
 
-    /// The settings with a change, checked. `graph` is the id of the graph that they name before the change.
+    /// The settings with a change, checked.
     async fn webhook_changed(
         &self,
         scope: &Scope,
-        settings: &WebhookSettings,
-        graph: Option<Uuid>,
+        before: &WebhookColumns,
         change: &Change<WebhookSettings>,
     ) -> Result<WebhookColumns, AppError> {
-        let mut changed =
-            change.apply(settings).map_err(|error| AppError::Internal(error.to_string()))?;
+        let changed = change.apply(&before.document());
+        let mut changed = changed.map_err(|error| AppError::Internal(error.to_string()))?;
         let (root, mut problems) = (At::Root, change.problems().clone());
         if change.sets("url") {
             // A URL that cannot be read is reported already.
@@ -87,16 +78,19 @@ impl App {
             }
             changed.url = url.into();
         }
-        let mut graph_id = graph;
+        let mut graph_id = before.graph_id;
         if change.sets("graph") {
             let found = self.webhook_graph(scope, changed.graph.as_deref(), &mut problems).await?;
             (graph_id, changed.graph) = found.unzip();
         }
         check_score(&changed, &mut problems);
-        match problems.is_empty() {
-            true => Ok(WebhookColumns::of(changed, graph_id)),
-            false => Err(AppError::invalid(Invalid::Request, problems)),
+        problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
+        let mut columns = WebhookColumns::of(changed, graph_id);
+        if !change.sets("events") {
+            // A newer release may have stored events that this one does not know.
+            columns.events.clone_from(&before.events);
         }
+        Ok(columns)
     }
 
     /// The graph of a filter: its id and its name.
@@ -143,8 +137,7 @@ impl App {
         for _ in 0..TRIES {
             let seen = webhook::get(scope, &self.db, id).await?;
             precondition.check(id, seen.revision)?;
-            let (before, graph) = (seen.settings.document(), seen.settings.graph_id);
-            let settings = self.webhook_changed(scope, &before, graph, &change).await?;
+            let settings = self.webhook_changed(scope, &seen.settings, &change).await?;
             if let Some(row) = webhook::update(scope, &self.db, &seen, &settings, now()).await? {
                 self.deliveries_due.notify_one();
                 return Ok(row);

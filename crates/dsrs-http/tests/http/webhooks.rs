@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
 use crate::Api;
-use dsrs_test::{Answer, Receiver, Receives, one_node, test_database};
+use dsrs_test::{Answer, Receiver, Receives, http_client, one_node, test_database};
 
 /// Receivers are on this machine, have time to answer, and failures are tried again soon.
 const SETTINGS: [(&str, &str); 3] = [
@@ -421,4 +421,23 @@ async fn a_stalled_receiver_delays_no_other_and_old_messages_are_removed() {
     let _forgets = Api::start(&api.database, None, &[("DSRS_WEBHOOKS_RETENTION", "1s")]).await;
     api.until(&path, |answer| answer.json()["items"] == json!([])).await;
     assert_eq!(receiver.messages().len(), 30, "each was sent once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_of_a_newer_release_survives_a_change_by_this_one() {
+    let api = api_with(&[]).await;
+    let webhook = hook(&api, "all", "http://127.0.0.1:9/", &["run.failed"]).await;
+    let mut database = PgConnection::connect(&api.database).await.unwrap();
+    let newer = "update webhooks set events = '{run.failed,run.begun}'";
+    sqlx::raw_sql(newer).execute(&mut database).await.unwrap();
+    // The caller of the other tests expects answers that the document of this release describes.
+    let patch = http_client().patch(format!("{}{}", api.url, path_of(&webhook)));
+    let body = patch.header("content-type", "application/json").body(r#"{"enabled": false}"#);
+    assert_eq!(body.send().await.unwrap().status(), 200);
+    let stored: (Vec<String>, bool) = sqlx::query_as("select events, enabled from webhooks")
+        .fetch_one(&mut database)
+        .await
+        .unwrap();
+    assert_eq!(stored, (vec!["run.failed".to_owned(), "run.begun".to_owned()], false));
+    api.stop().await;
 }

@@ -48,7 +48,7 @@ const FILTERED: [&str; 17] = [
 
 /// Reasons of an answer during which the provider failed: OpenRouter, vLLM and SGLang, DeepSeek, Zhipu, Gemini,
 /// Bedrock, Cohere.
-const FAILED: [&str; 15] = [
+const FAILED: [&str; 18] = [
     "error",
     "failed",
     "abort",
@@ -59,6 +59,9 @@ const FAILED: [&str; 15] = [
     "network_error",
     "insufficient_system_resource",
     "malformed_function_call",
+    "malformed_response",
+    "missing_thought_signature",
+    "too_many_tool_calls",
     "unexpected_tool_call",
     "malformed_model_output",
     "malformed_tool_use",
@@ -99,7 +102,8 @@ mod tests {
         for word in ["content_filter", "refusal", "SAFETY", "content_filter: RECITATION"] {
             assert_eq!(AnswerEnd::of_reason(word), AnswerEnd::Filtered, "{word}");
         }
-        for word in ["error", "abort", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL"] {
+        let failed = ["error", "abort", "insufficient_system_resource", "MALFORMED_FUNCTION_CALL"];
+        for word in failed.into_iter().chain(["MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS"]) {
             assert_eq!(AnswerEnd::of_reason(word), AnswerEnd::Failed, "{word}");
         }
     }
