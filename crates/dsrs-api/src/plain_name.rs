@@ -1,7 +1,19 @@
 //! The names that clients give to keys, workspaces, schedules and webhooks.
 
+use dsrs::document::TextFormat;
+use dsrs::problem::Code;
+
 /// The most characters of a name.
 pub const LONGEST_NAME: usize = 64;
+
+/// The format of a [`PlainName`], for fields that are texts.
+pub static PLAIN_NAME: TextFormat = TextFormat {
+    code: Code::InvalidName,
+    expected: PlainName::EXPECTED,
+    pattern: "^[A-Za-z0-9._-]+$",
+    length: (1, LONGEST_NAME),
+    accepts: |text| PlainName::parse(text).is_some(),
+};
 
 /// A name: 1 to 64 letters, digits, `-`, `_` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq)]

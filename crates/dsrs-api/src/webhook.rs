@@ -2,22 +2,24 @@
 
 use facet::Facet;
 
-use crate::document::word_of;
+use crate::plain_name::PLAIN_NAME;
+use crate::web_address::WEB_ADDRESS;
+use dsrs::document::word_of;
 
 /// The settings of a webhook.
 #[derive(Clone, Debug, PartialEq, Facet)]
 pub struct WebhookSettings {
     /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other webhook of the workspace has it.
-    #[facet(dsrs_api::plain_name)]
+    #[facet(dsrs::text(&PLAIN_NAME))]
     pub name: String,
     /// The URL to which messages are sent: an `http` or `https` URL that the server's `webhooks.allow` lists.
-    #[facet(dsrs_api::http_url(2048))]
+    #[facet(dsrs::text(&WEB_ADDRESS))]
     pub url: String,
     /// A text for people. Default: empty.
-    #[facet(default, dsrs_api::length(0, 500))]
+    #[facet(default, dsrs::length(0, 500))]
     pub description: String,
     /// The events that the webhook reports.
-    #[facet(dsrs_api::distinct("event"))]
+    #[facet(dsrs::distinct("event"))]
     pub events: Vec<WebhookEvent>,
     /// The name or id of a graph, whose events alone are reported. Null: those of every graph.
     pub graph: Option<String>,
@@ -31,7 +33,7 @@ pub struct WebhookSettings {
 
 /// An event that webhooks report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
-#[facet(dsrs_api::schema("WebhookEventName"))]
+#[facet(dsrs::schema("WebhookEventName"))]
 #[repr(u8)]
 pub enum WebhookEvent {
     /// A run has ended, with any status.
@@ -72,7 +74,7 @@ impl WebhookEvent {
 #[derive(Clone, Debug, PartialEq, Facet)]
 pub struct ScoreThreshold {
     /// The name of the score.
-    #[facet(dsrs_api::length(1, 128))]
+    #[facet(dsrs::length(1, 128))]
     pub metric: String,
     /// The threshold: a lower score is reported.
     pub below: f64,

@@ -71,6 +71,30 @@ macro_rules! __attr {
     (@ns {$ns:path} accessor { | $(=)? $payload:expr }) => {
         $crate::__attr!(@make "accessor", $payload)
     };
+    (@ns {$ns:path} length { $field:tt : $ty:ty | $least:expr, $most:expr }) => {
+        $crate::__attr!(@rule "length", Length($least, $most))
+    };
+    (@ns {$ns:path} text { $field:tt : $ty:ty | $format:expr }) => {
+        $crate::__attr!(@rule "text", Text($format))
+    };
+    (@ns {$ns:path} minimum { $field:tt : $ty:ty | $bound:expr }) => {
+        $crate::__attr!(@rule "minimum", Minimum($bound as f64))
+    };
+    (@ns {$ns:path} above { $field:tt : $ty:ty | $bound:expr }) => {
+        $crate::__attr!(@rule "above", Above($bound as f64))
+    };
+    (@ns {$ns:path} maximum { $field:tt : $ty:ty | $bound:expr }) => {
+        $crate::__attr!(@rule "maximum", Maximum($bound as f64))
+    };
+    (@ns {$ns:path} distinct { $field:tt : $ty:ty | $noun:literal }) => {
+        $crate::__attr!(@rule "distinct", Distinct($noun))
+    };
+    (@ns {$ns:path} schema { | $name:literal }) => {
+        $crate::__attr!(@rule "schema", Schema($name))
+    };
+    (@rule $key:literal, $rule:ident ($($value:expr),+)) => {
+        $crate::__attr!(@make $key, $crate::document::Rule::$rule($($value),+))
+    };
     (@condition $expression:literal) => {
         $crate::attrs::ConstraintAttr { expression: $expression, label: ::core::option::Option::None }
     };
@@ -83,7 +107,8 @@ macro_rules! __attr {
     (@ns {$ns:path} $other:ident $($rest:tt)*) => {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
-            "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …"
+            "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), distinct(\"noun\"), schema(\"Name\")"
         ))
     };
 }

@@ -33,6 +33,8 @@ pub mod lm;
 
 pub mod reflect;
 
+pub mod document;
+
 pub mod coerce;
 
 pub mod signature;

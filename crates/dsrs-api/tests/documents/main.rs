@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use dsrs::document::{Change, DocumentForm, longest, schema_of};
 use dsrs::problem::Problems;
 use dsrs::value::Payload;
-use dsrs_api::document::{Change, DocumentForm, longest, schema_of};
 use dsrs_api::webhook::{ScoreThreshold, WebhookEvent, WebhookSettings};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -111,15 +111,21 @@ fn null_is_a_value_only_of_members_that_may_be_null() {
     assert_eq!(change.apply(&stored()).unwrap(), WebhookSettings { graph: None, ..stored() });
 }
 
+/// The schema of a webhook, and what it refers to.
+fn schemas(form: DocumentForm) -> (Value, Value) {
+    let (schema, definitions) = schema_of::<WebhookSettings>(form);
+    (serde_json::to_value(schema).unwrap(), serde_json::to_value(definitions).unwrap())
+}
+
 #[test]
 fn the_schema_has_rules_words_and_defaults() {
-    let (schema, definitions) = schema_of::<WebhookSettings>(DocumentForm::New);
+    let (schema, definitions) = schemas(DocumentForm::New);
     assert_eq!(schema["required"], json!(["name", "url", "events"]));
     assert_eq!(schema["properties"]["url"]["maxLength"], 2048);
     assert_eq!(schema["properties"]["description"]["type"], json!(["string", "null"]));
     assert_eq!(schema["properties"]["events"]["minItems"], 1);
     assert_eq!(definitions["WebhookEventName"]["enum"][4], "score.below");
-    let (patch, _) = schema_of::<WebhookSettings>(DocumentForm::Patch);
+    let (patch, _) = schemas(DocumentForm::Patch);
     assert_eq!(patch.get("required"), None);
 }
 
@@ -131,7 +137,7 @@ fn a_form_finds_the_longest_text_of_a_field() {
 
 /// The schema of new webhooks, with what it refers to.
 fn validator() -> jsonschema::Validator {
-    let (mut schema, definitions) = schema_of::<WebhookSettings>(DocumentForm::New);
+    let (mut schema, definitions) = schemas(DocumentForm::New);
     schema["components"] = json!({"schemas": definitions});
     schema["additionalProperties"] = json!(false);
     jsonschema::validator_for(&schema).unwrap()

@@ -8,8 +8,8 @@ mod secret;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use dsrs::document::Change;
 use dsrs::problem::{At, Code, Problems};
-use dsrs_api::document::Change;
 use dsrs_api::webhook::{WebhookEvent, WebhookSettings};
 use url::Url;
 use uuid::Uuid;

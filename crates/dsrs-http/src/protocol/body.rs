@@ -7,10 +7,10 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
+use dsrs::document::Change;
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::value::{ParsedJson, parse_json};
-use dsrs_api::document::Change;
 use facet::Facet;
 use http_body_util::BodyExt;
 

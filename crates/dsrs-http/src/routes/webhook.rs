@@ -24,7 +24,7 @@ use crate::protocol::status::ProblemCode;
 use crate::views::{
     RotateSecretBody, WebhookBody, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
-use dsrs_api::document::Change;
+use dsrs::document::Change;
 use dsrs_api::webhook::WebhookSettings;
 use dsrs_app::{App, WebhookSecret};
 use dsrs_store::webhook::WebhookRow;

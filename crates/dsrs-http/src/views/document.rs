@@ -1,11 +1,11 @@
-//! Bodies that the shapes of their types describe (`dsrs_api::document`), as schemas of the OpenAPI document.
+//! Bodies that the shapes of their types describe (`dsrs::document`), as schemas of the OpenAPI document.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use dsrs_api::document::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
+use dsrs::document::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
+use dsrs::value::Payload;
 use facet::Facet;
-use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -25,17 +25,18 @@ fn resource<T: Facet<'static>>() -> String {
 }
 
 /// A schema as the library has it. Every schema of ours can be read by it: the tests compare the document.
-fn schema(value: Value) -> RefOr<Schema> {
-    serde_json::from_value(value).unwrap_or_else(|_| RefOr::T(Schema::default()))
+fn schema(schema: &Payload) -> RefOr<Schema> {
+    let read = serde_json::to_value(schema).and_then(serde_json::from_value);
+    read.unwrap_or_else(|_| RefOr::T(Schema::default()))
 }
 
 fn add(definitions: SchemaDefinitions, schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    schemas.extend(definitions.into_iter().map(|(name, value)| (name, schema(value))));
+    schemas.extend(definitions.into_iter().map(|(name, value)| (name, schema(&value))));
 }
 
 impl<T: Facet<'static>> PartialSchema for NewDocument<T> {
     fn schema() -> RefOr<Schema> {
-        schema(schema_of::<T>(DocumentForm::New).0)
+        schema(&schema_of::<T>(DocumentForm::New).0)
     }
 }
 
@@ -51,7 +52,7 @@ impl<T: Facet<'static>> ToSchema for NewDocument<T> {
 
 impl<T: Facet<'static>> PartialSchema for DocumentPatch<T> {
     fn schema() -> RefOr<Schema> {
-        schema(schema_of::<T>(DocumentForm::Patch).0)
+        schema(&schema_of::<T>(DocumentForm::Patch).0)
     }
 }
 
@@ -67,7 +68,7 @@ impl<T: Facet<'static>> ToSchema for DocumentPatch<T> {
 
 impl<T: Facet<'static>> PartialSchema for SchemaPart<T> {
     fn schema() -> RefOr<Schema> {
-        schema(schema_of::<T>(DocumentForm::New).0)
+        schema(&schema_of::<T>(DocumentForm::New).0)
     }
 }
 

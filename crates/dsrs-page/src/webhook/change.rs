@@ -8,7 +8,7 @@ use dsrs::value::Payload;
 use crate::evaluation::id_of;
 use crate::form::see;
 use crate::visitor::Visitor;
-use dsrs_api::document::Change;
+use dsrs::document::Change;
 use dsrs_app::Precondition;
 use dsrs_http::ApiProblem;
 

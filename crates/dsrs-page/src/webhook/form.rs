@@ -18,7 +18,7 @@ use crate::parts::schema_form::{FieldMark, SchemaForm};
 use crate::shell::{PageSection, View};
 use crate::visitor::Visitor;
 use crate::webhook::members::{EVENTS, OPENED, changed_body, new_body};
-use dsrs_api::document::{described_words, longest};
+use dsrs::document::{described_words, longest};
 use dsrs_api::webhook::{ScoreThreshold, WebhookEvent, WebhookSettings};
 use dsrs_http::{ApiProblem, PageRequest, ProblemCode, Query};
 use dsrs_store::webhook::WebhookRow;

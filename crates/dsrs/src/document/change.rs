@@ -4,9 +4,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use dsrs::problem::{At, Problems};
-use dsrs::reflect::{ReflectError, from_payload, to_payload};
-use dsrs::value::{Map, Payload};
+use crate::problem::{At, Problems};
+use crate::reflect::{ReflectError, from_payload, to_payload};
+use crate::value::{Map, Payload};
 use facet::Facet;
 
 use super::read::read_members;
@@ -22,7 +22,7 @@ impl<T: Facet<'static>> Change<T> {
     /// Reads the body of a request that creates a document; `problems` are those of its JSON.
     ///
     /// ```
-    /// use dsrs::{problem::Problems, value::Payload};
+    /// use crate::{problem::Problems, value::Payload};
     /// use dsrs_api::{document::Change, webhook::WebhookSettings};
     ///
     /// let body = Payload::from_json(r#"{"name": "on call", "url": "https://a.example"}"#).unwrap();

@@ -1,9 +1,9 @@
 //! The members of a document: the fields of its type, with what a reader and a schema need to know of them.
 
-use dsrs::reflect::flat_fields;
+use crate::reflect::flat_fields;
 use facet::{Def, Facet, Shape};
 
-use crate::rule::{self, Rule};
+use super::rule::{self, Rule};
 
 /// A member of a document.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +31,7 @@ impl DocumentMember {
     }
 
     fn longest(&self) -> Option<usize> {
-        self.rules().find_map(|rule| match rule {
-            Rule::PlainName => Some(crate::plain_name::LONGEST_NAME),
-            Rule::Length(_, most) | Rule::HttpUrl(most) => Some(most),
-            Rule::Distinct(_) | Rule::Schema(_) => None,
-        })
+        self.rules().find_map(Rule::longest)
     }
 }
 
@@ -48,7 +44,7 @@ pub fn longest<T: Facet<'static>>(member: &str) -> Option<usize> {
 /// The members of a document, in the order of its fields. A type that is no struct has none.
 pub(super) fn members(shape: &'static Shape) -> Vec<DocumentMember> {
     let fields = flat_fields(shape).unwrap_or_default();
-    let member = |flat: dsrs::reflect::FlatField| DocumentMember {
+    let member = |flat: crate::reflect::FlatField| DocumentMember {
         name: flat.name(),
         shape: flat.field.shape(),
         doc: flat.field.doc,

@@ -2,14 +2,14 @@
 //! without a fraction become integers, and members that are null although null is no value are left out, so that what
 //! it returns fits the type.
 
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{Object, boolean, integer, list, number, text, wrong_type};
-use dsrs::value::{Map, Payload};
+use crate::problem::{At, Code, Problems};
+use crate::read::{Object, boolean, integer, list, number, text, wrong_type};
+use crate::value::{Map, Payload};
 use facet::{Def, ScalarType, Shape, Type, UserType};
 
 use super::members::{DocumentMember, members};
+use super::rule::Rule;
 use super::word::words_of;
-use crate::rule::Rule;
 
 /// The members of a document that could be read.
 pub(super) struct ReadMembers {

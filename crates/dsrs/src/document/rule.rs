@@ -1,0 +1,198 @@
+//! The rules of a field that its type does not say, as attributes: `#[facet(dsrs::length(1, 64))]`. A rule checks a
+//! value, and describes itself in JSON Schema, so that both always agree. Knows no document.
+
+use std::collections::HashSet;
+
+use facet::{Facet, Field, Shape};
+
+use crate::problem::{At, Code, Problems};
+use crate::value::{Map, Payload};
+
+/// A rule of a field or a type, read from its shape.
+#[derive(Clone, Copy, Debug, PartialEq, Facet)]
+#[facet(opaque)]
+#[repr(u8)]
+pub enum Rule {
+    /// The least and the most characters of a text, which has no U+0000.
+    Length(usize, usize),
+    /// The text has a format.
+    Text(&'static TextFormat),
+    /// The least number.
+    Minimum(f64),
+    /// The number is greater.
+    Above(f64),
+    /// The greatest number.
+    Maximum(f64),
+    /// The list has at least one element, of this noun, and none twice.
+    Distinct(&'static str),
+    /// The name of the type in schemas, where it is not that of the Rust type.
+    Schema(&'static str),
+}
+
+/// A format of texts.
+#[derive(Debug)]
+pub struct TextFormat {
+    /// The code of the problem of a text that has another format.
+    pub code: Code,
+    /// The format in words, after "expected".
+    pub expected: &'static str,
+    /// A pattern of JSON Schema that every text of the format matches.
+    pub pattern: &'static str,
+    /// The least and the most characters.
+    pub length: (usize, usize),
+    /// Whether a text has the format.
+    pub accepts: fn(&str) -> bool,
+}
+
+impl PartialEq for TextFormat {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// The rules of a field.
+pub(super) fn of_field(field: &'static Field) -> impl Iterator<Item = Rule> {
+    read(field.attributes)
+}
+
+/// The rules of a type.
+pub(super) fn of_shape(shape: &'static Shape) -> impl Iterator<Item = Rule> {
+    read(shape.attributes)
+}
+
+fn read(attributes: &'static [facet::Attr]) -> impl Iterator<Item = Rule> {
+    let own = attributes.iter().filter(|attribute| attribute.ns == Some("dsrs"));
+    own.filter_map(|attribute| attribute.get_as::<Rule>().copied())
+}
+
+impl Rule {
+    /// Checks a value that has the type of the field. `None` if the value is of no use; its problems are reported.
+    pub(super) fn check(
+        self,
+        value: Payload,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<Payload> {
+        if let (Self::Distinct(noun), Payload::List(found)) = (self, &value) {
+            return Some(distinct(noun, found, at, problems));
+        }
+        match self.breach(&value) {
+            Some((code, detail)) => {
+                problems.add(at, code, detail);
+                None
+            }
+            None => Some(value),
+        }
+    }
+
+    fn breach(self, value: &Payload) -> Option<(Code, String)> {
+        if let Some(text) = value.as_str() {
+            return self.breach_of_text(text);
+        }
+        let number = match value {
+            Payload::Int(number) => *number as f64,
+            Payload::Float(number) => *number,
+            _ => return None,
+        };
+        let detail = match self {
+            Self::Minimum(least) if number < least => format!("expected at least {least}"),
+            Self::Above(bound) if number <= bound => format!("expected more than {bound}"),
+            Self::Maximum(most) if number > most => format!("expected at most {most}"),
+            _ => return None,
+        };
+        Some((Code::InvalidValue, detail))
+    }
+
+    fn breach_of_text(self, text: &str) -> Option<(Code, String)> {
+        match self {
+            Self::Length(least, most) if !has_length(text, least, most) => {
+                let detail = format!("expected {least} to {most} characters without U+0000");
+                Some((Code::InvalidValue, detail))
+            }
+            Self::Text(format) if !(format.accepts)(text) => {
+                Some((format.code, format!("expected {}", format.expected)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The keywords of the rule in a JSON Schema of the field.
+    pub(super) fn keywords(self) -> Vec<(&'static str, Payload)> {
+        match self {
+            Self::Length(least, most) => bounds(least, most),
+            Self::Text(format) => {
+                let (least, most) = format.length;
+                let mut keywords = bounds(least, most);
+                keywords.push(("pattern", format.pattern.into()));
+                keywords
+            }
+            Self::Minimum(least) => vec![("minimum", bound(least))],
+            Self::Above(least) => vec![("exclusiveMinimum", bound(least))],
+            Self::Maximum(most) => vec![("maximum", bound(most))],
+            Self::Distinct(_) => {
+                vec![("minItems", Payload::Int(1)), ("uniqueItems", Payload::Bool(true))]
+            }
+            Self::Schema(_) => Vec::new(),
+        }
+    }
+
+    /// The most characters of a text, if the rule bounds them.
+    pub(super) fn longest(self) -> Option<usize> {
+        match self {
+            Self::Length(_, most) => Some(most),
+            Self::Text(format) => Some(format.length.1),
+            _ => None,
+        }
+    }
+}
+
+/// Adds the keywords of a rule to a schema.
+pub(super) fn describe(rule: Rule, schema: &mut Map) {
+    schema.extend(rule.keywords().into_iter().map(|(name, value)| (name.into(), value)));
+}
+
+fn bounds(least: usize, most: usize) -> Vec<(&'static str, Payload)> {
+    let mut keywords = vec![("maxLength", count(most))];
+    if least > 0 {
+        keywords.push(("minLength", count(least)));
+    }
+    keywords
+}
+
+fn count(number: usize) -> Payload {
+    Payload::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// A bound as people write it: a whole one has no fraction.
+fn bound(number: f64) -> Payload {
+    match number as i64 {
+        whole if whole as f64 == number => Payload::Int(whole),
+        _ => Payload::Float(number),
+    }
+}
+
+fn has_length(text: &str, least: usize, most: usize) -> bool {
+    (least..=most).contains(&text.chars().count()) && !text.contains('\0')
+}
+
+/// The elements, each once. A list whose elements could not be read is not reported as empty, too.
+fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems) -> Payload {
+    let (mut once, mut known) = (Vec::new(), HashSet::new());
+    for (index, element) in found.iter().enumerate() {
+        let text = element.as_str().map_or_else(|| element.to_json(), str::to_owned);
+        if known.contains(&text) {
+            problems.add(
+                &at.index(index),
+                Code::DuplicateName,
+                format!("`{text}` is listed twice"),
+            );
+        } else {
+            once.push(element.clone());
+            known.insert(text);
+        }
+    }
+    if found.is_empty() && !problems.iter().any(|known| known.pointer.starts_with(&at.pointer())) {
+        problems.add(at, Code::InvalidValue, format!("expected at least one {noun}"));
+    }
+    Payload::list(once)
+}

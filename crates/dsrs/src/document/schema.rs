@@ -1,0 +1,168 @@
+//! The schema of a document: JSON Schema, which OpenAPI documents contain, too.
+
+use std::collections::BTreeMap;
+
+use facet::{Def, Facet, ScalarType, Shape, Type, UserType};
+
+use super::members::{DocumentMember, members};
+use super::rule::{self, Rule, describe};
+use super::word::{text_of, words_of};
+use crate::value::{Map, Payload};
+
+/// What a schema describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentForm {
+    /// The body that creates a document: members with defaults may be absent or null.
+    New,
+    /// The body that changes a document: every member may be absent.
+    Patch,
+}
+
+/// The definitions that schemas refer to, by name.
+pub type SchemaDefinitions = BTreeMap<String, Payload>;
+
+/// The name of a type in the OpenAPI document.
+#[must_use]
+pub fn schema_name<T: Facet<'static>>() -> String {
+    name_of(T::SHAPE)
+}
+
+/// The schema of a document, and the definitions that it refers to.
+#[must_use]
+pub fn schema_of<T: Facet<'static>>(form: DocumentForm) -> (Payload, SchemaDefinitions) {
+    let mut definitions = SchemaDefinitions::new();
+    let mut schema = definition(T::SHAPE, form, &mut definitions);
+    if form == DocumentForm::Patch {
+        let of_document = text_of(T::SHAPE.doc);
+        let description = format!("{of_document} What is absent stays as it is.");
+        schema.insert("description".into(), description.into());
+    }
+    (Payload::map(schema), definitions)
+}
+
+fn name_of(shape: &'static Shape) -> String {
+    let named = rule::of_shape(shape).find_map(|rule| match rule {
+        Rule::Schema(name) => Some(name),
+        _ => None,
+    });
+    named.unwrap_or(shape.type_identifier).to_owned()
+}
+
+fn definition(
+    shape: &'static Shape,
+    form: DocumentForm,
+    definitions: &mut SchemaDefinitions,
+) -> Map {
+    let description = text_of(shape.doc).into();
+    if let Some(schema) = word_schema(shape) {
+        return [("type", "string".into()), ("description", description), ("enum", schema)]
+            .map(|(name, value): (&str, Payload)| (name.into(), value))
+            .into_iter()
+            .collect();
+    }
+    let members = members(shape);
+    let is_required = |member: &&DocumentMember| form == DocumentForm::New && !member.is_optional;
+    let properties: Map = members
+        .iter()
+        .map(|member| (member.name.into(), property(member, form, definitions)))
+        .collect();
+    let mut schema = plain("object");
+    schema.insert("description".into(), description);
+    required(members.iter().filter(is_required), &mut schema);
+    schema.insert("properties".into(), Payload::map(properties));
+    schema
+}
+
+/// The words of an enum. `None` for other types.
+pub(super) fn word_schema(shape: &'static Shape) -> Option<Payload> {
+    let words = words_of(shape);
+    (!words.is_empty()).then(|| Payload::list(words.into_iter().map(Payload::from).collect()))
+}
+
+/// Adds the names of required members, if there are any.
+pub(super) fn required<'m>(members: impl Iterator<Item = &'m DocumentMember>, schema: &mut Map) {
+    let names: Vec<Payload> = members.map(|member| member.name.into()).collect();
+    if !names.is_empty() {
+        schema.insert("required".into(), Payload::list(names));
+    }
+}
+
+fn property(
+    member: &DocumentMember,
+    form: DocumentForm,
+    definitions: &mut SchemaDefinitions,
+) -> Payload {
+    let mut schema = value_schema(member.shape, definitions);
+    member.rules().for_each(|rule| describe(rule, &mut schema));
+    let is_absent_by_null = match form {
+        DocumentForm::New => member.is_optional,
+        DocumentForm::Patch => true,
+    };
+    if is_absent_by_null || member.is_nullable() {
+        schema = or_null(schema);
+    }
+    schema.insert("description".into(), text_of(member.doc).into());
+    Payload::map(schema)
+}
+
+fn or_null(mut schema: Map) -> Map {
+    match schema.get("type").cloned() {
+        Some(kind) => {
+            schema.insert("type".into(), Payload::list(vec![kind, "null".into()]));
+            schema
+        }
+        None => {
+            let choices = vec![Payload::map(schema), Payload::map(plain("null"))];
+            Map::from_iter([("oneOf".into(), Payload::list(choices))])
+        }
+    }
+}
+
+/// The schema of a JSON type.
+pub(super) fn plain(kind: &str) -> Map {
+    Map::from_iter([("type".into(), kind.into())])
+}
+
+fn value_schema(shape: &'static Shape, definitions: &mut SchemaDefinitions) -> Map {
+    match (shape.scalar_type(), shape.def, shape.ty) {
+        (Some(ScalarType::F32 | ScalarType::F64), ..) => {
+            let mut schema = plain("number");
+            schema.insert("format".into(), "double".into());
+            schema
+        }
+        (Some(scalar), ..) => plain(scalar_kind(scalar)),
+        (None, Def::Option(option), _) => value_schema(option.t(), definitions),
+        (None, Def::List(list), _) => {
+            let mut schema = plain("array");
+            let items = value_schema(list.t(), definitions);
+            schema.insert("items".into(), Payload::map(items));
+            schema
+        }
+        (None, _, Type::User(UserType::Enum(_) | UserType::Struct(_))) => {
+            reference(shape, definitions)
+        }
+        _ => Map::new(),
+    }
+}
+
+/// The JSON type of a scalar.
+pub(super) const fn scalar_kind(scalar: ScalarType) -> &'static str {
+    match scalar {
+        ScalarType::Bool => "boolean",
+        ScalarType::String => "string",
+        ScalarType::F32 | ScalarType::F64 => "number",
+        _ => "integer",
+    }
+}
+
+fn reference(shape: &'static Shape, definitions: &mut SchemaDefinitions) -> Map {
+    let name = name_of(shape);
+    if !definitions.contains_key(&name) {
+        // Before it is described, so that a type may contain itself.
+        definitions.insert(name.clone(), Payload::Null);
+        let schema = definition(shape, DocumentForm::New, definitions);
+        definitions.insert(name.clone(), Payload::map(schema));
+    }
+    let reference = format!("#/components/schemas/{name}");
+    Map::from_iter([("$ref".into(), reference.into())])
+}
