@@ -5,6 +5,7 @@
 mod connect;
 mod handshake;
 mod listing;
+mod result;
 mod schema;
 mod tool;
 

@@ -1,4 +1,4 @@
-//! A tool of an MCP server as an LM sees it: its name and schema as input, its contents as data.
+//! A tool of an MCP server as an LM sees it: its name, its schema, its calls. `result` makes data of what a call returns.
 //! Knows no connections.
 
 use std::sync::Arc;
@@ -7,14 +7,11 @@ use dsrs::lm::ToolSpec;
 use dsrs::predict::{Ctx, Tool, ToolError};
 use dsrs::value::{Fields, Payload};
 use futures_util::future::{BoxFuture, FutureExt};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ResourceContents, Tool as Listed};
+use rmcp::model::{JsonObject, Tool as Listed};
 
 use super::McpServer;
+use super::result::result_data;
 use super::schema::complete;
-use crate::http::shortened;
-
-/// Maximum length of a result, in characters.
-const LONGEST: usize = 256 << 10;
 
 /// One tool of one server.
 pub(super) struct McpTool {
@@ -45,10 +42,7 @@ impl McpTool {
 
     async fn ask(&self, ctx: &Ctx, args: Fields) -> Result<Payload, String> {
         let result = self.server.call(&self.name, members(args), ctx.trace_headers()).await?;
-        if result.is_error == Some(true) {
-            return Err(shortened(&failure(&result), LONGEST));
-        }
-        data(&result)
+        result_data(&result)
     }
 }
 
@@ -72,44 +66,5 @@ fn members(args: Fields) -> JsonObject {
     match serde_json::to_value(Payload::map(args)) {
         Ok(serde_json::Value::Object(members)) => members,
         _ => JsonObject::new(),
-    }
-}
-
-/// The structured result if there is one, else the texts.
-fn data(result: &CallToolResult) -> Result<Payload, String> {
-    let structured = result.structured_content.as_ref().map(serde_json::Value::to_string);
-    match structured.filter(|json| json.len() <= LONGEST) {
-        Some(json) => Payload::from_json(&json)
-            .map_err(|error| format!("the result is not valid data: {error}")),
-        None => Ok(Payload::str(shortened(&text(result), LONGEST))),
-    }
-}
-
-/// What a failed call says: its texts, or else its structured content.
-fn failure(result: &CallToolResult) -> String {
-    let text_content = text(result);
-    match &result.structured_content {
-        Some(content) if text_content.trim().is_empty() => content.to_string(),
-        _ => text_content,
-    }
-}
-
-fn text(result: &CallToolResult) -> String {
-    let texts: Vec<String> = result.content.iter().map(block).collect();
-    texts.join("\n")
-}
-
-/// A part of a result as text; the kind of any other part is named.
-fn block(block: &ContentBlock) -> String {
-    match block {
-        ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.clone(),
-            _ => "(a resource that is not text)".to_owned(),
-        },
-        ContentBlock::ResourceLink(link) => format!("({}: {})", link.name, link.uri),
-        ContentBlock::Image(image) => format!("(an image, {})", image.mime_type),
-        ContentBlock::Audio(audio) => format!("(a sound, {})", audio.mime_type),
-        _ => "(content of an unknown kind)".to_owned(),
     }
 }
