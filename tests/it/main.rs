@@ -21,7 +21,6 @@ mod scale;
 mod serve;
 mod shows;
 mod telemetry;
-mod tools;
 mod words;
 
 use std::sync::Arc;

@@ -13,10 +13,9 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::tools::EXAMPLE;
 use dsrs_test::{
     AUTHORITY, Collector, CollectorAnswer, Does, FakeLm, Remote, SeenSpan, ServerSetup, behind_tls,
-    one_node, sections, test_database,
+    mcp_example, one_node, sections, test_database,
 };
 
 const CONVENTIONS: &str = include_str!("conventions.txt");
@@ -392,7 +391,7 @@ async fn tools_of_mcp_servers_receive_the_span_that_calls_them() {
     let last = Does::Say(sections([("reasoning", "So."), ("answer", "yes")]));
     let lm = FakeLm::doing([step("span"), step("finish"), last]).await;
     let collector = Collector::http().await;
-    let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
+    let example = mcp_example().await.display().to_string();
     let office = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()),
         ("DSRS_MCP__OFFICE__COMMAND", example.as_str()),

@@ -91,8 +91,7 @@ mod tests {
     use super::*;
     use dsrs_config::{Config, Environment, Flags};
 
-    const SERVER: &str =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/it/tools/gated_server.py");
+    const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/gated_server.py");
 
     /// Longer than anything takes.
     const PATIENCE: Duration = Duration::from_secs(300);

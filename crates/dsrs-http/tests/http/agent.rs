@@ -5,9 +5,8 @@ use std::sync::Arc;
 use dsrs::lm::{ScriptedAnswer, ScriptedLm};
 use serde_json::{Value, json};
 
-use super::mcp::EXAMPLE;
 use crate::Api;
-use dsrs_test::{sections, test_database};
+use dsrs_test::{mcp_example, sections, test_database};
 
 fn step(tool: &str, args: &str) -> ScriptedAnswer {
     let said = [("next_thought", "Go on."), ("next_tool_name", tool), ("next_tool_args", args)];
@@ -22,7 +21,7 @@ fn agent(tools: Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_uses_an_mcp_server_and_continues_after_a_failure() {
-    let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
+    let example = mcp_example().await.display().to_string();
     let lm = ScriptedLm::answering([
         step("track", r#"{"number": "7"}"#),
         step("track", r#"{"number": "P-7"}"#),

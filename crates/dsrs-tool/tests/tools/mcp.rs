@@ -1,9 +1,8 @@
 //! The tools of MCP servers: the example server of the official SDK as a child process and over HTTP.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
@@ -16,29 +15,12 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::call;
-use dsrs_test::{PATIENCE, found, holds, scratch};
-
-/// The built example `mcp_server`. A run of all tests has built it already; it is built here for a
-/// run of this binary alone.
-pub static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
-    let binary = std::env::current_exe().unwrap();
-    // `TARGET/debug/deps/it-…`
-    let target = binary.ancestors().nth(3).unwrap();
-    let example = target.join("debug/examples/mcp_server");
-    if example.exists() {
-        return example;
-    }
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--workspace", "--example", "mcp_server"]);
-    build.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
-    assert!(build.status().unwrap().success(), "the example does not build");
-    example
-});
+use dsrs_test::{PATIENCE, found, holds, mcp_example, scratch};
 
 /// The tools that a settings file allows, with connected MCP servers while the test runs. `EXAMPLE`
 /// is replaced by the path of the example.
 async fn connected(file: &str) -> Arc<ToolSource> {
-    let example = tokio::task::spawn_blocking(|| EXAMPLE.display().to_string()).await.unwrap();
+    let example = mcp_example().await.display().to_string();
     let directory = scratch();
     let path = directory.path().join("dsrs.toml");
     std::fs::write(&path, file.replace("EXAMPLE", &example)).unwrap();
@@ -132,7 +114,7 @@ impl Drop for KilledOnDrop {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_over_http_receives_its_headers() {
-    let example = tokio::task::spawn_blocking(|| EXAMPLE.clone()).await.unwrap();
+    let example = mcp_example().await;
     let mut served = Command::new(example);
     served.args(["http", "hush-7"]).stdout(Stdio::piped());
     let mut served = KilledOnDrop(served.spawn().unwrap());
@@ -203,7 +185,7 @@ async fn a_missing_server_is_named() {
     assert_eq!(unknown, "there is no MCP server `gon`; configured are gone");
 }
 
-const ODD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools/odd_server.py");
+const ODD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/odd_server.py");
 
 /// A server of the older protocol, with the methods of the messages that each of its processes has read.
 async fn odd(seconds: &str) -> (Arc<ToolSource>, impl Fn() -> Vec<Vec<String>>) {
