@@ -85,7 +85,7 @@ def main():
     parser.add_argument("--days", type=int, default=64)
     parser.add_argument("--width", type=int, default=4, help="days of a partition")
     given = parser.parse_args()
-    for step in sorted((ROOT / "migrations").glob("0*.sql")):
+    for step in sorted((ROOT / "migrations").glob("[0-9]*.sql")):
         psql(step.read_text(encoding="utf-8"), "-1")
     psql(FILL.format(rows=given.rows, days=given.days, width=given.width, workspace=WORKSPACE))
     psql("vacuum (analyze) runs")

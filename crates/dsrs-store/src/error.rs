@@ -3,6 +3,8 @@
 //! The split that matters upstairs: a database that cannot serve now ([`StoreError::Unavailable`],
 //! worth trying again) is never reported as a fault of ours ([`StoreError::Internal`]).
 
+use sqlx::migrate::MigrateError;
+
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -95,6 +97,15 @@ impl From<sqlx::Error> for StoreError {
             Self::Unavailable { reason: error.to_string(), source: Some(error) }
         } else {
             Self::Internal(Box::new(error))
+        }
+    }
+}
+
+impl From<MigrateError> for StoreError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) => error.into(),
+            other => Self::Internal(Box::new(other)),
         }
     }
 }

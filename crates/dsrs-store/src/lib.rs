@@ -25,6 +25,7 @@ pub mod exposed_graph;
 pub mod feedback;
 pub mod feedback_filter;
 pub mod feedback_summary;
+mod former_migrations;
 pub mod graph;
 pub mod graph_activity;
 pub mod graph_edit;

@@ -11,7 +11,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, FromRow, PgConnection};
 use tokio::time::sleep;
 
-use super::{Db, StoreError, isolation};
+use super::{Db, StoreError, former_migrations, isolation};
 
 /// How long a statement waits for a lock, and what follows if it does not get it.
 const LOCK_TIMEOUT: &str = "set lock_timeout = '3s'";
@@ -46,10 +46,11 @@ impl Db {
     async fn migrate_on(&self, own: &mut PgConnection) -> Result<(), StoreError> {
         let process = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *own).await?;
         let mut watch = BlockerWatch { db: self.clone(), process, blockers: String::new() };
-        watch.during(own.lock()).await.map_err(from_migrate)?;
+        watch.during(own.lock()).await?;
         sqlx::raw_sql(LOCK_TIMEOUT).execute(&mut *own).await?;
         let mut migrator = migrator();
         migrator.set_locking(false);
+        former_migrations::adopt(own, &migrator).await?;
         let begun = Instant::now();
         loop {
             match watch.during(migrator.run_direct(None, &mut *own, false)).await {
@@ -62,7 +63,7 @@ impl Db {
                     sleep(PAUSE).await;
                 }
                 outcome => {
-                    outcome.map_err(from_migrate)?;
+                    outcome?;
                     break;
                 }
             }
@@ -167,11 +168,4 @@ fn is_blocked(error: &MigrateError) -> bool {
     };
     let state = error.as_database_error().and_then(|error| error.code());
     matches!(state.as_deref(), Some("55P03" | "40P01"))
-}
-
-fn from_migrate(error: MigrateError) -> StoreError {
-    match error {
-        MigrateError::Execute(error) => error.into(),
-        other => StoreError::Internal(Box::new(other)),
-    }
 }

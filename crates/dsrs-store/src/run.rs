@@ -337,7 +337,7 @@ fn push_filter(sql: &mut QueryBuilder<Postgres>, scope: &Scope, filter: &RunFilt
         sql.push(" and state_version = ").push_bind(version);
     }
     if let Some(text) = &filter.problem {
-        // As the condition of the partial index (0061).
+        // As the condition of the partial index `runs_problems`.
         sql.push(" and error is not null and strpos(lower(error::text), lower(");
         sql.push_bind(json_content(text)).push(")) > 0");
     }

@@ -75,7 +75,7 @@ impl Table {
 }
 
 /// The required columns of a table, each with a value that its checks accept.
-pub(super) async fn columns(session: &mut PgConnection, table: &str) -> Vec<(String, String)> {
+async fn columns(session: &mut PgConnection, table: &str) -> Vec<(String, String)> {
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select column_name::text, udt_name::text from information_schema.columns
          where table_schema = 'public' and table_name = $1 and is_nullable = 'NO'

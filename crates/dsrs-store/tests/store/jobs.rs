@@ -288,37 +288,6 @@ async fn a_parked_job_is_claimable_once_its_value_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn jobs_of_the_previous_release_are_claimed() {
-    let url = test_database().await;
-    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
-    let mut old_server = PgConnection::connect(&url).await.unwrap();
-    let run = queued(&db).await;
-    // That release knows no `waiting`: it enqueues a job by its row and an entry in its own queue.
-    let enqueue = "delete from jobs;
-        insert into jobs (id, workspace_id, kind, request, created_at, created_by)
-        select id, workspace_id, 'run', '{}', created_at, created_by from runs";
-    sqlx::raw_sql(enqueue).execute(&mut old_server).await.unwrap();
-    assert_eq!(claim(&db).await.unwrap().lease.job, run.id);
-    // A job that is claimed is not claimed twice.
-    assert!(claim(&db).await.is_none());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_upgrade_parks_the_jobs_of_waiting_runs_only() {
-    let url = test_database().await;
-    let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();
-    let (waiting, _) = (queued(&db).await, queued(&db).await);
-    let mut connection = PgConnection::connect(&url).await.unwrap();
-    let park = format!("update runs set status = 'waiting' where id = '{}'", waiting.id);
-    sqlx::raw_sql(sqlx::AssertSqlSafe(park)).execute(&mut connection).await.unwrap();
-    let backfill = include_str!("../../../../migrations/0014_parked_jobs.sql");
-    sqlx::raw_sql(backfill).execute(&mut connection).await.unwrap();
-    let claimed = claim_many(&db, 9).await;
-    assert_eq!(claimed.len(), 1);
-    assert_ne!(claimed[0].lease.job, waiting.id);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_job_of_a_newer_release_is_left_alone() {
     let url = test_database().await;
     let db = Db::connect(&url, &PoolSettings::default()).await.unwrap();

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
-mod earlier_schemas;
 mod engine_runs;
 mod graphs;
 mod group_writer;

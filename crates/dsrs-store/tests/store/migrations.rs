@@ -1,45 +1,28 @@
-//! Migrations wait for the locks of others for a short time only, and say who holds them.
+//! Migrations wait for the locks of others for a short time only, and say who holds them. Databases of releases before
+//! these migrations are adopted or refused.
 
 use std::time::Duration;
 
-use dsrs_store::{Db, PoolSettings};
-use sqlx::{Connection, PgConnection};
+use dsrs_store::{Db, ListQuery, PoolSettings, graph};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::begun_to_wait;
+use super::{ann, begun_to_wait, make};
 use dsrs_test::{PATIENCE, test_database};
 
-/// Makes the migrations from 15 on missing again.
-const UNDO: &str = "delete from _sqlx_migrations where version >= 15;
-    drop index evaluations_ended, evaluations_expired, optimizations_ended, optimizations_expired;
-    alter table evaluations drop column expired, drop column unmeasured, drop column max_unmeasured;
-    alter table evaluation_results drop column unmeasured;
-    alter table optimizations drop column expired;
-    alter table batches drop column reasoning_tokens, drop column cache_write_tokens, drop column tags,
-        drop column session_id, drop column user_id, drop column metadata;
-    alter table runs drop column lost_attempts, drop column tags, drop column session_id, drop column user_id, drop column metadata;
-    drop trigger runs_added on runs;
-    drop trigger runs_changed on runs;
-    drop trigger evaluation_results_added on evaluation_results;
-    drop trigger optimizations_changed on optimizations;
-    drop function count_runs_added, count_runs_changed, count_results_added, count_optimization_changed, usage_of_run;
-    alter table runs drop column model_usage;
-    drop table run_labels, run_feedback, usage_hours, online_evaluations, online_samples;
-    alter table evaluations drop column reasoning_tokens, drop column cache_write_tokens,
-        drop column judging_reasoning_tokens, drop column judging_cache_write_tokens;
-    alter table optimizations drop column reasoning_tokens, drop column cache_write_tokens;
-    drop table run_cancellations, keys, key_counts, audit;
-    drop table key_spending, optimization_programs, optimization_tasks, run_archives;
-    drop table webhooks, webhook_deliveries, schedules, schedule_firings, installation;
-    drop function run_event_data, api_time;
-    drop function add_spending, tokens_of, cost_of;
-    drop index workspaces_newest, jobs_of_actor, jobs_parked, runs_durations, runs_problems;
-    alter table graph_versions drop column expose;
-    alter table jobs drop column parent, drop column items_from, drop column items_to, drop column dispatched,
-        drop column format;
-    create index jobs_lapsed on jobs (lease_until) where lease_until is not null";
+/// Makes the last migration missing again.
+const UNDO: &str = "delete from _sqlx_migrations where version = 116;
+    drop table online_evaluations, online_samples";
 
+/// The migration adds a foreign key to this table.
 const HOLD: &str = "set application_name = 'a forgotten session';
-    begin; lock table evaluations in access share mode";
+    begin; lock table workspaces in row exclusive mode";
+
+/// What the newest release before has recorded. Its tables are those of a new database: `pg_dump` of both was compared
+/// when the migrations were squashed.
+const FORMER: &str = "delete from _sqlx_migrations;
+    insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+    select version, 'of a former release', true, '', 0
+    from generate_series(1, 64) version where version not between 36 and 49";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_migration_ends_and_names_what_blocks_it() {
@@ -51,7 +34,7 @@ async fn a_blocked_migration_ends_and_names_what_blocks_it() {
         PoolSettings { migration_patience: Duration::from_secs(1), ..PoolSettings::default() };
     let db = Db::connect(&url, &impatient).await.unwrap();
     let refused = db.migrate().await.unwrap_err().cause();
-    for part in ["a forgotten session", "idle in transaction", "migration 15"] {
+    for part in ["a forgotten session", "idle in transaction", "migration 116"] {
         assert!(refused.contains(part), "no {part:?} in {refused}");
     }
     assert!(!db.is_migrated().await.unwrap());
@@ -65,6 +48,52 @@ async fn a_blocked_migration_ends_and_names_what_blocks_it() {
     sqlx::raw_sql("rollback").execute(&mut session).await.unwrap();
     migrating.await.unwrap().unwrap();
     assert!(db.is_migrated().await.unwrap());
+}
+
+/// A database whose migrations are recorded as a statement says.
+async fn recorded(statement: &str) -> (Db, PgConnection) {
+    let url = test_database().await;
+    let mut session = PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(FORMER).execute(&mut session).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut session).await.unwrap();
+    (Db::connect(&url, &PoolSettings::default()).await.unwrap(), session)
+}
+
+async fn versions(session: &mut PgConnection) -> Vec<i64> {
+    let versions = "select version from _sqlx_migrations order by version";
+    sqlx::query_scalar(versions).fetch_all(session).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_the_newest_release_before_is_adopted_by_servers_that_start_together() {
+    let (db, mut session) = recorded("").await;
+    make(&db, "earlier").await.unwrap();
+    assert!(!db.is_migrated().await.unwrap());
+    let (one, other) = tokio::join!(db.migrate(), db.migrate());
+    one.and(other).unwrap();
+    assert!(db.is_migrated().await.unwrap());
+    // A server of that release starts again: it finds its own.
+    let former = (1..=35).chain(50..=64);
+    assert_eq!(versions(&mut session).await, former.chain(101..=116).collect::<Vec<_>>());
+    make(&db, "later").await.unwrap();
+    let graphs = graph::list(&ann(), &db, ListQuery::new(None, 9)).await.unwrap();
+    assert_eq!(graphs.items.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_an_older_release_has_migrated_last_is_refused_as_it_is() {
+    for missing in [
+        "delete from _sqlx_migrations where version = 64",
+        "delete from _sqlx_migrations where version > 1",
+        "update _sqlx_migrations set success = false where version = 35",
+    ] {
+        let (db, mut session) = recorded(missing).await;
+        let before = versions(&mut session).await;
+        let refused = db.migrate().await.unwrap_err().cause();
+        assert!(refused.contains("80566524"), "{refused}");
+        assert_eq!(versions(&mut session).await, before, "{missing}");
+        assert!(!db.is_migrated().await.unwrap());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ create table datasets (
 -- A deleted dataset gives its name back.
 create unique index datasets_name on datasets (workspace_id, name) where deleted_at is null;
 create index datasets_newest on datasets (workspace_id, created_at desc, id desc) where deleted_at is null;
+select isolate_workspaces('datasets');
 
 -- Written once, never changed.
 create table dataset_versions (
@@ -27,21 +28,23 @@ create table dataset_versions (
     created_by   text collate "C" not null,
     primary key (dataset_id, version)
 );
+select isolate_workspaces('dataset_versions');
 
--- Which example stands where in a version. Written once, never changed.
+-- Which example has which position in a version. Written once, never changed.
 create table dataset_examples (
     dataset_id   uuid not null,
     version      integer not null,
     position     integer not null,
     workspace_id uuid not null,
     example_id   text collate "C" not null,
-    hash         bytea not null,         -- of what it says, which is in `dataset_contents`
+    hash         bytea not null,         -- of its content, which is in `dataset_contents`
     split        text collate "C",       -- null where it names none
     size         integer not null,       -- of its text in bytes, so that pages can be bounded by it
     primary key (dataset_id, version, position)
 );
+select isolate_workspaces('dataset_examples');
 
--- What examples say: kept once, however many versions have it. Written once, never changed.
+-- The contents of examples: stored once, however many versions have them. Written once, never changed.
 create table dataset_contents (
     dataset_id   uuid not null,
     hash         bytea not null,
@@ -51,3 +54,4 @@ create table dataset_contents (
     cells        boolean not null,       -- its values are texts of table cells
     primary key (dataset_id, hash)
 );
+select isolate_workspaces('dataset_contents');

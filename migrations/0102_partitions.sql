@@ -1,14 +1,34 @@
--- Tables of runs, items and results have partitions by ranges of ids, which are ranges of times. What a table
--- has so far becomes its first partition, unread and unchanged. Servers add a partition before its time comes
--- (`src/store/partition`); ids for which there is none are in the partition `…_rest`.
+-- Tables of runs, items and results have partitions by ranges of ids. Ids are UUIDv7: they begin with the
+-- milliseconds since 1970, so a range of ids is a range of times. Servers add a partition before its time comes
+-- (`crates/dsrs-store/src/partition`); ids for which there is none are in the partition `…_rest`.
 
--- The servers that needed the trigger (0013) are two releases old.
-drop trigger if exists runs_wake_job on runs;
-drop function if exists wake_job();
+-- The first id of a time: no id of that millisecond or later is before it.
+create function first_uuid(at timestamptz) returns uuid
+language sql immutable strict parallel safe as $$
+    select rpad(lpad(to_hex(greatest(floor(extract(epoch from at) * 1000), 0)::bigint), 12, '0'), 32, '0')::uuid
+$$;
+
+-- The time at which an id was created, in whole milliseconds.
+create function time_of_uuid(id uuid) returns timestamptz
+language sql immutable strict parallel safe as $$
+    select to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
+$$;
+
+-- The bound of the ids of a table: the beginning of the day after its newest id, and at least so long from now.
+create function bound_of_ids(target regclass, key name, ahead interval) returns uuid
+language plpgsql as $$
+declare
+    newest uuid;
+begin
+    execute format('select %I from %s order by %I desc limit 1', key, target, key) into newest;
+    return first_uuid(date_trunc('day',
+        greatest(time_of_uuid(newest) + interval '1 day', now() + ahead), 'UTC'));
+end
+$$;
 
 -- Makes a table the first partition of a partitioned table with the same name, columns, indexes, policy and
 -- rights. Does nothing for a table that is partitioned already.
-create or replace function partition_by_time(target name, key name) returns void language plpgsql as $$
+create function partition_by_time(target name, key name) returns void language plpgsql as $$
 declare
     whole regclass := target::text::regclass;
     before name := target || '_before';
@@ -77,10 +97,3 @@ begin
     end loop;
 end
 $$;
-
-select partition_by_time('runs', 'id');
-select partition_by_time('run_nodes', 'run_id');
-select partition_by_time('run_events', 'run_id');
-select partition_by_time('batch_items', 'batch_id');
-select partition_by_time('batch_results', 'batch_id');
-select partition_by_time('evaluation_results', 'evaluation_id');

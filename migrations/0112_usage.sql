@@ -32,20 +32,6 @@ create index usage_hours_of_workspace on usage_hours (workspace_id, hour);
 create index usage_hours_new on usage_hours (hour, workspace_id) where not is_merged;
 select isolate_workspaces('usage_hours');
 
--- The usage of a run by the alias of the model: a list of objects. Null for none.
-alter table runs add column model_usage json;
-do $$
-declare
-    place regclass;
-begin
-    if exists (select from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)) then
-        for place in select relid from pg_partition_tree('runs') loop
-            execute format('alter table %s alter column model_usage set compression lz4', place);
-        end loop;
-    end if;
-end
-$$;
-
 -- What one run adds: as a whole, to each of its tags, and to each of its models.
 create function usage_of_run(status text, duration_ms bigint, usage json, tags json, model_usage json)
     returns table (dimension text, value text, runs integer, failed integer, cancelled integer, duration bigint,
@@ -90,7 +76,7 @@ begin
 end
 $$;
 
--- A run that ends, or is resumed: the difference.
+-- A run that ends, or is resumed: the difference. One that starts adds none, and its documents are not read.
 create function count_runs_changed() returns trigger language plpgsql as $$
 begin
     insert into usage_hours (workspace_id, hour, work, dimension, value, graph_id, graph_name, graph_version,
@@ -99,11 +85,17 @@ begin
     with changed as (
         select 1 as sign, after.*
         from after join before using (id)
-        where after.status <> before.status or after.usage::text <> before.usage::text
+        where after.usage::text <> before.usage::text
+           or (after.status <> before.status
+               and (after.status not in ('queued', 'running', 'waiting')
+                    or before.status not in ('queued', 'running', 'waiting')))
         union all
         select -1, before.*
         from before join after using (id)
-        where after.status <> before.status or after.usage::text <> before.usage::text
+        where after.usage::text <> before.usage::text
+           or (after.status <> before.status
+               and (after.status not in ('queued', 'running', 'waiting')
+                    or before.status not in ('queued', 'running', 'waiting')))
     )
     select workspace_id, date_trunc('hour', created_at, 'UTC'), 'run', dimension, value, graph_id, graph_name,
            graph_version, state_version, created_by, user_id, sum(sign * runs), sum(sign * failed),

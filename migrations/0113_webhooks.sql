@@ -19,7 +19,8 @@ create table webhooks (
     previous_secret_until timestamptz,
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
-    created_by    text collate "C" not null
+    created_by    text collate "C" not null,
+    revision      integer not null default 1 -- counts the changes of clients, each of which names the one it has read
 );
 create unique index webhooks_name on webhooks (workspace_id, name);
 select isolate_workspaces('webhooks');

@@ -2,17 +2,21 @@
 create table online_evaluations (
     graph_id       uuid primary key,
     workspace_id   uuid not null references workspaces (id),
-    metrics        json not null,              -- by the name of the score, with everything that was left unsaid filled in
+    metrics        json not null,              -- by the name of the score, with every default filled in
     sample         double precision not null check (sample > 0 and sample <= 1),
     enabled        boolean not null,
     calls_per_day  bigint,                     -- requests to models; null: any number
     cost_per_day   double precision,           -- null: any
-    spent_on       date,                       -- in UTC: the day of the next two
+    spent_on       date,                       -- in UTC: the day of the next two and of `unmeasured`
     spent_calls    bigint not null default 0,
     spent_cost     double precision not null default 0,
     created_at     timestamptz not null,
     updated_at     timestamptz not null,
-    created_by     text collate "C" not null
+    created_by     text collate "C" not null,
+    -- An online evaluation has an id, so that no revision of a later one of the same graph has the same tag.
+    id             uuid not null default gen_random_uuid(),
+    revision       integer not null default 1, -- counts the changes of clients, each of which names the one it has read
+    unmeasured     integer not null default 0  -- runs of the day `spent_on` without a score, for the provider's reasons
 );
 select isolate_workspaces('online_evaluations');
 
