@@ -22,11 +22,18 @@ impl<T: Facet<'static>> Change<T> {
     /// Reads the body of a request that creates a document; `problems` are those of its JSON.
     ///
     /// ```
-    /// use crate::{problem::Problems, value::Payload};
-    /// use dsrs_api::{document::Change, webhook::WebhookSettings};
+    /// use dsrs::{document::Change, facet::Facet, problem::Problems, value::Payload};
     ///
-    /// let body = Payload::from_json(r#"{"name": "on call", "url": "https://a.example"}"#).unwrap();
-    /// let problems = Change::<WebhookSettings>::read_new(&body, Problems::new()).unwrap_err();
+    /// #[derive(Facet)]
+    /// #[facet(crate = dsrs::facet)]
+    /// struct Receiver {
+    ///     #[facet(dsrs::length(1, 4))]
+    ///     name: String,
+    ///     events: Vec<String>,
+    /// }
+    ///
+    /// let body = Payload::from_json(r#"{"name": "on call"}"#).unwrap();
+    /// let problems = Change::<Receiver>::read_new(&body, Problems::new()).unwrap_err();
     /// let places: Vec<&str> = problems.iter().map(|problem| &*problem.pointer).collect();
     /// assert_eq!(places, ["/name", "/events"]);
     /// ```
