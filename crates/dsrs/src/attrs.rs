@@ -89,6 +89,15 @@ macro_rules! __attr {
     (@ns {$ns:path} distinct { $field:tt : $ty:ty | $noun:literal }) => {
         $crate::__attr!(@rule "distinct", Distinct($noun))
     };
+    (@ns {$ns:path} items { $field:tt : $ty:ty | $least:expr }) => {
+        $crate::__attr!(@rule "items", Items($least))
+    };
+    (@ns {$ns:path} object { $($field:tt : $ty:ty)? }) => {
+        $crate::__attr!(@make "object", $crate::document::Rule::Object)
+    };
+    (@ns {$ns:path} nullable { $($field:tt : $ty:ty)? }) => {
+        $crate::__attr!(@make "nullable", $crate::document::Rule::Nullable)
+    };
     (@ns {$ns:path} schema { | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
     };
@@ -108,7 +117,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), distinct(\"noun\"), schema(\"Name\")"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable, distinct(\"noun\"), schema(\"Name\")"
         ))
     };
 }

@@ -1,15 +1,15 @@
 //! Configs of strategies, optimizers and metrics, described by the struct of their settings: its fields are the members
 //! of the config, its documentation is what clients read, and its defaults are those of the schema. Knows no strategy.
 
-use facet::{Def, Facet, Shape, Type, UserType};
+use facet::{Def, Facet, Shape, Type, UserType, Variant};
 
 use super::members::{DocumentMember, members};
 use super::read::read_members;
-use super::rule::describe;
-use super::schema::{plain, required, scalar_kind, word_schema};
+use super::rule::{Rule, describe, plain_number};
+use super::schema::{or_null, plain, required, scalar_kind, word_schema};
 use super::word::text_of;
 use crate::problem::{At, Code, Problems};
-use crate::reflect::{defaults, from_payload};
+use crate::reflect::{ReflectError, defaults, from_payload, to_payload};
 use crate::value::{Map, Payload};
 
 /// The JSON Schema of a config with the settings of a `T`. It refuses members that `T` has not. Fields of the type
@@ -53,6 +53,26 @@ pub fn read_config<T: Facet<'static>>(config: &Payload, at: &At<'_>) -> Result<T
     })
 }
 
+/// The config of settings, which [`read_config`] reads back. Settings that are null are no members of it.
+///
+/// # Errors
+/// If a setting cannot be represented as data.
+pub fn config_of<T: Facet<'static>>(settings: &T) -> Result<Payload, ReflectError> {
+    let mut members = to_payload(settings)?.as_map().cloned().unwrap_or_default();
+    members.retain(|_, value| !value.is_null());
+    Ok(Payload::map(members))
+}
+
+/// The settings of an empty config, for `impl Default` of settings that all have a default or may be null.
+///
+/// # Panics
+/// If a setting is required. Types of settings are constants of the program, so the tests of their owners find it.
+#[must_use]
+pub fn default_settings<T: Facet<'static>>() -> T {
+    from_payload(&Payload::map(Map::new()))
+        .unwrap_or_else(|error| unreachable!("`{}` has a required setting: {error}", T::SHAPE))
+}
+
 fn object_schema(shape: &'static Shape, defaults: &Map) -> Map {
     let members = members(shape);
     let property = |member: &DocumentMember| {
@@ -70,8 +90,15 @@ fn object_schema(shape: &'static Shape, defaults: &Map) -> Map {
 fn property(member: &DocumentMember, default: Option<&Payload>) -> Map {
     let mut schema = value_schema(member.shape);
     member.rules().for_each(|rule| describe(rule, &mut schema));
-    if let Some(default) = default.filter(|default| !default.is_null()) {
-        schema.insert("default".into(), default.clone());
+    if member.rules().any(|rule| rule == Rule::Nullable) {
+        schema = or_null(schema);
+    }
+    match default {
+        None | Some(Payload::Null) => {}
+        Some(Payload::Float(number)) => {
+            schema.insert("default".into(), plain_number(*number));
+        }
+        Some(default) => drop(schema.insert("default".into(), default.clone())),
     }
     let description = text_of(member.doc);
     if !description.is_empty() {
@@ -96,11 +123,82 @@ fn value_schema(shape: &'static Shape) -> Map {
             schema
         }
         _ if shape.id == Payload::SHAPE.id => Map::new(),
-        (None, _, Type::User(UserType::Enum(_))) => {
-            let words = word_schema(shape).unwrap_or_default();
-            Map::from_iter([("type".into(), "string".into()), ("enum".into(), words)])
-        }
+        (None, _, Type::User(UserType::Enum(found))) => match word_schema(shape) {
+            Some(words) => {
+                Map::from_iter([("type".into(), "string".into()), ("enum".into(), words)])
+            }
+            None => alternatives(found.variants),
+        },
         (None, _, Type::User(UserType::Struct(_))) => object_schema(shape, &Map::new()),
         _ => Map::new(),
+    }
+}
+
+/// Values are written as the field of their variant, without its name.
+fn alternatives(variants: &'static [Variant]) -> Map {
+    let fields = variants.iter().flat_map(|variant| variant.data.fields);
+    let schemas = fields.map(|field| Payload::map(value_schema(field.shape()))).collect();
+    Map::from_iter([("anyOf".into(), Payload::list(schemas))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Facet)]
+    #[facet(rename_all = "snake_case")]
+    #[repr(u8)]
+    enum Effort {
+        Light,
+        Heavy,
+    }
+
+    #[derive(Debug, PartialEq, Facet)]
+    #[repr(C)]
+    enum Step {
+        Name(String),
+        Count(u8),
+    }
+
+    #[derive(Debug, PartialEq, Facet)]
+    struct Search {
+        /// The effort;
+        /// none is some.
+        #[facet(dsrs::nullable)]
+        effort: Option<Effort>,
+        #[facet(default = 1.0, dsrs::above(0))]
+        temperature: f64,
+        #[facet(dsrs::items(1))]
+        steps: Option<Vec<Step>>,
+        #[facet(dsrs::object)]
+        more: Option<Payload>,
+    }
+
+    fn read(text: &str) -> Result<Search, Problems> {
+        read_config(&Payload::from_json(text).unwrap(), &At::Root)
+    }
+
+    #[test]
+    fn a_schema_has_what_rules_and_variants_accept() {
+        let schema = config_schema::<Search>().to_json();
+        for wanted in [
+            r#""effort":{"type":["string","null"],"enum":["light","heavy",null],"description":"The effort; none is some."}"#,
+            r#""temperature":{"type":"number","exclusiveMinimum":0,"default":1}"#,
+            r#""steps":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]},"minItems":1}"#,
+            r#""more":{"type":"object"}"#,
+        ] {
+            assert!(schema.contains(wanted), "{wanted} in {schema}");
+        }
+    }
+
+    #[test]
+    fn the_config_of_settings_is_read_back() {
+        let text = r#"{"effort":"heavy","temperature":0.5,"steps":["a",2]}"#;
+        let settings = read(text).unwrap();
+        assert_eq!(config_of(&settings).unwrap().to_json(), text);
+        assert_eq!(read(r#"{"effort": null}"#).unwrap(), default_settings());
+        let problems = read(r#"{"steps": [], "more": 1, "temperature": 0}"#).unwrap_err();
+        let places: Vec<&str> = problems.iter().map(|problem| &*problem.pointer).collect();
+        assert_eq!(places, ["/temperature", "/steps", "/more"]);
     }
 }

@@ -10,8 +10,8 @@ mod schema;
 mod word;
 
 pub use change::Change;
-pub use config::{config_schema, read_config};
+pub use config::{config_of, config_schema, default_settings, read_config};
 pub use members::longest;
 pub use rule::{Rule, TextFormat};
 pub use schema::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
-pub use word::{described_words, word_of};
+pub use word::{described_words, description_of, word_of};

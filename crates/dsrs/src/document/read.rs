@@ -3,7 +3,7 @@
 //! it returns fits the type.
 
 use crate::problem::{At, Code, Problems};
-use crate::read::{Object, boolean, integer, list, number, text, wrong_type};
+use crate::read::{Object, boolean, integer, list, number, text};
 use crate::value::{Map, Payload};
 use facet::{Def, ScalarType, Shape, Type, UserType};
 
@@ -74,7 +74,9 @@ fn read_value(
             };
             list(payload, at, problems, read).map(Payload::list)
         }
-        (_, Type::User(UserType::Enum(_))) => read_word(shape, payload, at, problems),
+        (_, Type::User(UserType::Enum(_))) if !words_of(shape).is_empty() => {
+            read_word(shape, payload, at, problems)
+        }
         (_, Type::User(UserType::Struct(_))) => {
             let read = read_members(shape, payload, true, at, problems)?;
             read.is_complete.then(|| Payload::map(read.members))
@@ -93,13 +95,7 @@ fn read_scalar(
         ScalarType::Bool => boolean(payload, at, problems).map(Payload::Bool),
         ScalarType::String => text(payload, at, problems).map(Payload::from),
         ScalarType::F32 | ScalarType::F64 => read_float(payload, at, problems),
-        ScalarType::I32 | ScalarType::I64 | ScalarType::U32 | ScalarType::U64 => {
-            integer(payload, at, problems).map(Payload::Int)
-        }
-        _ => {
-            wrong_type(at, problems, "plain data", payload);
-            None
-        }
+        _ => integer(payload, at, problems).map(Payload::Int),
     }
 }
 

@@ -23,6 +23,12 @@ pub enum Rule {
     Above(f64),
     /// The greatest number.
     Maximum(f64),
+    /// The least elements of a list.
+    Items(usize),
+    /// The value, of a type that accepts any, is an object.
+    Object,
+    /// Null is a value in a config, too, where it otherwise is none.
+    Nullable,
     /// The list has at least one element, of this noun, and none twice.
     Distinct(&'static str),
     /// The name of the type in schemas, where it is not that of the Rust type.
@@ -86,10 +92,12 @@ impl Rule {
     }
 
     fn breach(self, value: &Payload) -> Option<(Code, String)> {
-        if let Some(text) = value.as_str() {
-            return self.breach_of_text(text);
+        if self == Self::Object && value.as_map().is_none() {
+            return Some((Code::WrongType, format!("expected an object, found {}", value.kind())));
         }
         let number = match value {
+            Payload::Str(text) => return self.breach_of_text(text),
+            Payload::List(elements) => return self.breach_of_list(elements),
             Payload::Int(number) => *number as f64,
             Payload::Float(number) => *number,
             _ => return None,
@@ -116,6 +124,15 @@ impl Rule {
         }
     }
 
+    fn breach_of_list(self, elements: &[Payload]) -> Option<(Code, String)> {
+        match self {
+            Self::Items(least) if elements.len() < least => {
+                Some((Code::InvalidValue, format!("expected at least {least} elements")))
+            }
+            _ => None,
+        }
+    }
+
     /// The keywords of the rule in a JSON Schema of the field.
     pub(super) fn keywords(self) -> Vec<(&'static str, Payload)> {
         match self {
@@ -126,13 +143,15 @@ impl Rule {
                 keywords.push(("pattern", format.pattern.into()));
                 keywords
             }
-            Self::Minimum(least) => vec![("minimum", bound(least))],
-            Self::Above(least) => vec![("exclusiveMinimum", bound(least))],
-            Self::Maximum(most) => vec![("maximum", bound(most))],
+            Self::Minimum(least) => vec![("minimum", plain_number(least))],
+            Self::Above(least) => vec![("exclusiveMinimum", plain_number(least))],
+            Self::Maximum(most) => vec![("maximum", plain_number(most))],
+            Self::Items(least) => vec![("minItems", count(least))],
+            Self::Object => vec![("type", "object".into())],
             Self::Distinct(_) => {
                 vec![("minItems", Payload::Int(1)), ("uniqueItems", Payload::Bool(true))]
             }
-            Self::Schema(_) => Vec::new(),
+            Self::Nullable | Self::Schema(_) => Vec::new(),
         }
     }
 
@@ -163,8 +182,8 @@ fn count(number: usize) -> Payload {
     Payload::Int(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// A bound as people write it: a whole one has no fraction.
-fn bound(number: f64) -> Payload {
+/// A number as people write it: a whole one has no fraction.
+pub(super) fn plain_number(number: f64) -> Payload {
     match number as i64 {
         whole if whole as f64 == number => Payload::Int(whole),
         _ => Payload::Float(number),

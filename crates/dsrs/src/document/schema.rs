@@ -105,7 +105,12 @@ fn property(
     Payload::map(schema)
 }
 
-fn or_null(mut schema: Map) -> Map {
+/// A schema that accepts null, too.
+pub(super) fn or_null(mut schema: Map) -> Map {
+    if let Some(Payload::List(words)) = schema.get("enum").cloned() {
+        let words = words.iter().cloned().chain([Payload::Null]).collect();
+        schema.insert("enum".into(), Payload::list(words));
+    }
     match schema.get("type").cloned() {
         Some(kind) => {
             schema.insert("type".into(), Payload::list(vec![kind, "null".into()]));

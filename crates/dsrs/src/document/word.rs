@@ -1,6 +1,6 @@
 //! Types of words: enums without fields, each variant a text of the API.
 
-use facet::{Facet, Shape, Type, UserType};
+use facet::{Facet, Shape, StructKind, Type, UserType};
 use facet_reflect::Peek;
 
 /// The word of a value; empty for a type that is no enum.
@@ -19,14 +19,25 @@ pub fn described_words<T: Facet<'static>>() -> Vec<(&'static str, String)> {
     found.variants.iter().map(described).collect()
 }
 
-/// Lines of documentation as one text.
-pub(super) fn text_of(lines: &[&str]) -> String {
-    let lines = lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line));
-    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+/// The documentation of a type.
+#[must_use]
+pub fn description_of<T: Facet<'static>>() -> String {
+    text_of(T::SHAPE.doc)
 }
 
-/// The words of a type, in the order of its variants. A type that is no enum has none.
+/// Lines of documentation as one text, with a line for each paragraph.
+pub(super) fn text_of(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    let paragraphs = lines.split(|line| line.is_empty()).filter(|lines| !lines.is_empty());
+    paragraphs.map(|lines| lines.join(" ")).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The words of a type, in the order of its variants. A type that is no enum, or whose variants have fields, has none.
 pub(super) fn words_of(shape: &'static Shape) -> Vec<&'static str> {
     let Type::User(UserType::Enum(found)) = shape.ty else { return Vec::new() };
-    found.variants.iter().map(|variant| variant.effective_name()).collect()
+    let is_word = |variant: &facet::Variant| variant.data.kind == StructKind::Unit;
+    match found.variants.iter().all(is_word) {
+        true => found.variants.iter().map(|variant| variant.effective_name()).collect(),
+        false => Vec::new(),
+    }
 }
