@@ -101,6 +101,15 @@ macro_rules! __attr {
     (@ns {$ns:path} schema { | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
     };
+    (@ns {$ns:path} keywords { | $json:expr }) => {
+        $crate::__attr!(@rule "keywords", Keywords($json))
+    };
+    (@ns {$ns:path} keywords { $field:tt : $ty:ty | $json:expr }) => {
+        $crate::__attr!(@rule "keywords", Keywords($json))
+    };
+    (@ns {$ns:path} value_schema { $field:tt : $ty:ty | $make:expr }) => {
+        $crate::__attr!(@rule "value_schema", ValueSchema($make))
+    };
     (@rule $key:literal, $rule:ident ($($value:expr),+)) => {
         $crate::__attr!(@make $key, $crate::document::Rule::$rule($($value),+))
     };
@@ -117,7 +126,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable, distinct(\"noun\"), schema(\"Name\")"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable, distinct(\"noun\"), schema(\"Name\"), keywords(JSON), value_schema(function)"
         ))
     };
 }
