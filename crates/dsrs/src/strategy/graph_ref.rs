@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, count, shared_text};
 use crate::value::{Map, Payload};
@@ -37,6 +39,27 @@ pub struct StoredGraphRef {
     /// The id of the graph on the server that wrote the definition. It takes precedence there, even
     /// when another graph has the name now; other servers use the name.
     pub id: Option<Arc<str>>,
+}
+
+/// The version of a stored graph in a config that names one.
+#[derive(Clone, Debug, Facet)]
+pub(crate) struct GraphPin {
+    /// The version of the graph. Default: the newest when the definition is written, filled in then.
+    #[facet(dsrs::minimum(1))]
+    version: Option<u64>,
+    /// The version of its state. Default: the active one when the definition is written, filled in then.
+    #[facet(dsrs::minimum(1))]
+    state_version: Option<u64>,
+    /// The id of the graph, filled in.
+    id: Option<String>,
+}
+
+impl GraphPin {
+    /// The version of the graph of this name.
+    pub(crate) fn of(self, graph: &str) -> StoredGraphRef {
+        let Self { version, state_version, id } = self;
+        StoredGraphRef { graph: graph.into(), version, state_version, id: id.map(Arc::from) }
+    }
 }
 
 impl StoredGraphRef {

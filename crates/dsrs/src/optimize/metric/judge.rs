@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::options::{object, scale, written};
 use super::spec::{MetricContext, MetricSpec, Scale};
+use crate::document::read_config;
 use crate::optimize::{Case, PredictorCall, Score};
 use crate::predict::{Ctx, PredictError};
 use crate::problem::Problems;
 use crate::read::{Object, shared_text};
 use crate::strategy::judging::{
-    ExampleValues, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
+    ExampleValues, JudgeConfig, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
 };
 use crate::strategy::{StoredGraphRef, pinned};
 use crate::value::{Map, Payload};
@@ -23,6 +26,22 @@ pub(super) struct JudgeMetric {
     expression: Option<Arc<str>>,
 }
 
+/// The settings of a judge, with how its score is scaled.
+#[derive(Facet)]
+pub(super) struct JudgeMetricConfig {
+    #[facet(flatten)]
+    judge: JudgeConfig,
+    /// The output with the reason: a text.
+    feedback: Option<String>,
+    /// The worst and the best score; by default 0 and 1.
+    #[facet(dsrs::keywords(SCALE))]
+    scale: Option<Payload>,
+}
+
+/// The keywords of a pair of numbers.
+const SCALE: &str =
+    r#"{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}"#;
+
 impl JudgeMetric {
     /// Reads an expression; returns its options too.
     pub(super) fn read_expression(
@@ -30,9 +49,10 @@ impl JudgeMetric {
         spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = built(Scorer::expression(spec.options, view(context), spec.at), problems)?;
-        let expression = shared_text(spec.options, spec.at, problems);
-        Some((Self { judging, scale: Scale::UNIT, expression }, spec.options.clone()))
+        let expression = shared_text(spec.options, spec.at, problems)?;
+        let judging = built(Scorer::expression(&expression, view(context), spec.at), problems)?;
+        let judged = Self { judging, scale: Scale::UNIT, expression: Some(expression) };
+        Some((judged, spec.options.clone()))
     }
 
     /// Reads a judge; returns its options too.
@@ -41,7 +61,10 @@ impl JudgeMetric {
         spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = Scorer::judge(context.env, spec.options, view(context), spec.at);
+        let config = built(read_config::<JudgeMetricConfig>(spec.options, spec.at), problems)?;
+        let JudgeMetricConfig { judge, feedback, .. } = config;
+        let judging =
+            Scorer::judge(context.env, &judge, feedback.as_deref(), view(context), spec.at);
         let judging = built(judging, problems);
         let members = spec.options.as_map()?;
         let member = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();

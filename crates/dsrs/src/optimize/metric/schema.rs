@@ -1,8 +1,9 @@
 //! The JSON Schema of metrics, for documentation and forms. MetricReader does not rest on it.
 
+use super::judge::JudgeMetricConfig;
 use super::read::PLAIN;
+use crate::document::config_schema;
 use crate::strategy::StoredGraphRef;
-use crate::strategy::judging::judge_schema;
 use crate::value::Payload;
 
 const FIELDS: &str = r#""field": {"type": "string", "description": "the output that is compared"},
@@ -39,7 +40,11 @@ pub(super) fn schema() -> Payload {
             r#"{"type": "string"}"#,
             "a Jinja expression over `inputs`, `expected`, `outputs` and `trace` that evaluates to a number, or true or false for 1 and 0",
         ),
-        one("judge", &judge(), "an LM that judges"),
+        one(
+            "judge",
+            &config_schema::<JudgeMetricConfig>().to_json(),
+            &format!("an LM that judges; {INPUT_RULE}"),
+        ),
         graph(),
         parts("mean", "the mean of the parts"),
         one("weighted", &weighted(), "the weighted mean of the parts"),
@@ -78,12 +83,6 @@ fn numeric() -> String {
         r#"{FIELDS}, "tolerance": {{"type": "number", "minimum": 0, "default": 1e-6, "description": "the maximum difference"}},
         "relative": {{"type": "boolean", "default": false, "description": "whether the tolerance is a fraction of the expected number"}}"#
     ))
-}
-
-fn judge() -> String {
-    let more = [("feedback", FEEDBACK), ("scale", SCALE)];
-    let more = more.map(|(name, text)| (name, Payload::from_json(text).unwrap_or_default()));
-    judge_schema(INPUT_RULE, more).to_json()
 }
 
 fn graph() -> String {
