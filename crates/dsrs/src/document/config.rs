@@ -43,13 +43,22 @@ pub fn config_schema<T: Facet<'static>>() -> Payload {
 /// `invalid_config` with all problems, if the schema of the settings does not accept the config.
 pub fn read_config<T: Facet<'static>>(config: &Payload, at: &At<'_>) -> Result<T, Problems> {
     let mut problems = Problems::new();
-    let read = read_members(T::SHAPE, config, true, at, &mut problems);
-    let members = problems.or(read)?.map(|read| read.members).unwrap_or_default();
-    from_payload(&Payload::map(members)).map_err(|error| {
-        let mut problems = Problems::new();
-        problems.add(at, Code::InvalidConfig, error.to_string());
-        problems
-    })
+    match read_settings(config, at, &mut problems) {
+        Some(settings) => problems.or(settings),
+        None => Err(problems),
+    }
+}
+
+/// As [`read_config`], with the problems added to others. Settings in spite of problems are there to be checked further,
+/// so that all problems are reported at once; members that cannot be read are absent from them.
+pub fn read_settings<T: Facet<'static>>(
+    config: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let read = read_members(T::SHAPE, config, true, at, problems)?;
+    let settings = read.is_complete.then(|| from_payload(&Payload::map(read.members)))?;
+    settings.map_err(|error| problems.add(at, Code::InvalidConfig, error.to_string())).ok()
 }
 
 /// The config of settings, which [`read_config`] reads back. Settings that are null are no members of it.

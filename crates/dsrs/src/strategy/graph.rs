@@ -6,9 +6,10 @@ use std::sync::Arc;
 use facet::Facet;
 use futures_util::future::BoxFuture;
 
-use super::graph_ref::GraphPin;
 use super::registry::StrategyRegistration;
-use super::{BuildEnv, ConfigRef, DynModule, GraphUnavailable, StoredGraphRef, StrategyFactory};
+use super::{
+    BuildEnv, ConfigRef, DynModule, GraphPin, GraphUnavailable, StoredGraphRef, StrategyFactory,
+};
 use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};

@@ -63,12 +63,6 @@ impl GraphPin {
 }
 
 impl StoredGraphRef {
-    /// The members of a reference in a JSON Schema of an object, without the braces.
-    pub const SCHEMA_MEMBERS: &'static str = r#""graph": {"type": "string", "description": "the name of a stored graph"},
-        "version": {"type": "integer", "minimum": 1, "description": "the version of the graph; default: the newest when the definition is written, filled in then"},
-        "state_version": {"type": "integer", "minimum": 1, "description": "the version of its state; default: the active one when the definition is written, filled in then"},
-        "id": {"type": "string", "description": "filled in"}"#;
-
     /// A reference by name alone.
     #[must_use]
     pub fn named(graph: impl Into<Arc<str>>) -> Self {
@@ -77,7 +71,7 @@ impl StoredGraphRef {
 
     /// Reads the members of a reference from an object that may hold more; `None` if it names no
     /// graph.
-    pub fn read(object: &mut Object<'_, '_, '_>) -> Option<Self> {
+    fn read(object: &mut Object<'_, '_, '_>) -> Option<Self> {
         let graph = object.required("graph", shared_text);
         let version = object.optional("version", count);
         let state_version = object.optional("state_version", count);

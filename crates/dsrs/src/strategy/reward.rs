@@ -3,12 +3,11 @@
 use facet::Facet;
 use futures_util::future::BoxFuture;
 
-use super::graph_ref::GraphPin;
 use super::judging::{
     JUDGE, JudgeConfig, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
 };
 use super::search::RewardModel;
-use super::{BuildEnv, ConfigRef};
+use super::{BuildEnv, ConfigRef, GraphPin};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;

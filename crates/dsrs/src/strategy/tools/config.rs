@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use facet::Facet;
 
-use super::super::graph_ref::GraphPin;
-use super::super::{BuildEnv, GraphUnavailable};
+use super::super::{BuildEnv, GraphPin, GraphUnavailable};
 use super::http::{HttpToolConfig, tool_name};
 use super::missing::missing;
 use super::renamed::named_by_server;
 use super::{builtin, graph};
-use crate::document::{config_schema, read_config};
+use crate::document::{config_schema, read_settings};
 use crate::predict::{Tool, ToolDispatcher};
 use crate::problem::{At, Code, Problems};
 use crate::read::{list, listed, map, nearest};
@@ -124,17 +123,13 @@ fn read_entry(
     }
 }
 
-fn read<T: Facet<'static>>(entry: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<T> {
-    read_config(entry, at).map_err(|found| problems.append(found)).ok()
-}
-
 fn builtin_tool(
     env: &dyn BuildEnv,
     entry: &Payload,
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Arc<dyn Tool>> {
-    let BuiltinEntry { builtin: name } = read(entry, at, problems)?;
+    let BuiltinEntry { builtin: name } = read_settings(entry, at, problems)?;
     available(env, builtin::make(&name, env), &name.into(), &at.key("builtin"), problems)
 }
 
@@ -144,7 +139,7 @@ fn http_request(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Arc<dyn Tool>> {
-    let HttpEntry { http } = read(entry, at, problems)?;
+    let HttpEntry { http } = read_settings(entry, at, problems)?;
     let at = at.key("http");
     let tool = http.tool(&at, problems)?;
     available(env, env.http_tool(&tool), &tool.spec.name, &at, problems)
@@ -156,7 +151,7 @@ fn graph_tool(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Arc<dyn Tool>> {
-    let GraphEntry { graph: stored, pin, name, description } = read(entry, at, problems)?;
+    let GraphEntry { graph: stored, pin, name, description } = read_settings(entry, at, problems)?;
     let name = name.and_then(|name| tool_name(&name, &at.key("name"), problems));
     let pin = pin.of(&stored);
     let name = name.unwrap_or_else(|| pin.graph.clone());
@@ -180,7 +175,7 @@ fn mcp_tools(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Vec<Arc<dyn Tool>> {
-    let Some(McpEntry { mcp: server, tools: wanted }) = read(entry, at, problems) else {
+    let Some(McpEntry { mcp: server, tools: wanted }) = read_settings(entry, at, problems) else {
         return Vec::new();
     };
     let offered = match env.mcp_tools(&server) {

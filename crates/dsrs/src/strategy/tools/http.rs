@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
 use super::url::UrlTemplate;
-use crate::document::read_config;
+use crate::document::read_settings;
 use crate::lm::ToolSpec;
 use crate::predict::is_tool_name;
 use crate::problem::{At, Code, Problems};
@@ -162,8 +162,9 @@ impl HttpTool {
     /// Reads the description of a request: the `http` of an entry of `tools`. Adds to the problems what
     /// is wrong with it.
     pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
-        let config = read_config::<HttpToolConfig>(payload, at);
-        config.map_err(|found| problems.append(found)).ok()?.tool(at, problems)
+        let before = problems.len();
+        let tool = read_settings::<HttpToolConfig>(payload, at, problems)?.tool(at, problems);
+        tool.filter(|_| problems.len() == before)
     }
 }
 
