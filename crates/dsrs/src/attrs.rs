@@ -93,10 +93,10 @@ macro_rules! __attr {
         $crate::__attr!(@rule "items", Items($least))
     };
     (@ns {$ns:path} object { $($field:tt : $ty:ty)? }) => {
-        $crate::__attr!(@make "object", $crate::document::Rule::Object)
+        $crate::__attr!(@make "object", $crate::__Rule::Object)
     };
     (@ns {$ns:path} nullable { $($field:tt : $ty:ty)? }) => {
-        $crate::__attr!(@make "nullable", $crate::document::Rule::Nullable)
+        $crate::__attr!(@make "nullable", $crate::__Rule::Nullable)
     };
     (@ns {$ns:path} schema { | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
@@ -111,7 +111,7 @@ macro_rules! __attr {
         $crate::__attr!(@rule "value_schema", ValueSchema($make))
     };
     (@rule $key:literal, $rule:ident ($($value:expr),+)) => {
-        $crate::__attr!(@make $key, $crate::document::Rule::$rule($($value),+))
+        $crate::__attr!(@make $key, $crate::__Rule::$rule($($value),+))
     };
     (@condition $expression:literal) => {
         $crate::attrs::ConstraintAttr { expression: $expression, label: ::core::option::Option::None }
