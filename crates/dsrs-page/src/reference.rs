@@ -48,7 +48,7 @@ pub(super) async fn optimizer(
     };
     let names: Vec<&str> = optimizers().map(|optimizer| optimizer.name()).collect();
     let body =
-        entry(&facts, &name, found.description(), &found.config_schema(), "optimizers", &names);
+        entry(&facts, &name, &found.description(), &found.config_schema(), "optimizers", &names);
     Ok(visitor.show(&View::new(name, PageSection::Other), body))
 }
 

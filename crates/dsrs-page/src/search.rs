@@ -134,7 +134,7 @@ fn documents() -> Vec<DocumentEntry> {
             format!("/optimizers/{name}"),
             name.to_owned(),
             "optimizer".to_owned(),
-            optimizer.description(),
+            &optimizer.description(),
         )
     });
     let document = dsrs_http::openapi();

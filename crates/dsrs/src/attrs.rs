@@ -95,8 +95,8 @@ macro_rules! __attr {
     (@ns {$ns:path} object { $($field:tt : $ty:ty)? }) => {
         $crate::__attr!(@make "object", $crate::__Rule::Object)
     };
-    (@ns {$ns:path} nullable { $($field:tt : $ty:ty)? }) => {
-        $crate::__attr!(@make "nullable", $crate::__Rule::Nullable)
+    (@ns {$ns:path} nullable { $field:tt : $ty:ty | $word:literal }) => {
+        $crate::__attr!(@rule "nullable", Nullable($word))
     };
     (@ns {$ns:path} schema { | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
@@ -126,7 +126,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable, distinct(\"noun\"), schema(\"Name\"), keywords(JSON), value_schema(function)"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable(\"word\"), distinct(\"noun\"), schema(\"Name\"), keywords(JSON), value_schema(function)"
         ))
     };
 }

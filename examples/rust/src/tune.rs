@@ -2,7 +2,7 @@
 //! what to do better, and an optimizer that writes instructions.
 
 use dsrs::lm::Budget;
-use dsrs::optimize::{CompileError, CompileReport, Optimizer, TypedExample, compile};
+use dsrs::optimize::{CompileError, CompileReport, Copro, Optimizer, TypedExample, compile};
 use dsrs::{Ctx, WithReasoning};
 
 use crate::desk::{Desk, PolishOutput, Question};
@@ -62,7 +62,7 @@ pub async fn tune(handbook: &mut Handbook, ctx: &Ctx) -> Result<CompileReport, C
     let metric = |example: &Example, output: &WithReasoning<AnswerOutput>| {
         judge(&output.answer, &example.expected.answer)
     };
-    let optimizer = Optimizer::copro().breadth(3).depth(1).seed(1).budget(requests(500));
+    let optimizer = three_instructions(500);
     compile(ctx, handbook, examples(), metric, optimizer).await
 }
 
@@ -74,11 +74,12 @@ pub async fn tune_desk(desk: &mut Desk, ctx: &Ctx) -> Result<CompileReport, Comp
     let metric = |example: &DeskExample, output: &PolishOutput| {
         judge(&output.answer, &example.expected.answer)
     };
-    let optimizer = Optimizer::copro().breadth(3).depth(1).seed(1).budget(requests(2_000));
+    let optimizer = three_instructions(2_000);
     compile(ctx, desk, desk_examples(), metric, optimizer).await
 }
 
-/// A budget of this many LM requests.
-fn requests(most: u64) -> Budget {
-    Budget { lm_calls: Some(most), ..Budget::default() }
+/// Three instructions for each predictor, within a budget of this many LM requests.
+fn three_instructions(most: u64) -> Optimizer {
+    let copro = Copro { breadth: 3, depth: 1, ..Copro::default() };
+    Optimizer::new(copro).seed(1).budget(Budget { lm_calls: Some(most), ..Budget::default() })
 }

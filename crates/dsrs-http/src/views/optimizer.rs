@@ -14,7 +14,7 @@ pub struct OptimizerView<'a> {
     /// The name of the optimizer.
     pub name: &'a str,
     /// The purpose of the optimizer and when to use it.
-    pub description: &'a str,
+    pub description: String,
     /// Whether its result may be another graph, not only another state.
     pub changes_graph: bool,
     /// The JSON Schema of its config.
@@ -38,7 +38,7 @@ impl OptimizerView<'static> {
         let schema = r#"{"type":"object","properties":{"k":{"type":"integer","default":16}}}"#;
         Self {
             name: "labeled_few_shot",
-            description: "Uses examples of the trainset as demos.",
+            description: "Uses examples of the trainset as demos.".to_owned(),
             changes_graph: false,
             config_schema: Payload::from_json(schema).unwrap_or(Payload::Null),
         }

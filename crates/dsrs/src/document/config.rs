@@ -101,7 +101,7 @@ fn object_schema(shape: &'static Shape, example: &Payload) -> Map {
 fn property(member: &DocumentMember, example: &Payload) -> Map {
     let mut schema = value_schema(member.shape, example);
     member.rules().for_each(|rule| describe(rule, &mut schema));
-    if member.rules().any(|rule| matches!(rule, Rule::Nullable)) {
+    if member.rules().any(|rule| matches!(rule, Rule::Nullable(_))) {
         schema = or_null(schema);
     }
     if member.has_default && !example.is_null() {
@@ -179,7 +179,7 @@ mod tests {
     struct Search {
         /// The effort;
         /// none is some.
-        #[facet(dsrs::nullable)]
+        #[facet(dsrs::nullable("light"))]
         effort: Option<Effort>,
         #[facet(default = 1.0, dsrs::above(0))]
         temperature: f64,
@@ -235,7 +235,7 @@ mod tests {
     fn a_schema_has_what_rules_and_variants_accept() {
         let schema = config_schema::<Search>().to_json();
         for wanted in [
-            r#""effort":{"type":["string","null"],"enum":["light","heavy",null],"description":"The effort; none is some."}"#,
+            r#""effort":{"type":["string","null"],"enum":["light","heavy",null],"default":"light","description":"The effort; none is some."}"#,
             r#""temperature":{"type":"number","exclusiveMinimum":0,"default":1}"#,
             r#""steps":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"integer"}]},"minItems":1}"#,
             r#""more":{"type":"object"}"#,

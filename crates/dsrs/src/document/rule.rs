@@ -27,8 +27,8 @@ pub enum Rule {
     Items(usize),
     /// The value, of a type that accepts any, is an object.
     Object,
-    /// Null is a value in a config, too, where it otherwise is none.
-    Nullable,
+    /// Null is a value in a config, too: like an absent member, it counts as this word.
+    Nullable(&'static str),
     /// The list has at least one element, of this noun, and none twice.
     Distinct(&'static str),
     /// The name of the type in schemas, where it is not that of the Rust type.
@@ -149,9 +149,8 @@ impl Rule {
             Self::Distinct(_) => {
                 vec![("minItems", Payload::Int(1)), ("uniqueItems", Payload::Bool(true))]
             }
-            Self::Nullable | Self::Schema(_) | Self::Keywords(_) | Self::ValueSchema(_) => {
-                Vec::new()
-            }
+            Self::Nullable(word) => vec![("default", word.into())],
+            Self::Schema(_) | Self::Keywords(_) | Self::ValueSchema(_) => Vec::new(),
         }
     }
 

@@ -40,7 +40,12 @@ pub use example_sets::ExampleSets;
 pub use interval::{Comparison, Interval, mean_interval, paired_bootstrap};
 pub use metric::Metric;
 pub use optimizer::{
-    CandidateSearch, OptimizerFactory, OptimizerRegistration, create_optimizer, optimizers,
+    CandidateSearch, OptimizerFactory, OptimizerRegistration, StateOptimizer, create_optimizer,
+    optimizers,
+};
+pub use optimizers::{
+    BootstrapFewShot, BootstrapRandomSearch, CandidateSelection, ComponentSelector, Copro, Gepa,
+    KnnFewShot, LabeledFewShot, MiproEffort, MiproV2, Simba,
 };
 pub use predictor_call::{PredictorCall, predictor_calls};
 pub use progress::{NoopListener, ProgressEvent, ProgressListener};
@@ -53,8 +58,7 @@ pub use rollout_store::{RolloutKey, RolloutStore};
 pub use score::{Case, Score};
 pub use split::{Split, SplitError};
 pub use typed::{
-    BootstrapFewShot, BootstrapRandomSearch, Bootstraps, CompileError, CompileReport, Copro,
-    Evaluate, EvaluatedExample, Gepa, KnnFewShot, LabeledFewShot, MiproV2, ModuleEvaluation,
-    Optimizer, Simba, TypedExample, TypedExamples, compile, evaluate,
+    CompileError, CompileReport, Evaluate, EvaluatedExample, ModuleEvaluation, Optimizer,
+    TypedExample, TypedExamples, compile, evaluate,
 };
 pub use workbench::{AskError, MAX_UNMEASURED, Task, Workbench};

@@ -2,11 +2,14 @@
 //! file names none.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
 use super::{EarlyStop, TrialId, Workbench};
+use crate::document::{config_schema, description_of, read_config};
 use crate::problem::{At, Code, Problems};
 use crate::read::{ConfigSchema, unknown_name};
 use crate::value::{Map, Payload};
@@ -30,7 +33,7 @@ pub trait OptimizerFactory: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// What it does and when to use it.
-    fn description(&self) -> &'static str;
+    fn description(&self) -> String;
 
     /// The JSON Schema of its config.
     fn config_schema(&self) -> Payload;
@@ -47,8 +50,53 @@ pub trait OptimizerFactory: Send + Sync {
     fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems>;
 }
 
+/// An optimizer of states. It is the struct of its settings, which describes its config; its documentation is the
+/// description of the optimizer.
+pub trait StateOptimizer: CandidateSearch + Facet<'static> {
+    /// Its name in requests.
+    const NAME: &'static str;
+
+    /// Checks what the schema of the config cannot express.
+    ///
+    /// # Errors
+    /// Problems with pointers below `at`, the place of the config.
+    fn check(&self, _at: &At<'_>) -> Result<(), Problems> {
+        Ok(())
+    }
+}
+
+struct StateOptimizerFactory<S>(PhantomData<fn() -> S>);
+
+impl<S: StateOptimizer> OptimizerFactory for StateOptimizerFactory<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    fn description(&self) -> String {
+        description_of::<S>()
+    }
+
+    fn config_schema(&self) -> Payload {
+        config_schema::<S>()
+    }
+
+    fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
+        let optimizer: S = read_config(config, at)?;
+        optimizer.check(at)?;
+        Ok(Box::new(optimizer))
+    }
+}
+
 /// The registration that an optimizer submits.
 pub struct OptimizerRegistration(pub &'static dyn OptimizerFactory);
+
+impl OptimizerRegistration {
+    /// The registration of an optimizer of states.
+    #[must_use]
+    pub const fn of<S: StateOptimizer>() -> Self {
+        Self(&StateOptimizerFactory::<S>(PhantomData))
+    }
+}
 
 inventory::collect!(OptimizerRegistration);
 

@@ -258,6 +258,8 @@ async fn without_proposals_only_demos_are_searched() {
 
 #[test]
 fn a_preset_with_counts_is_refused() {
+    let counts = json(r#"{"auto": null, "num_trials": 5}"#);
+    assert!(create_optimizer("mipro_v2", Some(&counts), &At::Root).is_ok());
     let config = json(r#"{"auto": "light", "num_trials": 5}"#);
     let refused = create_optimizer("mipro_v2", Some(&config), &At::Root).err().unwrap();
     assert_eq!(refused.iter().next().unwrap().pointer, "/config/auto");

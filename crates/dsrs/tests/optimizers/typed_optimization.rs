@@ -11,9 +11,11 @@ use dsrs::lm::{
     NoStore, ScriptedAnswer, ScriptedLm, Usage,
 };
 use dsrs::optimize::{
-    Candidate, CompileError, CompileReport, EarlyStop, Evaluator, Example, ExampleSets,
-    LocalProgramBuilder, MAX_UNMEASURED, Metric, NoopListener, Optimizer, ProgressEvent, Task,
-    TypedExample, TypedExamples, Workbench, compile, create_optimizer, evaluate, optimize,
+    BootstrapFewShot, BootstrapRandomSearch, Candidate, CompileError, CompileReport, Copro,
+    EarlyStop, Evaluator, Example, ExampleSets, Gepa, KnnFewShot, LabeledFewShot,
+    LocalProgramBuilder, MAX_UNMEASURED, Metric, MiproEffort, MiproV2, NoopListener, Optimizer,
+    ProgressEvent, Simba, StateOptimizer, Task, TypedExample, TypedExamples, Workbench, compile,
+    create_optimizer, evaluate, optimize, optimizers,
 };
 use dsrs::predict::{LmOverrides, PredictError};
 use dsrs::problem::{At, Problems};
@@ -108,7 +110,7 @@ fn calls(most: u64) -> Budget {
     Budget { lm_calls: Some(most), ..Budget::default() }
 }
 
-async fn compiled<K>(optimizer: Optimizer<K>) -> (Orders, CompileReport) {
+async fn compiled(optimizer: Optimizer) -> (Orders, CompileReport) {
     let mut module = Orders::new();
     let examples = TypedExamples::new(orders(30)).valset(orders(70).split_off(30));
     let examples = examples.testset(orders(110).split_off(70));
@@ -117,9 +119,10 @@ async fn compiled<K>(optimizer: Optimizer<K>) -> (Orders, CompileReport) {
     (module, report.unwrap())
 }
 
-/// Checks that a report is of the module, and that the module changed exactly if the gain is certain.
-fn check<K>(name: &str, (module, report): (Orders, CompileReport), _: fn() -> Optimizer<K>) {
-    let summary = format!("{name}: {}, {:?}", report.reason, report.spent);
+/// Optimizes a module; checks that the report is of it, and that it changed exactly if the gain is certain.
+async fn improve<S: StateOptimizer + Default>() -> &'static str {
+    let (module, report) = compiled(Optimizer::new(S::default()).budget(calls(1_500))).await;
+    let summary = format!("{}: {}, {:?}", S::NAME, report.reason, report.spent);
     println!("{summary}");
     let tuned = |path: &str| report.best.0.get(path).is_some_and(|state| !state.is_default());
     assert!(tuned("find") || tuned("answer"), "{summary}: {:?}", report.best);
@@ -133,33 +136,33 @@ fn check<K>(name: &str, (module, report): (Orders, CompileReport), _: fn() -> Op
     assert_eq!(is_best, report.changed, "{summary}");
     assert!(comparison.mean_after > comparison.mean_before, "{summary}");
     assert!(module.client.calls.load(Ordering::Relaxed) > 80, "{summary}: the client is shared");
+    S::NAME
 }
 
 #[tokio::test]
 async fn every_optimizer_of_states_improves_a_typed_module_of_two_predictors() {
-    macro_rules! improves {
-        ($($name:ident),*) => {
-            $(check(
-                stringify!($name),
-                compiled(Optimizer::$name().budget(calls(1_500))).await,
-                Optimizer::$name,
-            );)*
-        };
-    }
-    improves!(
-        bootstrap_few_shot,
-        bootstrap_random_search,
-        knn_few_shot,
-        copro,
-        mipro_v2,
-        gepa,
-        simba
-    );
+    let mut names = vec![
+        LabeledFewShot::NAME,
+        improve::<BootstrapFewShot>().await,
+        improve::<BootstrapRandomSearch>().await,
+        improve::<KnnFewShot>().await,
+        improve::<Copro>().await,
+        improve::<MiproV2>().await,
+        improve::<Gepa>().await,
+        improve::<Simba>().await,
+    ];
+    names.sort_unstable();
+    let of_states = optimizers().filter(|factory| !factory.changes_graph());
+    assert_eq!(names, of_states.map(|factory| factory.name()).collect::<Vec<_>>());
 }
 
 #[tokio::test]
 async fn calls_of_inner_predictors_become_their_demos() {
-    let (module, report) = compiled(Optimizer::bootstrap_few_shot().max_labeled_demos(0)).await;
+    let (module, report) = compiled(Optimizer::new(BootstrapFewShot {
+        max_labeled_demos: 0,
+        ..BootstrapFewShot::default()
+    }))
+    .await;
     assert!(report.changed, "{}", report.reason);
     let facts = module.find.demos().unwrap();
     assert!(!facts.is_empty() && facts.iter().all(|demo| !demo.output.facts.is_empty()));
@@ -252,11 +255,12 @@ async fn a_typed_module_goes_the_way_of_the_same_posted_graph() {
         let budget = calls(1_500);
         let report = match name {
             "labeled_few_shot" => {
-                let optimizer = Optimizer::labeled_few_shot().seed(seed).budget(budget);
+                let optimizer = Optimizer::new(LabeledFewShot::default()).seed(seed).budget(budget);
                 compile(&ctx, &mut module, typed, right, optimizer).await
             }
             _ => {
-                let optimizer = Optimizer::bootstrap_random_search().seed(seed).budget(budget);
+                let optimizer =
+                    Optimizer::new(BootstrapRandomSearch::default()).seed(seed).budget(budget);
                 compile(&ctx, &mut module, typed, right, optimizer).await
             }
         };
@@ -314,7 +318,7 @@ async fn the_module_changes_only_if_the_gain_is_certain() {
     ] {
         let lm = helped_by_demos(move |number| number % hit == 0 && hit != usize::MAX);
         let mut module = Predict::<Ask>::new();
-        let optimizer = Optimizer::labeled_few_shot().k(2);
+        let optimizer = Optimizer::new(LabeledFewShot { k: 2 });
         let report = compile(&ctx(lm), &mut module, asked(48), agrees, optimizer).await.unwrap();
         assert_eq!(report.changed, changes, "{hit}: {}", report.reason);
         assert!(report.reason.contains(reason), "{hit}: {}", report.reason);
@@ -328,7 +332,7 @@ async fn the_module_changes_only_if_the_gain_is_certain() {
 async fn few_held_out_examples_cannot_show_a_gain() {
     let mut module = Predict::<Ask>::new();
     let lm = helped_by_demos(|_| true);
-    let optimizer = Optimizer::labeled_few_shot();
+    let optimizer = Optimizer::new(LabeledFewShot::default());
     let report = compile(&ctx(lm), &mut module, asked(8), agrees, optimizer).await.unwrap();
     assert!(!report.changed && module.dump_state().is_default());
     assert!(report.reason.contains("fewer than 6 examples"), "{}", report.reason);
@@ -341,11 +345,12 @@ async fn a_search_repeats_for_a_seed_and_reports_progress() {
     let mut boards = Vec::new();
     for seed in [3, 3, 4] {
         let events = phases.clone();
-        let optimizer = Optimizer::bootstrap_few_shot().seed(seed).on_progress(move |progress| {
-            if let ProgressEvent::Phase(phase) = progress {
-                events.lock().unwrap().push(phase.to_owned());
-            }
-        });
+        let optimizer =
+            Optimizer::new(BootstrapFewShot::default()).seed(seed).on_progress(move |progress| {
+                if let ProgressEvent::Phase(phase) = progress {
+                    events.lock().unwrap().push(phase.to_owned());
+                }
+            });
         let mut module = Predict::<Ask>::new();
         let lm = helped_by_demos(|_| true);
         let report = compile(&ctx(lm), &mut module, asked(40), agrees, optimizer).await.unwrap();
@@ -362,14 +367,14 @@ async fn a_search_repeats_for_a_seed_and_reports_progress() {
 async fn a_spent_budget_and_a_cancelled_context_end_in_a_report() {
     let mut module = Predict::<Ask>::new();
     let lm = helped_by_demos(|_| true);
-    let small = Optimizer::bootstrap_random_search().budget(calls(15));
+    let small = Optimizer::new(BootstrapRandomSearch::default()).budget(calls(15));
     let report = compile(&ctx(lm.clone()), &mut module, asked(40), agrees, small).await.unwrap();
     assert!(matches!(report.stopped, Some(EarlyStop::BudgetSpent(_))), "{:?}", report.stopped);
     assert!(report.spent.lm_calls <= 15 && !report.changed);
 
     let ctx = ctx(lm);
     ctx.run.cancelled.cancel();
-    let optimizer = Optimizer::labeled_few_shot();
+    let optimizer = Optimizer::new(LabeledFewShot::default());
     let report = compile(&ctx, &mut module, asked(40), agrees, optimizer).await.unwrap();
     assert_eq!((report.stopped, report.changed), (Some(EarlyStop::Cancelled), false));
 }
@@ -385,7 +390,11 @@ async fn settings_and_examples_that_do_not_fit_are_refused_together_before_any_c
         TypedExample::new(AskInput { question: format!("{number}") }, Wrong { answer: number })
     };
     let mut module = Predict::<Ask>::new();
-    let optimizer = Optimizer::mipro_v2().auto("light").candidates(3);
+    let optimizer = Optimizer::new(MiproV2 {
+        auto: Some(MiproEffort::Light),
+        num_candidates: Some(3),
+        ..MiproV2::default()
+    });
     let examples = [wrong(1), wrong(2), wrong(3), wrong(4)];
     let refused = compile(&ctx(lm.clone()), &mut module, examples, |_, _| 1.0, optimizer).await;
     let Err(CompileError::Invalid(problems)) = refused else { panic!("{refused:?}") };
@@ -393,7 +402,7 @@ async fn settings_and_examples_that_do_not_fit_are_refused_together_before_any_c
     assert!(pointers.contains(&"/trainset/0/expected/answer"), "{pointers:?}");
     assert!(pointers.contains(&"/trainset/3/expected/answer"), "{pointers:?}");
     assert!(pointers.iter().any(|pointer| pointer.starts_with("/config")), "{pointers:?}");
-    let optimizer = Optimizer::labeled_few_shot();
+    let optimizer = Optimizer::new(LabeledFewShot::default());
     let refused = compile(&ctx(lm.clone()), &mut module, asked(3), agrees, optimizer).await;
     assert!(refused.unwrap_err().to_string().contains("too few"));
     assert!(lm.requests().is_empty());
@@ -425,7 +434,8 @@ async fn an_example_may_expect_a_part_of_the_outputs_and_give_the_metric_more() 
         TypedExample::new(input, Part { answer, difficulty: number })
     });
     let mut module = ChainOfThought::<Ask>::new();
-    let optimizer = Optimizer::gepa().max_iterations(2).budget(calls(200));
+    let optimizer =
+        Optimizer::new(Gepa { max_iterations: 2, ..Gepa::default() }).budget(calls(200));
     let score = |example: &TypedExample<AskInput, Part>,
                  output: &dsrs::WithReasoning<AskOutput>| {
         assert!(example.expected.answer.is_none() || output.answer == "no");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dsrs::facet::Facet;
 use dsrs::lm::{LmReply, Model, Models, ScriptedAnswer, ScriptedLm, ToolCall};
-use dsrs::optimize::{CompileError, Optimizer, TypedExample, compile, evaluate};
+use dsrs::optimize::{CompileError, LabeledFewShot, Optimizer, TypedExample, compile, evaluate};
 use dsrs::predict::{PredictError, PredictErrorKind, Tool, function_tool};
 use dsrs::signature::SignatureSchema;
 use dsrs::strategy::{DynModule, HostedModule};
@@ -280,7 +280,7 @@ async fn examples_hold_the_asserts_of_inputs_and_outputs() {
     let mut trainset: Vec<_> = (0..40).map(|_| example(good(), 1.0)).collect();
     trainset[1] = example(MeasureInput { count: 1, ..good() }, 1.0);
     trainset[2] = example(MeasureInput { main: Some(Disc { radius: 0.0 }), ..good() }, -1.0);
-    let optimizer = Optimizer::labeled_few_shot();
+    let optimizer = Optimizer::new(LabeledFewShot::default());
     let devset = trainset.clone();
     let mut module = Program::default();
     let refused = compile(&ctx(&lm), &mut module, trainset, |_, _| 1.0, optimizer).await;

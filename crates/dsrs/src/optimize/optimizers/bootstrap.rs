@@ -7,55 +7,15 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 
-use super::config::{count, member, number};
+use super::bootstrap_few_shot::BootstrapFewShot;
 use crate::optimize::{
     Candidate, EarlyStop, Example, Rollout, Workbench, demo_of_call, labeled_demo, tunable,
 };
 use crate::predict::{Demo, Variation};
 use crate::signature::SignatureSchema;
-use crate::value::Payload;
-
-/// The config properties of bootstrapping, with their schemas.
-pub(super) const PROPERTIES: [(&str, &str); 5] = [
-    (
-        "max_bootstrapped_demos",
-        r#"{"type": "integer", "minimum": 0, "maximum": 64, "default": 4,
-            "description": "demos of each predictor from successful rollouts"}"#,
-    ),
-    (
-        "max_labeled_demos",
-        r#"{"type": "integer", "minimum": 0, "maximum": 256, "default": 16,
-            "description": "demos of each predictor in total; the rest are labeled examples"}"#,
-    ),
-    (
-        "max_rounds",
-        r#"{"type": "integer", "minimum": 1, "maximum": 10, "default": 1,
-            "description": "tries of each example; from the second on at temperature 1"}"#,
-    ),
-    (
-        "metric_threshold",
-        r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1,
-            "description": "the score from which a rollout counts as successful"}"#,
-    ),
-    (
-        "teacher_model",
-        r#"{"type": "string",
-            "description": "the model alias of the teacher; by default each predictor's own"}"#,
-    ),
-];
 
 /// The temperature of rounds after the first.
 const TEMPERATURE: f64 = 1.0;
-
-/// The settings of bootstrapping.
-#[derive(Clone, Debug)]
-pub(super) struct Bootstrap {
-    pub(super) max_bootstrapped: usize,
-    pub(super) max_labeled: usize,
-    pub(super) max_rounds: usize,
-    pub(super) threshold: f64,
-    pub(super) teacher_model: Option<Arc<str>>,
-}
 
 /// Demos by predictor, and their examples.
 #[derive(Default)]
@@ -64,18 +24,7 @@ struct BootstrappedDemos<'e> {
     used: Vec<&'e Example>,
 }
 
-impl Bootstrap {
-    /// Reads the settings from a config.
-    pub(super) fn read(config: &Payload) -> Self {
-        Self {
-            max_bootstrapped: count(config, "max_bootstrapped_demos", 4),
-            max_labeled: count(config, "max_labeled_demos", 16),
-            max_rounds: count(config, "max_rounds", 1),
-            threshold: number(config, "metric_threshold", 1.0),
-            teacher_model: member(config, "teacher_model").and_then(Payload::as_str).map(Arc::from),
-        }
-    }
-
+impl BootstrapFewShot {
     /// The candidate with demos from these examples, in this order.
     pub(super) async fn demonstrate(
         &self,
@@ -90,7 +39,7 @@ impl Bootstrap {
             let mut demos = found.demos.get(path).cloned().unwrap_or_default();
             let left = order.iter().filter(|example| !contains(&found.used, example));
             let labeled = left.filter_map(|example| labeled_demo(schema, example));
-            demos.extend(labeled.take(self.max_labeled.saturating_sub(found.used.len())));
+            demos.extend(labeled.take(self.max_labeled_demos.saturating_sub(found.used.len())));
             taught = taught.with(path, |state| state.demos = demos);
         }
         Ok(taught)
@@ -104,12 +53,12 @@ impl Bootstrap {
         predictors: &[(Arc<str>, Arc<SignatureSchema>)],
     ) -> Result<BootstrappedDemos<'e>, EarlyStop> {
         let mut bootstrapped = BootstrappedDemos::default();
-        let shown: Vec<&Example> = order.iter().copied().take(self.max_labeled).collect();
+        let shown: Vec<&Example> = order.iter().copied().take(self.max_labeled_demos).collect();
         for round in 0..self.max_rounds {
             let mut left = order.iter().copied();
-            while bootstrapped.used.len() < self.max_bootstrapped {
+            while bootstrapped.used.len() < self.max_bootstrapped_demos {
                 // Only as many concurrent runs as demos are needed, so that no run is wasted.
-                let needed = self.max_bootstrapped - bootstrapped.used.len();
+                let needed = self.max_bootstrapped_demos - bootstrapped.used.len();
                 let untried =
                     left.by_ref().filter(|example| !contains(&bootstrapped.used, example));
                 let wave: Vec<&Example> = untried.take(needed).collect();
@@ -127,7 +76,7 @@ impl Bootstrap {
                 // If one stops, the others complete, because they are already paid for.
                 for (example, tried) in wave.iter().zip(join_all(tries).await) {
                     let mut tried = tried?.rollouts.into_iter();
-                    let good = tried.find(|one| one.value() >= self.threshold);
+                    let good = tried.find(|one| one.value() >= self.metric_threshold);
                     good.into_iter().for_each(|rollout| bootstrapped.take(example, &rollout));
                 }
             }
@@ -152,7 +101,7 @@ impl Bootstrap {
                     state.demos = demos;
                 }
                 if let Some(model) = &self.teacher_model {
-                    state.lm.model = Some(model.clone());
+                    state.lm.model = Some(model.as_str().into());
                 }
             });
         }

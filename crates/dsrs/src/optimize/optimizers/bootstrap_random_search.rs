@@ -1,65 +1,42 @@
 //! `bootstrap_random_search`: the best of many sets of demos. After DSPy's
 //! `BootstrapFewShotWithRandomSearch`.
 
+use facet::Facet;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::bootstrap::{Bootstrap, PROPERTIES};
-use super::config::{config_schema, count, member, number};
+use super::bootstrap_few_shot::BootstrapFewShot;
+use crate::document::default_settings;
 use crate::optimize::{
-    Candidate, CandidateSearch, EarlyStop, Example, OptimizerFactory, OptimizerRegistration,
-    TrialId, Workbench,
+    Candidate, CandidateSearch, EarlyStop, Example, OptimizerRegistration, StateOptimizer, TrialId,
+    Workbench,
 };
-use crate::problem::{At, Problems};
-use crate::value::Payload;
 
-/// The config members in addition to those of bootstrapping.
-const OWN: [(&str, &str); 2] = [
-    (
-        "num_candidate_programs",
-        r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 16,
-            "description": "random sets of demos, in addition to the three that are always tried"}"#,
-    ),
-    (
-        "stop_at_score",
-        r#"{"type": "number", "minimum": 0, "maximum": 1,
-            "description": "a candidate that reaches this score ends the search"}"#,
-    ),
-];
+/// Makes many sets of demos like `bootstrap_few_shot`, from shuffled trainsets and of different sizes, evaluates each
+/// on the whole valset and selects the best. Needs about fifty examples or more.
+#[derive(Clone, Debug, Facet)]
+pub struct BootstrapRandomSearch {
+    /// Random sets of demos, in addition to the three that are always tried.
+    #[facet(default = 16, dsrs::minimum(1), dsrs::maximum(1000))]
+    pub num_candidate_programs: usize,
+    /// A candidate that reaches this score ends the search.
+    #[facet(dsrs::minimum(0), dsrs::maximum(1))]
+    pub stop_at_score: Option<f64>,
+    /// How sets of demos are made.
+    #[facet(flatten)]
+    pub demos: BootstrapFewShot,
+}
 
-struct Factory;
+inventory::submit!(OptimizerRegistration::of::<BootstrapRandomSearch>());
 
-inventory::submit!(OptimizerRegistration(&Factory));
-
-impl OptimizerFactory for Factory {
-    fn name(&self) -> &'static str {
-        "bootstrap_random_search"
-    }
-
-    fn description(&self) -> &'static str {
-        "Makes many sets of demos like bootstrap_few_shot, from shuffled trainsets and of different \
-         sizes, evaluates each on the whole valset and selects the best. Needs about fifty examples \
-         or more."
-    }
-
-    fn config_schema(&self) -> Payload {
-        let members: Vec<_> = OWN.into_iter().chain(PROPERTIES).collect();
-        config_schema(&members)
-    }
-
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        Ok(Box::new(RandomSearch {
-            bootstrap: Bootstrap::read(config),
-            candidates: count(config, "num_candidate_programs", 16),
-            enough: member(config, "stop_at_score").map(|_| number(config, "stop_at_score", 1.0)),
-        }))
+impl Default for BootstrapRandomSearch {
+    fn default() -> Self {
+        default_settings()
     }
 }
 
-struct RandomSearch {
-    bootstrap: Bootstrap,
-    candidates: usize,
-    enough: Option<f64>,
+impl StateOptimizer for BootstrapRandomSearch {
+    const NAME: &'static str = "bootstrap_random_search";
 }
 
 /// One candidate that is to be made.
@@ -70,22 +47,22 @@ enum DemoRecipe {
     Shuffled(usize),
 }
 
-impl CandidateSearch for RandomSearch {
+impl CandidateSearch for BootstrapRandomSearch {
     fn run<'a>(&'a self, bench: &'a Workbench) -> BoxFuture<'a, Result<TrialId, EarlyStop>> {
         self.search(bench).boxed()
     }
 }
 
-impl RandomSearch {
+impl BootstrapRandomSearch {
     async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let plans =
             [DemoRecipe::AsItWas, DemoRecipe::Labeled, DemoRecipe::Bootstrapped].into_iter();
         // Sequential, so that a spent budget leaves fully evaluated candidates.
-        for plan in plans.chain((1..=self.candidates).map(DemoRecipe::Shuffled)) {
+        for plan in plans.chain((1..=self.num_candidate_programs).map(DemoRecipe::Shuffled)) {
             let (candidate, origin) = self.make(bench, &plan).await?;
             let id = bench.enter(candidate, &[bench.start()], origin);
             let mean = bench.full(id).await?.mean();
-            if self.enough.is_some_and(|enough| mean >= enough) {
+            if self.stop_at_score.is_some_and(|enough| mean >= enough) {
                 break;
             }
         }
@@ -99,11 +76,11 @@ impl RandomSearch {
     ) -> Result<(Candidate, String), EarlyStop> {
         let student = bench.candidate(bench.start());
         let mut order: Vec<&Example> = bench.train().iter().collect();
-        let mut bootstrap = self.bootstrap.clone();
+        let mut bootstrap = self.demos.clone();
         let origin = match plan {
             DemoRecipe::AsItWas => return Ok(((*student).clone(), String::new())),
             DemoRecipe::Labeled => {
-                bootstrap.max_bootstrapped = 0;
+                bootstrap.max_bootstrapped_demos = 0;
                 "demos straight from examples".to_owned()
             }
             DemoRecipe::Bootstrapped => {
@@ -112,9 +89,9 @@ impl RandomSearch {
             DemoRecipe::Shuffled(number) => {
                 let mut rng = bench.rng(&format!("demos {number}"));
                 rng.shuffle(&mut order);
-                let most = rng.usize(1..=bootstrap.max_bootstrapped.max(1));
-                let most = most.min(bootstrap.max_bootstrapped);
-                bootstrap.max_bootstrapped = most;
+                let most = rng.usize(1..=bootstrap.max_bootstrapped_demos.max(1));
+                let most = most.min(bootstrap.max_bootstrapped_demos);
+                bootstrap.max_bootstrapped_demos = most;
                 format!("up to {most} bootstrapped demos, shuffle {number}")
             }
         };

@@ -5,21 +5,21 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
+use facet::Facet;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};
 use indexmap::IndexMap;
 
-use super::config::{config_schema, count, number};
 use super::describe::{TunablePredictor, field, part, parts, texts};
 use super::proposal::{Draw, propose_text};
+use crate::document::default_settings;
 use crate::optimize::{
-    CandidateSearch, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, EarlyStop, OptimizerRegistration, StateOptimizer, TrialId, Workbench,
     instruction_of, tunable,
 };
-use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::types::TypeIR;
-use crate::value::{Fields, Payload};
+use crate::value::Fields;
 
 /// The output field with the new instruction.
 const INSTRUCTION: &str = "new_instruction";
@@ -60,54 +60,32 @@ fn asks(task: &str, own: [(&str, &str); 1]) -> Arc<SignatureSchema> {
     })
 }
 
-struct Factory;
+/// An LM writes instructions for one predictor after the other; each is evaluated on the whole valset, and the LM
+/// writes better ones from the scores. Demos do not change. Suited to programs with unrefined instructions and a small
+/// valset.
+#[derive(Clone, Debug, Facet)]
+pub struct Copro {
+    /// Instructions per predictor and round.
+    #[facet(default = 10, dsrs::minimum(2), dsrs::maximum(100))]
+    pub breadth: usize,
+    /// The number of rounds.
+    #[facet(default = 3, dsrs::minimum(1), dsrs::maximum(20))]
+    pub depth: usize,
+    /// The temperature of the proposing LM.
+    #[facet(default = 1.4, dsrs::minimum(0), dsrs::maximum(2))]
+    pub init_temperature: f64,
+}
 
-inventory::submit!(OptimizerRegistration(&Factory));
+inventory::submit!(OptimizerRegistration::of::<Copro>());
 
-impl OptimizerFactory for Factory {
-    fn name(&self) -> &'static str {
-        "copro"
-    }
-
-    fn description(&self) -> &'static str {
-        "An LM writes instructions for one predictor after the other; each is evaluated on the whole \
-         valset, and the LM writes better ones from the scores. Demos do not change. Suited to \
-         programs with unrefined instructions and a small valset."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(&[
-            (
-                "breadth",
-                r#"{"type": "integer", "minimum": 2, "maximum": 100, "default": 10,
-                    "description": "instructions per predictor and round"}"#,
-            ),
-            (
-                "depth",
-                r#"{"type": "integer", "minimum": 1, "maximum": 20, "default": 3,
-                    "description": "rounds"}"#,
-            ),
-            (
-                "init_temperature",
-                r#"{"type": "number", "minimum": 0, "maximum": 2, "default": 1.4,
-                    "description": "temperature of the proposing LM"}"#,
-            ),
-        ])
-    }
-
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        Ok(Box::new(Copro {
-            breadth: count(config, "breadth", 10),
-            depth: count(config, "depth", 3),
-            temperature: number(config, "init_temperature", 1.4),
-        }))
+impl Default for Copro {
+    fn default() -> Self {
+        default_settings()
     }
 }
 
-struct Copro {
-    breadth: usize,
-    depth: usize,
-    temperature: f64,
+impl StateOptimizer for Copro {
+    const NAME: &'static str = "copro";
 }
 
 /// The tried instructions of one predictor, each with its best objective.
@@ -166,7 +144,7 @@ impl Copro {
         let wanted = if round == 0 { self.breadth - 1 } else { self.breadth };
         let asked = (0..wanted).map(|at| {
             let (inputs, number) = (inputs.clone(), round * self.breadth + at + 1);
-            let draw = Draw { number, temperature: self.temperature };
+            let draw = Draw { number, temperature: self.init_temperature };
             propose_text(bench, signature, inputs, draw, INSTRUCTION)
         });
         let mut proposals: Vec<Arc<str>> = Vec::with_capacity(wanted);

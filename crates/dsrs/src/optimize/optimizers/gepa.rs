@@ -12,6 +12,7 @@ mod reflect;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 
@@ -19,97 +20,79 @@ use self::merge::{Merger, mergers, probe};
 use self::pareto::sample;
 use self::pool::CandidatePool;
 use self::reflect::{Runs, reflect};
-use super::config::{config_schema, count, flag, number, text};
 use super::describe::TunablePredictor;
+use crate::document::default_settings;
 use crate::optimize::{
-    Candidate, CandidateHash, CandidateSearch, EarlyStop, Evaluation, Example, OptimizerFactory,
-    OptimizerRegistration, TrialId, Workbench, tunable,
+    Candidate, CandidateHash, CandidateSearch, EarlyStop, Evaluation, Example,
+    OptimizerRegistration, StateOptimizer, TrialId, Workbench, tunable,
 };
-use crate::problem::{At, Problems};
-use crate::value::Payload;
 
-struct Factory;
+/// An LM reads the inputs, outputs and feedback of predictors on a few examples and writes better instructions.
+/// Continues with the candidates that are best on some example, and merges those that improved different predictors.
+/// For metrics with feedback; needs few examples.
+#[derive(Clone, Debug, Facet)]
+pub struct Gepa {
+    /// The most mutations and merges.
+    #[facet(default = 50, dsrs::minimum(1), dsrs::maximum(10_000))]
+    pub max_iterations: usize,
+    /// Examples of the trainset in one reflection.
+    #[facet(default = 3, dsrs::minimum(1), dsrs::maximum(64))]
+    pub reflection_minibatch_size: usize,
+    /// The candidate that is mutated: a random one that is best on some example, or the one with the best mean.
+    #[facet(default = CandidateSelection::Pareto)]
+    pub candidate_selection_strategy: CandidateSelection,
+    /// The predictors that a mutation changes: one after the other, or all at once.
+    #[facet(default = ComponentSelector::RoundRobin)]
+    pub component_selector: ComponentSelector,
+    /// Whether candidates are merged.
+    #[facet(default = true)]
+    pub use_merge: bool,
+    /// The most merges.
+    #[facet(default = 5, dsrs::minimum(0), dsrs::maximum(1000))]
+    pub max_merge_invocations: usize,
+    /// Whether reflection skips examples that all have the perfect score.
+    #[facet(default = true)]
+    pub skip_perfect_score: bool,
+    /// The highest possible score.
+    #[facet(default = 1.0, dsrs::minimum(0), dsrs::maximum(1))]
+    pub perfect_score: f64,
+    /// The temperature of the reflecting LM.
+    #[facet(default = 1.0, dsrs::minimum(0), dsrs::maximum(2))]
+    pub reflection_temperature: f64,
+}
 
-inventory::submit!(OptimizerRegistration(&Factory));
+/// The candidate that [`Gepa`] mutates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum CandidateSelection {
+    /// A random one of those that are best on some example.
+    Pareto,
+    /// The one with the best mean.
+    CurrentBest,
+}
 
-impl OptimizerFactory for Factory {
-    fn name(&self) -> &'static str {
-        "gepa"
-    }
+/// The predictors that a mutation of [`Gepa`] changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum ComponentSelector {
+    /// One after the other.
+    RoundRobin,
+    /// All at once.
+    All,
+}
 
-    fn description(&self) -> &'static str {
-        "An LM reads the inputs, outputs and feedback of predictors on a few examples and writes \
-         better instructions. Continues with the candidates that are best on some example, and merges \
-         those that improved different predictors. For metrics with feedback; needs few examples."
-    }
+inventory::submit!(OptimizerRegistration::of::<Gepa>());
 
-    fn config_schema(&self) -> Payload {
-        config_schema(&[
-            (
-                "max_iterations",
-                r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 50,
-                    "description": "mutations and merges, at most"}"#,
-            ),
-            (
-                "reflection_minibatch_size",
-                r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 3,
-                    "description": "examples of the trainset in one reflection"}"#,
-            ),
-            (
-                "candidate_selection_strategy",
-                r#"{"enum": ["pareto", "current_best"], "default": "pareto",
-                    "description": "which candidate is mutated: a random one that is best on some example, or the one with the best mean"}"#,
-            ),
-            (
-                "component_selector",
-                r#"{"enum": ["round_robin", "all"], "default": "round_robin",
-                    "description": "which predictors a mutation changes: one after the other, or all at once"}"#,
-            ),
-            ("use_merge", r#"{"type": "boolean", "default": true}"#),
-            (
-                "max_merge_invocations",
-                r#"{"type": "integer", "minimum": 0, "maximum": 1000, "default": 5}"#,
-            ),
-            (
-                "skip_perfect_score",
-                r#"{"type": "boolean", "default": true,
-                    "description": "do not reflect on examples that all have the perfect score"}"#,
-            ),
-            ("perfect_score", r#"{"type": "number", "minimum": 0, "maximum": 1, "default": 1}"#),
-            (
-                "reflection_temperature",
-                r#"{"type": "number", "minimum": 0, "maximum": 2, "default": 1}"#,
-            ),
-        ])
-    }
-
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        let use_merge = flag(config, "use_merge", true);
-        let max_merges = count(config, "max_merge_invocations", 5);
-        Ok(Box::new(Gepa {
-            max_iterations: count(config, "max_iterations", 50),
-            minibatch: count(config, "reflection_minibatch_size", 3),
-            only_best: text(config, "candidate_selection_strategy") == Some("current_best"),
-            all_at_once: text(config, "component_selector") == Some("all"),
-            max_merges: if use_merge { max_merges } else { 0 },
-            skip_perfect: flag(config, "skip_perfect_score", true),
-            perfect: number(config, "perfect_score", 1.0),
-            temperature: number(config, "reflection_temperature", 1.0),
-        }))
+impl Default for Gepa {
+    fn default() -> Self {
+        default_settings()
     }
 }
 
-struct Gepa {
-    max_iterations: usize,
-    minibatch: usize,
-    /// Whether to mutate only the best candidate, not any of the frontier.
-    only_best: bool,
-    /// Whether to change all predictors at once, not one after the other.
-    all_at_once: bool,
-    max_merges: usize,
-    skip_perfect: bool,
-    perfect: f64,
-    temperature: f64,
+impl StateOptimizer for Gepa {
+    const NAME: &'static str = "gepa";
 }
 
 impl CandidateSearch for Gepa {
@@ -119,6 +102,10 @@ impl CandidateSearch for Gepa {
 }
 
 impl Gepa {
+    const fn max_merges(&self) -> usize {
+        if self.use_merge { self.max_merge_invocations } else { 0 }
+    }
+
     async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let mut search = GepaSearch::begin(self, bench).await?;
         for iteration in 0..self.max_iterations {
@@ -155,12 +142,12 @@ impl<'s> GepaSearch<'s> {
     fn is_over(&self) -> bool {
         self.parts.is_empty()
             || self.bench.train().is_empty()
-            || self.pool.reaches(self.gepa.perfect)
+            || self.pool.reaches(self.gepa.perfect_score)
     }
 
     async fn step(&mut self, iteration: usize) -> Result<(), EarlyStop> {
         let mut rng = self.bench.rng(&format!("gepa, iteration {iteration}"));
-        let is_due = std::mem::take(&mut self.is_merge_due) && self.merges < self.gepa.max_merges;
+        let is_due = std::mem::take(&mut self.is_merge_due) && self.merges < self.gepa.max_merges();
         match is_due.then(|| self.merger(&mut rng)).flatten() {
             Some(merger) => self.merge(merger, &mut rng).await,
             None => self.mutate(iteration, &mut rng).await,
@@ -170,15 +157,15 @@ impl<'s> GepaSearch<'s> {
     /// Has an LM reflect on a minibatch, and accepts its instructions if the minibatch scores better.
     async fn mutate(&mut self, iteration: usize, rng: &mut fastrand::Rng) -> Result<(), EarlyStop> {
         let bench = self.bench;
-        let parent = match self.gepa.only_best {
-            true => self.pool.best(),
-            false => sample(&self.pool.frontier(), rng),
+        let parent = match self.gepa.candidate_selection_strategy {
+            CandidateSelection::CurrentBest => self.pool.best(),
+            CandidateSelection::Pareto => sample(&self.pool.frontier(), rng),
         };
         let before = bench.candidate(self.pool.id(parent));
         let batch = self.minibatch();
         let evaluation = bench.evaluate(&before, &batch, None).await?;
-        let is_perfect = evaluation.scores().iter().all(|score| *score >= self.gepa.perfect);
-        if is_perfect && self.gepa.skip_perfect {
+        let is_perfect = evaluation.scores().iter().all(|score| *score >= self.gepa.perfect_score);
+        if is_perfect && self.gepa.skip_perfect_score {
             return Ok(());
         }
         let chosen = self.choose(parent);
@@ -200,7 +187,7 @@ impl<'s> GepaSearch<'s> {
     /// The examples of the next reflection, from an endless series of shuffled trainsets.
     fn minibatch(&mut self) -> Vec<&'s Example> {
         let train = self.bench.train();
-        let size = self.gepa.minibatch.min(train.len());
+        let size = self.gepa.reflection_minibatch_size.min(train.len());
         let in_epoch = train.len().div_ceil(size.max(1)).max(1);
         let (epoch, at) = (self.mutations / in_epoch, self.mutations % in_epoch * size);
         self.mutations += 1;
@@ -212,7 +199,7 @@ impl<'s> GepaSearch<'s> {
 
     /// The predictors to change next.
     fn choose(&mut self, parent: usize) -> Vec<TunablePredictor> {
-        if self.gepa.all_at_once {
+        if self.gepa.component_selector == ComponentSelector::All {
             return self.parts.clone();
         }
         let turn = self.pool.turn(parent, self.parts.len());
@@ -228,7 +215,7 @@ impl<'s> GepaSearch<'s> {
         evaluation: &Evaluation,
         iteration: usize,
     ) -> Result<Option<Candidate>, EarlyStop> {
-        let (bench, temperature) = (self.bench, self.gepa.temperature);
+        let (bench, temperature) = (self.bench, self.gepa.reflection_temperature);
         let program = bench.program(before).await?;
         let runs = Runs { program: &program, examples, evaluation };
         let written = chosen

@@ -5,86 +5,51 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use indexmap::{IndexMap, IndexSet};
 
-use super::config::{config_schema, count, flag, number, text};
 use crate::adapter::ChatAdapter;
+use crate::document::default_settings;
 use crate::lm::Vectors;
 use crate::optimize::{
-    AskError, Candidate, CandidateSearch, EarlyStop, Example, OptimizerFactory,
-    OptimizerRegistration, Rollout, TrialId, Workbench, demo_of_call, labeled_demo, tunable,
+    AskError, Candidate, CandidateSearch, EarlyStop, Example, OptimizerRegistration, Rollout,
+    StateOptimizer, TrialId, Workbench, demo_of_call, labeled_demo, tunable,
 };
 use crate::predict::{Demo, NearestDemos};
-use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::Payload;
 
-const PROPERTIES: [(&str, &str); 5] = [
-    (
-        "k",
-        r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 3,
-            "description": "demos shown to each call"}"#,
-    ),
-    (
-        "model",
-        r#"{"type": "string",
-            "description": "the alias of an embedding model; by default the only one"}"#,
-    ),
-    (
-        "max_pool",
-        r#"{"type": "integer", "minimum": 1, "maximum": 2000, "default": 200,
-            "description": "examples of the trainset in the pool, at most"}"#,
-    ),
-    (
-        "bootstrap",
-        r#"{"type": "boolean", "default": true,
-            "description": "whether the program runs on the pool, so that calls of successful runs become demos"}"#,
-    ),
-    (
-        "metric_threshold",
-        r#"{"type": "number", "exclusiveMinimum": 0, "maximum": 1, "default": 1,
-            "description": "the score from which a rollout counts as successful"}"#,
-    ),
-];
+/// Stores many demos and shows each call those whose inputs are nearest to its own, by an embedding model. For inputs
+/// that differ much from each other; each call of a predictor then also needs a request to the embedding model.
+#[derive(Clone, Debug, Facet)]
+pub struct KnnFewShot {
+    /// Demos that each call shows.
+    #[facet(default = 3, dsrs::minimum(1), dsrs::maximum(64))]
+    pub k: usize,
+    /// The alias of an embedding model; by default the only one.
+    pub model: Option<String>,
+    /// The most examples of the trainset in the pool.
+    #[facet(default = 200, dsrs::minimum(1), dsrs::maximum(2000))]
+    pub max_pool: usize,
+    /// Whether the program runs on the pool, so that calls of successful runs become demos.
+    #[facet(default = true)]
+    pub bootstrap: bool,
+    /// The score from which a rollout counts as successful.
+    #[facet(default = 1.0, dsrs::above(0), dsrs::maximum(1))]
+    pub metric_threshold: f64,
+}
 
-struct Factory;
+inventory::submit!(OptimizerRegistration::of::<KnnFewShot>());
 
-inventory::submit!(OptimizerRegistration(&Factory));
-
-impl OptimizerFactory for Factory {
-    fn name(&self) -> &'static str {
-        "knn_few_shot"
-    }
-
-    fn description(&self) -> &'static str {
-        "Stores many demos and shows each call those whose inputs are nearest to its own, by an \
-         embedding model. For inputs that differ much from each other; each call of a predictor \
-         then also needs a request to the embedding model."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(&PROPERTIES)
-    }
-
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        Ok(Box::new(KnnFewShot {
-            k: count(config, "k", 3),
-            model: text(config, "model").map(Arc::from),
-            max_pool: count(config, "max_pool", 200),
-            bootstrap: flag(config, "bootstrap", true),
-            threshold: number(config, "metric_threshold", 1.0),
-        }))
+impl Default for KnnFewShot {
+    fn default() -> Self {
+        default_settings()
     }
 }
 
-struct KnnFewShot {
-    k: usize,
-    model: Option<Arc<str>>,
-    max_pool: usize,
-    bootstrap: bool,
-    threshold: f64,
+impl StateOptimizer for KnnFewShot {
+    const NAME: &'static str = "knn_few_shot";
 }
 
 /// A predictor, and the demo that it has of each example of the pool, if it has one.
@@ -133,7 +98,7 @@ impl KnnFewShot {
     /// The alias of the embedding model.
     fn embedding_model(&self, bench: &Workbench) -> Result<Arc<str>, EarlyStop> {
         if let Some(alias) = &self.model {
-            return Ok(alias.clone());
+            return Ok(alias.as_str().into());
         }
         let models = &bench.task().evaluator.models;
         let able: Vec<&Arc<str>> = models.embedding_models().map(|model| &model.alias).collect();
@@ -187,7 +152,7 @@ impl KnnFewShot {
             bench.evaluate(teacher, &[example], None).await
         });
         for (place, tried) in join_all(tries).await.into_iter().enumerate() {
-            let good = tried?.rollouts.into_iter().find(|one| one.value() >= self.threshold);
+            let good = tried?.rollouts.into_iter().find(|one| one.value() >= self.metric_threshold);
             good.into_iter().for_each(|rollout| take(&rollout, place, parts));
         }
         Ok(())

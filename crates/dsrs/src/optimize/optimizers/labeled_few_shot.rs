@@ -2,46 +2,35 @@
 //! `LabeledFewShot`, which this differs from in one thing: a predictor that an example has no fields
 //! for gets no demo of it, instead of one with gaps.
 
+use facet::Facet;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use super::config::{config_schema, count};
+use crate::document::default_settings;
 use crate::optimize::{
-    CandidateSearch, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId, Workbench,
+    CandidateSearch, EarlyStop, OptimizerRegistration, StateOptimizer, TrialId, Workbench,
     labeled_demo, tunable,
 };
-use crate::problem::{At, Problems};
-use crate::value::Payload;
 
-struct Factory;
+/// Gives every predictor random examples of the trainset as demos. Calls no LM to select them; the candidate is then
+/// evaluated once.
+#[derive(Clone, Debug, Facet)]
+pub struct LabeledFewShot {
+    /// The most demos of each predictor.
+    #[facet(default = 16, dsrs::minimum(1), dsrs::maximum(256))]
+    pub k: usize,
+}
 
-inventory::submit!(OptimizerRegistration(&Factory));
+inventory::submit!(OptimizerRegistration::of::<LabeledFewShot>());
 
-impl OptimizerFactory for Factory {
-    fn name(&self) -> &'static str {
-        "labeled_few_shot"
-    }
-
-    fn description(&self) -> &'static str {
-        "Gives every predictor random examples of the trainset as demos. Calls no LM to select them; \
-         the candidate is then evaluated once."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(&[(
-            "k",
-            r#"{"type": "integer", "minimum": 1, "maximum": 256, "default": 16,
-                "description": "demos of each predictor, at most"}"#,
-        )])
-    }
-
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        Ok(Box::new(LabeledFewShot { k: count(config, "k", 16) }))
+impl Default for LabeledFewShot {
+    fn default() -> Self {
+        default_settings()
     }
 }
 
-struct LabeledFewShot {
-    k: usize,
+impl StateOptimizer for LabeledFewShot {
+    const NAME: &'static str = "labeled_few_shot";
 }
 
 impl CandidateSearch for LabeledFewShot {

@@ -12,6 +12,7 @@ mod rules;
 
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 
@@ -19,88 +20,52 @@ use self::buckets::{Bucket, buckets, percentile};
 use self::demos::{shown, thinned};
 use self::pool::ProgramPool;
 use self::rules::{Contrast, advised};
-use super::config::{config_schema, count, number};
 use super::describe::TunablePredictor;
+use crate::document::default_settings;
 use crate::optimize::{
-    Candidate, CandidateSearch, EarlyStop, Example, OptimizerFactory, OptimizerRegistration,
-    Rollout, TrialId, Workbench, tunable,
+    Candidate, CandidateSearch, EarlyStop, Example, OptimizerRegistration, Rollout, StateOptimizer,
+    TrialId, Workbench, tunable,
 };
 use crate::predict::Variation;
-use crate::problem::{At, Problems};
-use crate::value::Payload;
 
-struct Factory;
+/// Tries programs several times on the examples of a minibatch and learns where the tries differ most: a good try
+/// becomes a demo, or an LM explains why it was better than a bad one. For many examples and programs whose answers
+/// vary.
+#[derive(Clone, Debug, Facet)]
+pub struct Simba {
+    /// Examples of a minibatch.
+    #[facet(default = 32, dsrs::minimum(1), dsrs::maximum(1000))]
+    pub bsize: usize,
+    /// Tries of each example, and new candidates of each step.
+    #[facet(default = 6, dsrs::minimum(1), dsrs::maximum(64))]
+    pub num_candidates: usize,
+    /// The number of steps.
+    #[facet(default = 8, dsrs::minimum(1), dsrs::maximum(1000))]
+    pub max_steps: usize,
+    /// Demos of a predictor before some are dropped; 0 for rules only.
+    #[facet(default = 4, dsrs::minimum(0), dsrs::maximum(64))]
+    pub max_demos: usize,
+    /// The most characters of an input in a demo.
+    #[facet(default = 100_000, dsrs::minimum(1))]
+    pub demo_input_field_maxlen: usize,
+    /// How often lower-scored programs are drawn for tries.
+    #[facet(default = 0.2, dsrs::minimum(0))]
+    pub temperature_for_sampling: f64,
+    /// How often lower-scored programs are drawn to be changed.
+    #[facet(default = 0.2, dsrs::minimum(0))]
+    pub temperature_for_candidates: f64,
+}
 
-inventory::submit!(OptimizerRegistration(&Factory));
+inventory::submit!(OptimizerRegistration::of::<Simba>());
 
-impl OptimizerFactory for Factory {
-    fn name(&self) -> &'static str {
-        "simba"
-    }
-
-    fn description(&self) -> &'static str {
-        "Tries programs several times on the examples of a minibatch and learns where the tries \
-         differ most: a good try becomes a demo, or an LM explains why it was better than a bad one. \
-         For many examples and programs whose answers vary."
-    }
-
-    fn config_schema(&self) -> Payload {
-        config_schema(&[
-            (
-                "bsize",
-                r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 32,
-                    "description": "examples of a minibatch"}"#,
-            ),
-            (
-                "num_candidates",
-                r#"{"type": "integer", "minimum": 1, "maximum": 64, "default": 6,
-                    "description": "tries of each example, and new candidates of each step"}"#,
-            ),
-            ("max_steps", r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 8}"#),
-            (
-                "max_demos",
-                r#"{"type": "integer", "minimum": 0, "maximum": 64, "default": 4,
-                    "description": "demos of a predictor before some are dropped; 0 for rules only"}"#,
-            ),
-            (
-                "demo_input_field_maxlen",
-                r#"{"type": "integer", "minimum": 1, "default": 100000,
-                    "description": "maximum characters of an input in a demo"}"#,
-            ),
-            (
-                "temperature_for_sampling",
-                r#"{"type": "number", "minimum": 0, "default": 0.2,
-                    "description": "how often lower-scored programs are drawn for tries"}"#,
-            ),
-            (
-                "temperature_for_candidates",
-                r#"{"type": "number", "minimum": 0, "default": 0.2,
-                    "description": "how often lower-scored programs are drawn to be changed"}"#,
-            ),
-        ])
-    }
-
-    fn create(&self, config: &Payload, _: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        Ok(Box::new(Simba {
-            minibatch: count(config, "bsize", 32),
-            candidates: count(config, "num_candidates", 6),
-            steps: count(config, "max_steps", 8),
-            demos: count(config, "max_demos", 4),
-            longest: count(config, "demo_input_field_maxlen", 100_000),
-            sampling: number(config, "temperature_for_sampling", 0.2),
-            choosing: number(config, "temperature_for_candidates", 0.2),
-        }))
+impl Default for Simba {
+    fn default() -> Self {
+        default_settings()
     }
 }
 
-struct Simba {
-    minibatch: usize,
-    candidates: usize,
-    steps: usize,
-    demos: usize,
-    longest: usize,
-    sampling: f64,
-    choosing: f64,
+impl StateOptimizer for Simba {
+    const NAME: &'static str = "simba";
 }
 
 impl CandidateSearch for Simba {
@@ -118,7 +83,7 @@ impl Simba {
         ascent.pool.take(start, 0.0);
         bench.full(start).await?;
         let can_learn = !ascent.parts.is_empty() && !bench.train().is_empty();
-        for step in 0..if can_learn { self.steps } else { 0 } {
+        for step in 0..if can_learn { self.max_steps } else { 0 } {
             ascent.step(step).await?;
         }
         Ok(bench.best().map_or(start, |best| best.id))
@@ -174,7 +139,7 @@ impl<'s> Ascent<'s> {
     /// The examples of a step, from an endless series of shuffled trainsets.
     fn minibatch(&self, step: usize) -> Vec<&'s Example> {
         let train = self.bench.train();
-        let size = self.simba.minibatch.min(train.len()).max(1);
+        let size = self.simba.bsize.min(train.len()).max(1);
         let in_epoch = (train.len() / size).max(1);
         let mut order: Vec<&Example> = train.iter().collect();
         self.bench.rng(&format!("simba, epoch {}", step / in_epoch)).shuffle(&mut order);
@@ -187,14 +152,14 @@ impl<'s> Ascent<'s> {
         batch: &[&'s Example],
         rng: &mut fastrand::Rng,
     ) -> Result<Vec<Vec<Arc<Rollout>>>, EarlyStop> {
-        let all = self.simba.candidates;
+        let all = self.simba.num_candidates;
         let top = self.pool.top(all);
         // One evaluation per try and program, over the examples that drew the program.
         let mut drawn: Vec<(Variation, TrialId, Vec<usize>)> = Vec::new();
         for number in 1..=all {
             let temperature = 0.5 + 0.5 * (number - 1) as f64 / all as f64;
             for at in 0..batch.len() {
-                let id = self.pool.draw(&top, self.simba.sampling, rng);
+                let id = self.pool.draw(&top, self.simba.temperature_for_sampling, rng);
                 let same =
                     drawn.iter_mut().find(|(known, of, _)| known.number == number && *of == id);
                 match same {
@@ -226,12 +191,12 @@ impl<'s> Ascent<'s> {
         batch: &[&'p Example],
         rng: &mut fastrand::Rng,
     ) -> Vec<PlannedCandidate<'p>> {
-        let top = self.pool.top(self.simba.candidates);
+        let top = self.pool.top(self.simba.num_candidates);
         let (low, high) = (percentile(buckets, 0.1), percentile(buckets, 0.9));
         let plan = |bucket: &'p Bucket| {
-            let parent = self.pool.draw(&top, self.simba.choosing, rng);
-            let thinned = thinned(&self.bench.candidate(parent), self.simba.demos, rng);
-            let shows = self.simba.demos > 0 && rng.bool();
+            let parent = self.pool.draw(&top, self.simba.temperature_for_candidates, rng);
+            let thinned = thinned(&self.bench.candidate(parent), self.simba.max_demos, rng);
+            let shows = self.simba.max_demos > 0 && rng.bool();
             let (best, worst) = bucket.ends()?;
             let lesson = match shows {
                 true => (best.value() >= low && best.value() > 0.0).then_some(Lesson::Demo(best)),
@@ -240,7 +205,7 @@ impl<'s> Ascent<'s> {
             };
             Some(PlannedCandidate { parent, thinned, lesson: lesson? })
         };
-        buckets.iter().filter_map(plan).take(self.simba.candidates).collect()
+        buckets.iter().filter_map(plan).take(self.simba.num_candidates).collect()
     }
 
     /// Makes a planned candidate and its origin; `None` if there is no change.
@@ -253,13 +218,13 @@ impl<'s> Ascent<'s> {
         let step = step + 1;
         match &plan.lesson {
             Lesson::Demo(rollout) => {
-                let candidate = shown(&plan.thinned, rollout, self.simba.longest);
+                let candidate = shown(&plan.thinned, rollout, self.simba.demo_input_field_maxlen);
                 let score = rollout.value();
                 let origin = format!("step {step}: a demo of a run that scored {score:.2}");
                 Ok(Some((candidate, origin)))
             }
             Lesson::Rule(contrast) => {
-                let number = step * self.simba.candidates + number;
+                let number = step * self.simba.num_candidates + number;
                 let made = advised(self.bench, &self.parts, &plan.thinned, contrast, number);
                 let score = |run: Option<&Rollout>| {
                     run.map_or("none".into(), |run| format!("{:.2}", run.value()))

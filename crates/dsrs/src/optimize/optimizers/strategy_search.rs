@@ -23,10 +23,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use self::choices::AllowedStrategies;
-use self::moves::{EnteredMoves, MoveKind};
+use self::moves::EnteredMoves;
 use self::race::Race;
-use self::settings::{PROPERTIES, read};
-use super::config::config_schema;
+use self::settings::StrategySearchSettings;
+use crate::document::{config_schema, description_of, read_config};
 use crate::optimize::{
     CandidateSearch, CostWeight, EarlyStop, OptimizerFactory, OptimizerRegistration, TrialId,
     Workbench,
@@ -43,14 +43,12 @@ impl OptimizerFactory for Factory {
         "strategy_search"
     }
 
-    fn description(&self) -> &'static str {
-        "Changes the graph itself: tries other strategies for its nodes, adds nodes that plan, rewrite \
-         or revise, and removes nodes that do not help. Inputs and outputs stay. Can alternate with \
-         an optimizer of prompts and weigh cost."
+    fn description(&self) -> String {
+        description_of::<StrategySearchSettings>()
     }
 
     fn config_schema(&self) -> Payload {
-        config_schema(&PROPERTIES)
+        config_schema::<StrategySearchSettings>()
     }
 
     fn changes_graph(&self) -> bool {
@@ -58,20 +56,14 @@ impl OptimizerFactory for Factory {
     }
 
     fn create(&self, config: &Payload, at: &At<'_>) -> Result<Box<dyn CandidateSearch>, Problems> {
-        Ok(Box::new(read(config, at)?))
+        Ok(Box::new(StrategySearch::new(read_config(config, at)?, at)?))
     }
 }
 
 /// A search with its settings.
 struct StrategySearch {
+    settings: StrategySearchSettings,
     choices: AllowedStrategies,
-    kinds: Vec<MoveKind>,
-    max_nodes: usize,
-    rounds: usize,
-    beam: usize,
-    candidates: usize,
-    race: Race,
-    cost_weight: f64,
     prompts: Option<Prompts>,
 }
 
@@ -91,11 +83,11 @@ impl StrategySearch {
     async fn search(&self, bench: &Workbench) -> Result<TrialId, EarlyStop> {
         let start = bench.start();
         let base = bench.full(start).await?;
-        if self.cost_weight > 0.0 {
-            bench.weigh_cost(CostWeight::of(self.cost_weight, &base));
+        if self.settings.cost_weight > 0.0 {
+            bench.weigh_cost(CostWeight::of(self.settings.cost_weight, &base));
         }
         let (mut beam, mut tuned) = (vec![start], Vec::new());
-        for round in 1..=self.rounds {
+        for round in 1..=self.settings.rounds {
             let before = beam.clone();
             let found = self.restructure(bench, &beam, round).await?;
             beam = self.best_of(bench, beam, found);
@@ -128,7 +120,8 @@ impl StrategySearch {
             to_try.len()
         ));
         let Some(best) = parents.first() else { return Ok(Vec::new()) };
-        self.race.run(bench, *best, to_try, round).await
+        let race = Race { minibatch: self.settings.minibatch, finalists: self.settings.finalists };
+        race.run(bench, *best, to_try, round).await
     }
 
     /// The best candidates on the whole valset; cheaper ones first if equal.
@@ -144,7 +137,7 @@ impl StrategySearch {
             }
         }
         race::sort(&mut beam, |id| bench.trial(id).and_then(|trial| trial.full));
-        beam.truncate(self.beam);
+        beam.truncate(self.settings.beam);
         beam
     }
 }

@@ -16,12 +16,11 @@ use crate::lm::{Budget, BudgetAccount, BudgetedReplies, NoStore, Usage};
 use crate::module::Module;
 use crate::optimize::{
     Candidate, EarlyStop, Evaluator, Example, ExampleSets, Metric, OptimizationReport, Score, Task,
-    Workbench, create_optimizer, optimize, paired_bootstrap,
+    Workbench, optimize, paired_bootstrap,
 };
 use crate::predict::{Ctx, LmOverrides};
 use crate::problem::{At, Problems};
 use crate::signature::Data;
-use crate::value::Payload;
 
 /// The time limit of a module on one example.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -32,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 ///
 /// The metric is a closure over the example and the output; it returns a score from 0 to 1, `true` or
 /// `false`, or one of these with a text that says what to do better, `(score, feedback)`, which
-/// `Optimizer::gepa` and `Optimizer::simba` reflect on.
+/// `Gepa` and `Simba` reflect on.
 ///
 /// `ctx` gives the models, and ends or cancels the whole optimization; a search that is ended so
 /// reports what it found.
@@ -41,7 +40,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// use std::sync::Arc;
 /// use std::time::Duration;
 /// use dsrs::lm::{Models, ScriptedLm};
-/// use dsrs::optimize::{Optimizer, TypedExample, compile};
+/// use dsrs::optimize::{LabeledFewShot, Optimizer, TypedExample, compile};
 /// use dsrs::{Ctx, Predict, Signature};
 ///
 /// #[derive(Signature)]
@@ -69,7 +68,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// let exact = |example: &TypedExample<QAInput, QAOutput>, output: &QAOutput| {
 ///     output.answer == example.expected.answer
 /// };
-/// let report = compile(&ctx, &mut qa, trainset, exact, Optimizer::labeled_few_shot().k(3)).await.unwrap();
+/// let optimizer = Optimizer::new(LabeledFewShot { k: 3 });
+/// let report = compile(&ctx, &mut qa, trainset, exact, optimizer).await.unwrap();
 /// assert!(report.changed, "{}", report.reason);
 /// assert_eq!(qa.demos().unwrap().len(), 3);
 /// # });
@@ -78,20 +78,19 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// # Errors
 /// Every setting and every example that does not fit, before anything is paid for; and why the work is
 /// impossible. The module is unchanged then.
-pub async fn compile<M, E, R, K>(
+pub async fn compile<M, E, R>(
     ctx: &Ctx,
     module: &mut M,
     trainset: impl Into<TypedExamples<M::Input, E>>,
     metric: impl Fn(&TypedExample<M::Input, E>, &M::Output) -> R + Send + Sync + 'static,
-    optimizer: Optimizer<K>,
+    optimizer: Optimizer,
 ) -> Result<CompileReport, CompileError>
 where
     M: Module + Facet<'static> + Clone + 'static,
     E: Data,
     R: Into<Score>,
 {
-    let config = Payload::map(optimizer.config.clone());
-    let created = create_optimizer(optimizer.name, Some(&config), &At::Root);
+    let created = optimizer.create();
     let timeout = optimizer.timeout.unwrap_or(TIMEOUT);
     let builder = ModuleBuilder::new(module.clone(), timeout);
     let program = builder.base();
@@ -105,8 +104,7 @@ where
     };
     problems.append(created.as_ref().err().cloned().unwrap_or_default());
     problems.or(())?;
-    let (Ok(program), Ok((_, search)), Some((sets, examples))) = (program, created, prepared)
-    else {
+    let (Ok(program), Ok(search), Some((sets, examples))) = (program, created, prepared) else {
         return Err(EarlyStop::Failed("there is nothing to optimize".into()).into());
     };
     let metric = engine_metric::<M, E, R>(examples, metric);
@@ -151,14 +149,14 @@ fn prepare<M: Module, E: Data>(
     Some((sets, by_id))
 }
 
-fn task<M, K>(
+fn task<M>(
     ctx: &Ctx,
     program: &Program,
     builder: ModuleBuilder<M>,
     sets: ExampleSets,
     metric: Metric,
     timeout: Duration,
-    optimizer: Optimizer<K>,
+    optimizer: Optimizer,
 ) -> (Task, Vec<Example>)
 where
     M: Module + Facet<'static> + Clone + 'static,

@@ -7,15 +7,10 @@ mod evaluate;
 mod example;
 mod metric;
 mod optimizer;
-mod options;
 mod report;
 
 pub use compile::compile;
 pub use evaluate::{Evaluate, EvaluatedExample, ModuleEvaluation, evaluate};
 pub use example::{TypedExample, TypedExamples};
 pub use optimizer::Optimizer;
-pub use options::{
-    BootstrapFewShot, BootstrapRandomSearch, Bootstraps, Copro, Gepa, KnnFewShot, LabeledFewShot,
-    MiproV2, Simba,
-};
 pub use report::{CompileError, CompileReport};

@@ -1,37 +1,40 @@
 //! The settings of an optimization of a typed module: which optimizer, its budget, its seed, who hears
-//! of progress. Knows optimizers by name only; their own settings are beside this file.
+//! of progress. Knows no particular optimizer.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::document::config_of;
 use crate::lm::Budget;
-use crate::optimize::{MAX_UNMEASURED, NoopListener, ProgressEvent, ProgressListener};
-use crate::value::{Map, Payload};
+use crate::optimize::{
+    CandidateSearch, MAX_UNMEASURED, NoopListener, ProgressEvent, ProgressListener, StateOptimizer,
+    create_optimizer,
+};
+use crate::problem::{At, Code, Problem, Problems};
+use crate::reflect::ReflectError;
+use crate::value::Payload;
 
-/// How a typed module is optimized. The type parameter says by which optimizer, and gives it the
-/// settings of that one; `docs/optimizers.md` describes them. Unset ones have the same defaults as over
-/// HTTP.
+/// How a typed module is optimized: by which optimizer, with which budget and seed. `docs/optimizers.md` describes the
+/// optimizers.
 ///
-/// Optimizers that change graphs (`strategy_search`) have no constructor: the structure of a typed
-/// module is Rust code. Host the module in a graph to search for a better one.
+/// Those that change graphs (`strategy_search`) are no [`StateOptimizer`]: the structure of a typed module is Rust code.
+/// Host the module in a graph to search for a better one.
 ///
 /// ```
 /// use dsrs::lm::Budget;
-/// use dsrs::optimize::Optimizer;
+/// use dsrs::optimize::{MiproV2, Optimizer};
 ///
-/// let optimizer = Optimizer::mipro_v2()
-///     .candidates(8)
-///     .trials(20)
+/// let settings = MiproV2 { num_candidates: Some(8), num_trials: Some(20), ..MiproV2::default() };
+/// let optimizer = Optimizer::new(settings)
 ///     .seed(3)
 ///     .budget(Budget { lm_calls: Some(500), ..Budget::default() })
 ///     .on_progress(|progress| eprintln!("{progress:?}"));
 /// # let _ = optimizer;
 /// ```
 #[must_use]
-pub struct Optimizer<K = ()> {
-    pub(super) name: &'static str,
-    pub(super) config: Map,
+pub struct Optimizer {
+    name: &'static str,
+    config: Result<Payload, ReflectError>,
     pub(super) budget: Budget,
     pub(super) seed: u64,
     pub(super) concurrency: usize,
@@ -39,17 +42,17 @@ pub struct Optimizer<K = ()> {
     pub(super) timeout: Option<Duration>,
     pub(super) prompt_model: Option<Arc<str>>,
     pub(super) listener: Arc<dyn ProgressListener>,
-    kind: PhantomData<fn() -> K>,
 }
 
 /// Rollouts at a time.
 pub(super) const CONCURRENCY: usize = 8;
 
-impl<K> Optimizer<K> {
-    pub(super) fn named(name: &'static str) -> Self {
+impl Optimizer {
+    /// An optimization by an optimizer with its settings, which are checked like a config over HTTP.
+    pub fn new<S: StateOptimizer>(settings: S) -> Self {
         Self {
-            name,
-            config: Map::new(),
+            name: S::NAME,
+            config: config_of(&settings),
             budget: Budget::default(),
             seed: 0,
             concurrency: CONCURRENCY,
@@ -57,7 +60,6 @@ impl<K> Optimizer<K> {
             timeout: None,
             prompt_model: None,
             listener: Arc::new(NoopListener),
-            kind: PhantomData,
         }
     }
 
@@ -104,15 +106,18 @@ impl<K> Optimizer<K> {
         self
     }
 
-    /// Sets a member of the config.
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<Payload>) -> Self {
-        self.config.insert(name.into(), value.into());
-        self
-    }
-
-    /// Sets a count of the config.
-    pub(super) fn with_count(self, name: &'static str, count: usize) -> Self {
-        self.with(name, Payload::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+    /// The optimizer.
+    ///
+    /// # Errors
+    /// Settings that do not fit, with pointers below `/config`.
+    pub(super) fn create(&self) -> Result<Box<dyn CandidateSearch>, Problems> {
+        let place = At::Root.key("config");
+        let config = self.config.as_ref().map_err(|error| Problem {
+            pointer: place.pointer(),
+            code: Code::InvalidConfig,
+            detail: error.to_string(),
+        })?;
+        create_optimizer(self.name, Some(config), &At::Root).map(|(_, optimizer)| optimizer)
     }
 }
 

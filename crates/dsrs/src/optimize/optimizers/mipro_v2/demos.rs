@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use crate::optimize::optimizers::bootstrap::Bootstrap;
+use crate::optimize::optimizers::bootstrap_few_shot::BootstrapFewShot;
 use crate::optimize::optimizers::describe::TunablePredictor;
 use crate::optimize::{Candidate, EarlyStop, Example, Workbench};
 use crate::predict::Demo;
@@ -16,16 +16,16 @@ pub(super) type DemoSets = Vec<Vec<Demo>>;
 /// Up to `count` sets for each predictor, in the order of `known`.
 pub(super) async fn sets(
     bench: &Workbench,
-    bootstrap: &Bootstrap,
+    bootstrap: &BootstrapFewShot,
     known: &[TunablePredictor],
     count: usize,
 ) -> Result<Vec<DemoSets>, EarlyStop> {
     let start = bench.candidate(bench.start());
-    let labeled = Bootstrap { max_bootstrapped: 0, ..bootstrap.clone() };
+    let labeled = BootstrapFewShot { max_bootstrapped_demos: 0, ..bootstrap.clone() };
     let shuffles = (1..count.saturating_sub(2)).map(|number| shuffled(bench, bootstrap, number));
     let in_order: Vec<&Example> = bench.train().iter().collect();
     let ways = [(labeled, in_order.clone()), (bootstrap.clone(), in_order)];
-    let ways: Vec<(Bootstrap, Vec<&Example>)> = ways.into_iter().chain(shuffles).collect();
+    let ways: Vec<(BootstrapFewShot, Vec<&Example>)> = ways.into_iter().chain(shuffles).collect();
     let made = ways.iter().map(|(bootstrap, order)| bootstrap.demonstrate(bench, &start, order));
     let made: Vec<Candidate> = try_join_all(made).await?;
     let sets = |(path, _): &TunablePredictor| {
@@ -47,15 +47,15 @@ fn demos_of(candidate: &Candidate, path: &Arc<str>) -> Vec<Demo> {
 /// A shuffled trainset, and a random limit of bootstrapped demos.
 fn shuffled<'b>(
     bench: &'b Workbench,
-    bootstrap: &Bootstrap,
+    bootstrap: &BootstrapFewShot,
     number: usize,
-) -> (Bootstrap, Vec<&'b Example>) {
+) -> (BootstrapFewShot, Vec<&'b Example>) {
     let mut rng = bench.rng(&format!("demos {number}"));
     let mut order: Vec<&Example> = bench.train().iter().collect();
     rng.shuffle(&mut order);
     let mut bootstrap = bootstrap.clone();
-    if bootstrap.max_bootstrapped > 0 {
-        bootstrap.max_bootstrapped = rng.usize(1..=bootstrap.max_bootstrapped);
+    if bootstrap.max_bootstrapped_demos > 0 {
+        bootstrap.max_bootstrapped_demos = rng.usize(1..=bootstrap.max_bootstrapped_demos);
     }
     (bootstrap, order)
 }

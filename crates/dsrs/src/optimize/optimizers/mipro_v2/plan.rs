@@ -1,35 +1,35 @@
 //! The effort of a search: the counts of a config, adapted to a program and a valset. Knows counts
 //! only.
 
-use crate::optimize::optimizers::config::{count, member};
-use crate::value::Payload;
+use facet::Facet;
+
+use super::MiproV2;
 
 /// Valsets up to this size are always used whole, unless the config requests minibatches.
 const SMALL_VALSET: usize = 50;
 
-/// How much there is of everything, by the name of a preset.
-struct Preset {
-    name: &'static str,
-    candidates: usize,
-    val: usize,
+/// The effort of [`MiproV2`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum MiproEffort {
+    /// 6 sets of demos of each predictor, 100 examples of the valset.
+    Light,
+    /// 12 sets of demos of each predictor, 300 examples of the valset.
+    Medium,
+    /// 18 sets of demos of each predictor, 1000 examples of the valset.
+    Heavy,
 }
 
-/// The first one is the default. Sizes as DSPy has them.
-const PRESETS: [Preset; 3] = [
-    Preset { name: "light", candidates: 6, val: 100 },
-    Preset { name: "medium", candidates: 12, val: 300 },
-    Preset { name: "heavy", candidates: 18, val: 1_000 },
-];
-
-/// The effort that a config requests.
-#[derive(Clone, Debug)]
-pub(super) struct Extent {
-    preset: Option<usize>,
-    candidates: Option<usize>,
-    trials: Option<usize>,
-    minibatch: Option<bool>,
-    minibatch_size: usize,
-    full_eval_steps: usize,
+impl MiproEffort {
+    /// Candidates of each predictor and examples of the valset, as DSPy has them.
+    const fn extent(self) -> (usize, usize) {
+        match self {
+            Self::Light => (6, 100),
+            Self::Medium => (12, 300),
+            Self::Heavy => (18, 1_000),
+        }
+    }
 }
 
 /// The counts of one search.
@@ -58,48 +58,23 @@ pub(super) struct Minibatch {
     pub(super) full_eval_steps: usize,
 }
 
-impl Extent {
-    /// Reads a config. A preset and explicit counts exclude each other.
-    pub(super) fn read(config: &Payload) -> Result<Self, &'static str> {
-        let given = |name: &str| member(config, name).map(|_| count(config, name, 0));
-        let (candidates, trials) = (given("num_candidates"), given("num_trials"));
-        let named = member(config, "auto").and_then(Payload::as_str);
-        let own = candidates.or(trials).is_some();
-        if named.is_some() && own {
-            return Err(
-                "`auto` sets `num_candidates` and `num_trials`; omit either `auto` or those",
-            );
-        }
-        let named = named.and_then(|name| PRESETS.iter().position(|known| known.name == name));
-        Ok(Self {
-            preset: (!own).then_some(named.unwrap_or(0)),
-            candidates,
-            trials,
-            minibatch: match member(config, "minibatch") {
-                Some(Payload::Bool(on)) => Some(*on),
-                _ => None,
-            },
-            minibatch_size: count(config, "minibatch_size", 35),
-            full_eval_steps: count(config, "minibatch_full_eval_steps", 5),
-        })
-    }
-
-    /// The counts for a number of predictors and a size of the valset; `zero_shot` if no demos are
-    /// selected.
-    pub(super) fn plan(&self, predictors: usize, zero_shot: bool, val: usize) -> MiproPlan {
-        let preset = self.preset.and_then(|at| PRESETS.get(at));
-        let wanted = preset.or(PRESETS.first()).map_or(1, |preset| preset.candidates);
-        let candidates = self.candidates.unwrap_or(wanted);
+impl MiproPlan {
+    /// The counts for a number of predictors and a size of the valset.
+    pub(super) fn of(settings: &MiproV2, predictors: usize, val: usize) -> Self {
+        let zero_shot = settings.zero_shot();
+        let (preset_candidates, preset_val) = settings.auto.unwrap_or(MiproEffort::Light).extent();
+        let is_preset = settings.num_candidates.or(settings.num_trials).is_none();
+        let candidates = settings.num_candidates.unwrap_or(preset_candidates);
         // Demos do more than instructions, and are cheaper found.
-        let halved = preset.is_some() && !zero_shot;
+        let halved = is_preset && !zero_shot;
         let instructions = if halved { candidates / 2 } else { candidates };
         let variables = if zero_shot { predictors } else { 2 * predictors };
-        let trials = self.trials.unwrap_or_else(|| recommended(variables, candidates));
-        let val = preset.map_or(val, |preset| val.min(preset.val));
-        let wanted = self.minibatch.unwrap_or(val > SMALL_VALSET);
-        let (size, full_eval_steps) = (self.minibatch_size, self.full_eval_steps);
+        let trials = settings.num_trials.unwrap_or_else(|| recommended(variables, candidates));
+        let val = if is_preset { val.min(preset_val) } else { val };
+        let wanted = settings.minibatch.unwrap_or(val > SMALL_VALSET);
+        let (size, full_eval_steps) = (settings.minibatch_size, settings.minibatch_full_eval_steps);
         let minibatch = Minibatch { size, full_eval_steps };
-        MiproPlan {
+        Self {
             demo_sets: candidates,
             instructions: instructions.max(1),
             trials,
@@ -121,9 +96,21 @@ fn recommended(variables: usize, candidates: usize) -> usize {
 mod tests {
     use super::*;
 
+    use crate::document::read_config;
+    use crate::optimize::StateOptimizer;
+    use crate::problem::At;
+    use crate::value::Payload;
+
+    fn settings(config: &str) -> MiproV2 {
+        read_config(&Payload::from_json(config).unwrap(), &At::Root).unwrap()
+    }
+
     fn plan(config: &str, predictors: usize, zero_shot: bool, val: usize) -> MiproPlan {
-        let config = Payload::from_json(config).unwrap();
-        Extent::read(&config).unwrap().plan(predictors, zero_shot, val)
+        let mut settings = settings(config);
+        if zero_shot {
+            (settings.max_bootstrapped_demos, settings.max_labeled_demos) = (0, 0);
+        }
+        MiproPlan::of(&settings, predictors, val)
     }
 
     #[test]
@@ -158,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_preset_and_counts_exclude_each_other() {
-        let config = Payload::from_json(r#"{"auto": "light", "num_trials": 5}"#).unwrap();
-        assert!(Extent::read(&config).is_err());
+        let both = settings(r#"{"auto": "light", "num_trials": 5}"#);
+        assert!(both.check(&At::Root).is_err());
     }
 }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::optimize::optimizers::config::member;
 use crate::signature::SignatureSchema;
 use crate::strategy::{StoredEnv, StrategyFactory, registry};
 use crate::types::TypeIR;
@@ -107,4 +106,9 @@ fn has_number(base: &SignatureSchema) -> bool {
 pub(super) fn object<'m>(members: impl IntoIterator<Item = (&'m str, Payload)>) -> Payload {
     let members = members.into_iter().map(|(name, member)| (Arc::from(name), member));
     Payload::map(members.collect())
+}
+
+/// A member of an object; null counts as absent.
+pub(super) fn member<'c>(object: &'c Payload, name: &str) -> Option<&'c Payload> {
+    object.as_map().and_then(|members| members.get(name)).filter(|value| !value.is_null())
 }

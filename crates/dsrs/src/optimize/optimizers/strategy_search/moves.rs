@@ -4,18 +4,21 @@
 
 use std::sync::Arc;
 
-use super::choices::{AllowedStrategies, StrategyChoice};
+use facet::Facet;
+
+use super::choices::{AllowedStrategies, StrategyChoice, member};
 use super::inherit::{InheritedState, inherit};
 use super::site::{Move, Site};
 use super::{StrategySearch, insertions, removals};
 use crate::graph::{Edit, Edits, GraphState, Program};
-use crate::optimize::optimizers::config::member;
 use crate::optimize::{Candidate, EarlyStop, TrialId, Workbench};
 use crate::signature::FieldSchema;
 use crate::value::Payload;
 
 /// A kind of move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
 pub(super) enum MoveKind {
     Strategy,
     Revise,
@@ -27,20 +30,6 @@ pub(super) enum MoveKind {
 impl MoveKind {
     pub(super) const ALL: [Self; 5] =
         [Self::Strategy, Self::Revise, Self::Plan, Self::Rewrite, Self::Remove];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Strategy => "strategy",
-            Self::Revise => "revise",
-            Self::Plan => "plan",
-            Self::Rewrite => "rewrite",
-            Self::Remove => "remove",
-        }
-    }
 
     fn moves(self, site: &Site<'_>, choices: &AllowedStrategies) -> Vec<Move> {
         match self {
@@ -96,17 +85,17 @@ pub(super) async fn enter(
 ) -> Result<EnteredMoves, EarlyStop> {
     let planned = plan(search, bench, parents).await?;
     let mut order: Vec<usize> = (0..planned.len()).collect();
-    if order.len() > search.candidates {
+    if order.len() > search.settings.candidates {
         bench.rng(&format!("moves of round {round}")).shuffle(&mut order);
     }
     let (mut found, mut unfit, mut left) = (Vec::new(), 0, order.len());
     for position in order {
         let Some(one) = planned.get(position) else { continue };
-        if found.len() == search.candidates {
+        if found.len() == search.settings.candidates {
             break;
         }
         left -= 1;
-        match make(bench, one, search.max_nodes).await {
+        match make(bench, one, search.settings.max_nodes).await {
             Some((made, _)) if made.document == one.candidate.document => {}
             Some((made, dropped)) => found.push((position, made, loss_note(&dropped))),
             None => unfit += 1,
@@ -136,7 +125,7 @@ async fn plan(
         let candidate = bench.candidate(*parent);
         let program = bench.program(&candidate).await?;
         let sites = Site::all(&program);
-        for kind in &search.kinds {
+        for kind in &search.settings.moves {
             let moves = sites.iter().flat_map(|site| kind.moves(site, &search.choices));
             planned.extend(moves.map(|made| {
                 let (candidate, program) = (candidate.clone(), program.clone());

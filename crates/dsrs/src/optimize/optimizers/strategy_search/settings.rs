@@ -1,132 +1,122 @@
-//! The config of a search: its members, and what the schema cannot say of them. Knows registries by
-//! name, and nothing of graphs.
+//! The settings of a search, and what their schema cannot say. Knows registries by name, and nothing of graphs.
+
+use facet::Facet;
 
 use super::Prompts;
 use super::StrategySearch;
 use super::choices::{AllowedStrategies, StrategyChoice};
 use super::moves::MoveKind;
-use super::race::Race;
 use crate::optimize::create_optimizer;
-use crate::optimize::optimizers::config::{count, member, number};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::strategy::registry;
 use crate::value::Payload;
 
-pub(super) const PROPERTIES: [(&str, &str); 10] = [
-    (
-        "strategies",
-        r#"{"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"},
-            {"type": "object", "properties": {"strategy": {"type": "string"},
-                "config": {"type": "object"}}, "required": ["strategy"],
-                "additionalProperties": false}]},
-            "description": "strategies to try, by name or with a config (`best_of_n` and `refine` need one with a reward); by default all of the registry that need none"}"#,
-    ),
-    (
-        "moves",
-        r#"{"type": "array", "minItems": 1, "uniqueItems": true,
-            "items": {"enum": ["strategy", "revise", "plan", "rewrite", "remove"]},
-            "default": ["strategy", "revise", "plan", "rewrite", "remove"],
-            "description": "kinds of changes: another strategy for a node; a node that revises the outputs of another; a node that plans for another; a node that rewrites a text input of another; removal of a node"}"#,
-    ),
-    (
-        "max_nodes",
-        r#"{"type": "integer", "minimum": 1, "maximum": 5000, "default": 32,
-            "description": "nodes of a graph that a change makes larger, at most"}"#,
-    ),
-    (
-        "rounds",
-        r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 4,
-            "description": "rounds of structure and prompts, at most; a round that finds nothing better is the last"}"#,
-    ),
-    (
-        "beam",
-        r#"{"type": "integer", "minimum": 1, "maximum": 16, "default": 1,
-            "description": "graphs that the next round starts from"}"#,
-    ),
-    (
-        "candidates",
-        r#"{"type": "integer", "minimum": 1, "maximum": 1000, "default": 32,
-            "description": "changes per round; if there are more, they are drawn at random"}"#,
-    ),
-    (
-        "minibatch",
-        r#"{"type": "integer", "minimum": 1, "maximum": 10000, "default": 20,
-            "description": "examples for the first comparison of all changes of a round; the better half is compared on twice as many, and so on"}"#,
-    ),
-    (
-        "finalists",
-        r#"{"type": "integer", "minimum": 1, "maximum": 100, "default": 3,
-            "description": "changes per round that are evaluated on the whole valset"}"#,
-    ),
-    (
-        "cost_weight",
-        r#"{"type": "number", "minimum": 0, "default": 0,
-            "description": "how much more a graph that costs twice as much must score, such as 0.05"}"#,
-    ),
-    (
-        "prompt_optimizer",
-        r#"{"type": "object", "properties": {"optimizer": {"type": "string"},
-            "config": {"type": "object"}}, "required": ["optimizer"],
-            "additionalProperties": false,
-            "description": "an optimizer that tunes the prompts of the best graph of each round"}"#,
-    ),
-];
-
-/// Reads a config that fits the schema; `at` is its place.
-pub(super) fn read(config: &Payload, at: &At<'_>) -> Result<StrategySearch, Problems> {
-    let mut problems = Problems::new();
-    let choices = choices(config, &at.key("strategies"), &mut problems);
-    let prompts = member(config, "prompt_optimizer");
-    let place = at.key("prompt_optimizer");
-    let prompts = prompts.map(|prompts| read_prompts(prompts, &place));
-    let prompts = prompts.transpose().unwrap_or_else(|found| {
-        problems.append(found);
-        None
-    });
-    let kinds = member(config, "moves").and_then(Payload::as_list);
-    let kinds = kinds.map_or_else(
-        || MoveKind::ALL.to_vec(),
-        |named| named.iter().filter_map(|name| MoveKind::named(name.as_str()?)).collect(),
-    );
-    problems.or(StrategySearch {
-        choices,
-        kinds,
-        max_nodes: count(config, "max_nodes", 32),
-        rounds: count(config, "rounds", 4),
-        beam: count(config, "beam", 1),
-        candidates: count(config, "candidates", 32),
-        race: Race {
-            minibatch: count(config, "minibatch", 20),
-            finalists: count(config, "finalists", 3),
-        },
-        cost_weight: number(config, "cost_weight", 0.0),
-        prompts,
-    })
+/// Changes the graph itself: tries other strategies for its nodes, adds nodes that plan, rewrite or revise, and removes
+/// nodes that do not help. Inputs and outputs stay. Can alternate with an optimizer of prompts and weigh cost.
+#[derive(Facet)]
+pub(super) struct StrategySearchSettings {
+    /// Strategies to try, by name or with a config (`best_of_n` and `refine` need one with a reward); by default all of
+    /// the registry that need none.
+    #[facet(dsrs::items(1))]
+    pub(super) strategies: Option<Vec<ListedStrategy>>,
+    /// Kinds of changes: another strategy for a node; a node that revises the outputs of another; a node that plans for
+    /// another; a node that rewrites a text input of another; removal of a node.
+    #[facet(default = MoveKind::ALL.to_vec(), dsrs::distinct("kind of change"))]
+    pub(super) moves: Vec<MoveKind>,
+    /// The most nodes of a graph that a change makes larger.
+    #[facet(default = 32, dsrs::minimum(1), dsrs::maximum(5000))]
+    pub(super) max_nodes: usize,
+    /// The most rounds of structure and prompts; a round that finds nothing better is the last.
+    #[facet(default = 4, dsrs::minimum(1), dsrs::maximum(100))]
+    pub(super) rounds: usize,
+    /// Graphs that the next round starts from.
+    #[facet(default = 1, dsrs::minimum(1), dsrs::maximum(16))]
+    pub(super) beam: usize,
+    /// Changes per round; if there are more, they are drawn at random.
+    #[facet(default = 32, dsrs::minimum(1), dsrs::maximum(1000))]
+    pub(super) candidates: usize,
+    /// Examples for the first comparison of all changes of a round; the better half is compared on twice as many, and so
+    /// on.
+    #[facet(default = 20, dsrs::minimum(1), dsrs::maximum(10_000))]
+    pub(super) minibatch: usize,
+    /// Changes per round that are evaluated on the whole valset.
+    #[facet(default = 3, dsrs::minimum(1), dsrs::maximum(100))]
+    pub(super) finalists: usize,
+    /// How much more a graph that costs twice as much must score, such as 0.05.
+    #[facet(default = 0.0, dsrs::minimum(0))]
+    pub(super) cost_weight: f64,
+    /// An optimizer that tunes the prompts of the best graph of each round.
+    pub(super) prompt_optimizer: Option<PromptOptimizer>,
 }
 
-fn choices(config: &Payload, at: &At<'_>, problems: &mut Problems) -> AllowedStrategies {
-    let Some(named) = member(config, "strategies").and_then(Payload::as_list) else {
-        return AllowedStrategies::Registry;
-    };
-    let mut read = Vec::with_capacity(named.len());
-    for (position, one) in named.iter().enumerate() {
+/// A strategy in a config.
+#[derive(Facet)]
+#[repr(C)]
+pub(super) enum ListedStrategy {
+    Name(String),
+    Configured(ConfiguredStrategy),
+}
+
+#[derive(Facet)]
+pub(super) struct ConfiguredStrategy {
+    strategy: String,
+    #[facet(dsrs::object)]
+    config: Option<Payload>,
+}
+
+#[derive(Facet)]
+pub(super) struct PromptOptimizer {
+    optimizer: String,
+    #[facet(dsrs::object)]
+    config: Option<Payload>,
+}
+
+impl StrategySearch {
+    /// A search with these settings, whose place is `at`.
+    pub(super) fn new(settings: StrategySearchSettings, at: &At<'_>) -> Result<Self, Problems> {
+        let mut problems = Problems::new();
+        let choices = match &settings.strategies {
+            Some(listed) => listed_choices(listed, &at.key("strategies"), &mut problems),
+            None => AllowedStrategies::Registry,
+        };
+        let prompts = settings.prompt_optimizer.as_ref();
+        let prompts = prompts.map(|prompts| prompts.create(&at.key("prompt_optimizer")));
+        let prompts = prompts.transpose().unwrap_or_else(|refused| {
+            problems.append(refused);
+            None
+        });
+        problems.or(Self { settings, choices, prompts })
+    }
+}
+
+fn listed_choices(
+    listed: &[ListedStrategy],
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> AllowedStrategies {
+    let mut choices = Vec::with_capacity(listed.len());
+    for (position, entry) in listed.iter().enumerate() {
         let at = at.index(position);
-        let strategy = member(one, "strategy").unwrap_or(one).as_str().unwrap_or_default();
-        let posted = member(one, "config");
+        let (strategy, posted) = match entry {
+            ListedStrategy::Name(name) => (name, None),
+            ListedStrategy::Configured(entry) => (&entry.strategy, entry.config.as_ref()),
+        };
         let factory = match registry::check(strategy, posted, &at) {
             Ok(factory) => factory,
-            Err(found) => {
-                problems.append(found);
+            Err(refused) => {
+                problems.append(refused);
                 continue;
             }
         };
         let config = posted.cloned().or_else(|| StrategyChoice::config_for(factory));
         match config.filter(|_| factory.op().is_none() && factory.calls_lm()) {
-            Some(config) => read.push(StrategyChoice { strategy: factory.name().into(), config }),
+            Some(config) => {
+                choices.push(StrategyChoice { strategy: factory.name().into(), config })
+            }
             None => problems.add(&at, Code::InvalidValue, unusable(strategy)),
         }
     }
-    AllowedStrategies::Listed(read)
+    AllowedStrategies::Listed(choices)
 }
 
 fn unusable(strategy: &str) -> String {
@@ -136,13 +126,16 @@ fn unusable(strategy: &str) -> String {
     )
 }
 
-fn read_prompts(prompts: &Payload, at: &At<'_>) -> Result<Prompts, Problems> {
-    let name = member(prompts, "optimizer").and_then(Payload::as_str).unwrap_or_default();
-    let (factory, optimizer) = create_optimizer(name, member(prompts, "config"), at)?;
-    if factory.changes_graph() {
-        let pointer = at.key("optimizer").pointer();
-        let detail = format!("`{name}` changes the graph, too; name one that optimizes prompts");
-        return Err(Problem { pointer, code: Code::InvalidValue, detail }.into());
+impl PromptOptimizer {
+    fn create(&self, at: &At<'_>) -> Result<Prompts, Problems> {
+        let name = &*self.optimizer;
+        let (factory, optimizer) = create_optimizer(name, self.config.as_ref(), at)?;
+        if factory.changes_graph() {
+            let pointer = at.key("optimizer").pointer();
+            let detail =
+                format!("`{name}` changes the graph, too; name one that optimizes prompts");
+            return Err(Problem { pointer, code: Code::InvalidValue, detail }.into());
+        }
+        Ok(Prompts { name: name.into(), optimizer })
     }
-    Ok(Prompts { name: name.into(), optimizer })
 }

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::choices::StrategyChoice;
+use super::choices::{StrategyChoice, member};
 use super::inherit::node_of;
 use crate::graph::{Edits, Node, Program};
-use crate::optimize::optimizers::config::member;
 use crate::problem::At;
 use crate::signature::SignatureSchema;
 use crate::strategy::{StoredEnv, registry};
