@@ -47,6 +47,7 @@ const ENGINE: &[&str] = &[
     "types",
     "lm",
     "reflect",
+    "document",
     "coerce",
     "signature",
     "adapter",

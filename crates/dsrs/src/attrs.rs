@@ -93,7 +93,7 @@ macro_rules! __attr {
         $crate::__attr!(@rule "items", Items($least))
     };
     (@ns {$ns:path} object { $($field:tt : $ty:ty)? }) => {
-        $crate::__attr!(@make "object", $crate::document::Rule::Object)
+        $crate::__attr!(@make "object", $crate::__Rule::Object)
     };
     (@ns {$ns:path} nullable { $field:tt : $ty:ty | $word:literal }) => {
         $crate::__attr!(@rule "nullable", Nullable($word))
@@ -101,8 +101,17 @@ macro_rules! __attr {
     (@ns {$ns:path} schema { | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
     };
+    (@ns {$ns:path} keywords { | $json:expr }) => {
+        $crate::__attr!(@rule "keywords", Keywords($json))
+    };
+    (@ns {$ns:path} keywords { $field:tt : $ty:ty | $json:expr }) => {
+        $crate::__attr!(@rule "keywords", Keywords($json))
+    };
+    (@ns {$ns:path} value_schema { $field:tt : $ty:ty | $make:expr }) => {
+        $crate::__attr!(@rule "value_schema", ValueSchema($make))
+    };
     (@rule $key:literal, $rule:ident ($($value:expr),+)) => {
-        $crate::__attr!(@make $key, $crate::document::Rule::$rule($($value),+))
+        $crate::__attr!(@make $key, $crate::__Rule::$rule($($value),+))
     };
     (@condition $expression:literal) => {
         $crate::attrs::ConstraintAttr { expression: $expression, label: ::core::option::Option::None }
@@ -117,7 +126,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable(\"word\"), distinct(\"noun\"), schema(\"Name\")"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable(\"word\"), distinct(\"noun\"), schema(\"Name\"), keywords(JSON), value_schema(function)"
         ))
     };
 }

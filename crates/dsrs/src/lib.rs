@@ -8,6 +8,9 @@ extern crate self as dsrs;
 pub use dsrs_macros::{Augmentation, Module, Signature};
 pub use facet;
 pub use futures_util::future::BoxFuture;
+// The attributes of `attrs` write rules, whose room is above.
+#[doc(hidden)]
+pub use document::Rule as __Rule;
 #[doc(hidden)]
 pub use inventory;
 

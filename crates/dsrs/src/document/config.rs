@@ -5,15 +5,15 @@ use facet::{Def, Facet, Shape, Type, UserType, Variant};
 
 use super::members::{DocumentMember, members};
 use super::read::read_members;
-use super::rule::{Rule, describe, plain_number};
+use super::rule::{self, Rule, describe, plain_number};
 use super::schema::{or_null, plain, required, scalar_kind, word_schema};
 use super::word::text_of;
 use crate::problem::{At, Code, Problems};
-use crate::reflect::{ReflectError, defaults, from_payload, to_payload};
+use crate::reflect::{ReflectError, example, from_payload, to_payload};
 use crate::value::{Map, Payload};
 
 /// The JSON Schema of a config with the settings of a `T`. It refuses members that `T` has not. Fields of the type
-/// [`Payload`] accept any value, unless a caller adds to their schema.
+/// [`Payload`] accept any value, unless `dsrs::object`, `dsrs::keywords` or `dsrs::value_schema` says more.
 ///
 /// ```
 /// use dsrs::{document::config_schema, facet::Facet};
@@ -33,9 +33,8 @@ use crate::value::{Map, Payload};
 /// ```
 #[must_use]
 pub fn config_schema<T: Facet<'static>>() -> Payload {
-    // A type without finite value cannot be read from a config either: the tests of its owner find it.
-    let defaults = defaults::<T>().unwrap_or_default();
-    Payload::map(object_schema(T::SHAPE, &defaults))
+    // Without an example there are no defaults; null does not compile, and the tests of its owner find it.
+    example::<T>().map(|example| object_schema(T::SHAPE, &example).into()).unwrap_or_default()
 }
 
 /// The settings of a config. Members that are null count as absent.
@@ -44,13 +43,22 @@ pub fn config_schema<T: Facet<'static>>() -> Payload {
 /// `invalid_config` with all problems, if the schema of the settings does not accept the config.
 pub fn read_config<T: Facet<'static>>(config: &Payload, at: &At<'_>) -> Result<T, Problems> {
     let mut problems = Problems::new();
-    let read = read_members(T::SHAPE, config, true, at, &mut problems);
-    let members = problems.or(read)?.map(|read| read.members).unwrap_or_default();
-    from_payload(&Payload::map(members)).map_err(|error| {
-        let mut problems = Problems::new();
-        problems.add(at, Code::InvalidConfig, error.to_string());
-        problems
-    })
+    match read_settings(config, at, &mut problems) {
+        Some(settings) => problems.or(settings),
+        None => Err(problems),
+    }
+}
+
+/// As [`read_config`], with the problems added to others. Settings in spite of problems are there to be checked further,
+/// so that all problems are reported at once; members that cannot be read are absent from them.
+pub fn read_settings<T: Facet<'static>>(
+    config: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<T> {
+    let read = read_members(T::SHAPE, config, true, at, problems)?;
+    let settings = read.is_complete.then(|| from_payload(&Payload::map(read.members)))?;
+    settings.map_err(|error| problems.add(at, Code::InvalidConfig, error.to_string())).ok()
 }
 
 /// The config of settings, which [`read_config`] reads back. Settings that are null are no members of it.
@@ -73,10 +81,12 @@ pub fn default_settings<T: Facet<'static>>() -> T {
         .unwrap_or_else(|error| unreachable!("`{}` has a required setting: {error}", T::SHAPE))
 }
 
-fn object_schema(shape: &'static Shape, defaults: &Map) -> Map {
+/// The schema of a struct, of which `example` is a value with the defaults.
+fn object_schema(shape: &'static Shape, example: &Payload) -> Map {
     let members = members(shape);
     let property = |member: &DocumentMember| {
-        let schema = property(member, defaults.get(member.name));
+        let value = example.as_map().and_then(|values| values.get(member.name));
+        let schema = property(member, value.unwrap_or(&Payload::Null));
         (member.name.into(), Payload::map(schema))
     };
     let mut schema = plain("object");
@@ -84,21 +94,22 @@ fn object_schema(shape: &'static Shape, defaults: &Map) -> Map {
     schema.insert("properties".into(), Payload::map(properties));
     required(members.iter().filter(|member| !member.is_optional), &mut schema);
     schema.insert("additionalProperties".into(), Payload::Bool(false));
+    rule::of_shape(shape).for_each(|rule| describe(rule, &mut schema));
     schema
 }
 
-fn property(member: &DocumentMember, default: Option<&Payload>) -> Map {
-    let mut schema = value_schema(member.shape);
+fn property(member: &DocumentMember, example: &Payload) -> Map {
+    let mut schema = value_schema(member.shape, example);
     member.rules().for_each(|rule| describe(rule, &mut schema));
     if member.rules().any(|rule| matches!(rule, Rule::Nullable(_))) {
         schema = or_null(schema);
     }
-    match default {
-        None | Some(Payload::Null) => {}
-        Some(Payload::Float(number)) => {
-            schema.insert("default".into(), plain_number(*number));
-        }
-        Some(default) => drop(schema.insert("default".into(), default.clone())),
+    if member.has_default && !example.is_null() {
+        let default = match example {
+            Payload::Float(number) => plain_number(*number),
+            default => default.clone(),
+        };
+        schema.insert("default".into(), default);
     }
     let description = text_of(member.doc);
     if !description.is_empty() {
@@ -107,20 +118,18 @@ fn property(member: &DocumentMember, default: Option<&Payload>) -> Map {
     schema
 }
 
-fn value_schema(shape: &'static Shape) -> Map {
+fn value_schema(shape: &'static Shape, example: &Payload) -> Map {
     match (shape.scalar_type(), shape.def, shape.ty) {
         (Some(scalar), ..) => plain(scalar_kind(scalar)),
-        (None, Def::Option(option), _) => value_schema(option.t()),
+        (None, Def::Option(option), _) => value_schema(option.t(), example),
         (None, Def::List(list), _) => {
-            let mut schema = plain("array");
-            schema.insert("items".into(), Payload::map(value_schema(list.t())));
-            schema
+            let element = example.as_list().and_then(<[Payload]>::first);
+            let items = value_schema(list.t(), element.unwrap_or(&Payload::Null));
+            with("items", items, plain("array"))
         }
         (None, Def::Map(map), _) => {
-            let mut schema = plain("object");
-            let values = value_schema(map.v());
-            schema.insert("additionalProperties".into(), Payload::map(values));
-            schema
+            let values = value_schema(map.v(), &Payload::Null);
+            with("additionalProperties", values, plain("object"))
         }
         _ if shape.id == Payload::SHAPE.id => Map::new(),
         (None, _, Type::User(UserType::Enum(found))) => match word_schema(shape) {
@@ -129,15 +138,21 @@ fn value_schema(shape: &'static Shape) -> Map {
             }
             None => alternatives(found.variants),
         },
-        (None, _, Type::User(UserType::Struct(_))) => object_schema(shape, &Map::new()),
+        (None, _, Type::User(UserType::Struct(_))) => object_schema(shape, example),
         _ => Map::new(),
     }
+}
+
+fn with(keyword: &str, inner: Map, mut schema: Map) -> Map {
+    schema.insert(keyword.into(), Payload::map(inner));
+    schema
 }
 
 /// Values are written as the field of their variant, without its name.
 fn alternatives(variants: &'static [Variant]) -> Map {
     let fields = variants.iter().flat_map(|variant| variant.data.fields);
-    let schemas = fields.map(|field| Payload::map(value_schema(field.shape()))).collect();
+    let schemas =
+        fields.map(|field| Payload::map(value_schema(field.shape(), &Payload::Null))).collect();
     Map::from_iter([("anyOf".into(), Payload::list(schemas))])
 }
 
@@ -172,6 +187,44 @@ mod tests {
         steps: Option<Vec<Step>>,
         #[facet(dsrs::object)]
         more: Option<Payload>,
+    }
+
+    #[derive(Debug, PartialEq, Facet)]
+    #[facet(dsrs::keywords(r#"{"dependentRequired": {"value": ["search"]}}"#))]
+    struct Outer {
+        search: Option<Search>,
+        #[facet(dsrs::value_schema(text_schema))]
+        text: Option<Payload>,
+        /// Null is a value, too.
+        value: Option<Option<Payload>>,
+    }
+
+    fn text_schema() -> Payload {
+        Payload::map(plain("string"))
+    }
+
+    #[test]
+    fn structs_within_have_defaults_and_attributes_add_to_schemas() {
+        let schema = config_schema::<Outer>().to_json();
+        for wanted in [
+            r#""temperature":{"type":"number","exclusiveMinimum":0,"default":1}"#,
+            r#""text":{"type":"string"}"#,
+            r#""value":{"description":"Null is a value, too."}"#,
+            r#""additionalProperties":false,"dependentRequired":{"value":["search"]}}"#,
+        ] {
+            assert!(schema.contains(wanted), "{wanted} in {schema}");
+        }
+    }
+
+    #[test]
+    fn an_option_of_an_option_distinguishes_null() {
+        let value = |text: &str| {
+            let config = Payload::from_json(text).unwrap();
+            read_config::<Outer>(&config, &At::Root).unwrap().value
+        };
+        assert_eq!(value("{}"), None);
+        assert_eq!(value(r#"{"value": null}"#), Some(None));
+        assert_eq!(value(r#"{"value": 1}"#), Some(Some(Payload::Int(1))));
     }
 
     fn read(text: &str) -> Result<Search, Problems> {

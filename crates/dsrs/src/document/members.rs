@@ -16,6 +16,7 @@ pub(super) struct DocumentMember {
     pub(super) doc: &'static [&'static str],
     /// Whether a document without it is complete: the member has a default, or may be null.
     pub(super) is_optional: bool,
+    pub(super) has_default: bool,
     field: &'static facet::Field,
 }
 
@@ -49,6 +50,7 @@ pub(super) fn members(shape: &'static Shape) -> Vec<DocumentMember> {
         shape: flat.field.shape(),
         doc: flat.field.doc,
         is_optional: flat.field.has_default() || matches!(flat.field.shape().def, Def::Option(_)),
+        has_default: flat.field.has_default(),
         field: flat.field,
     };
     fields.into_iter().map(member).collect()

@@ -10,7 +10,7 @@ mod schema;
 mod word;
 
 pub use change::Change;
-pub use config::{config_of, config_schema, default_settings, read_config};
+pub use config::{config_of, config_schema, default_settings, read_config, read_settings};
 pub use members::longest;
 pub use rule::{Rule, TextFormat};
 pub use schema::{DocumentForm, SchemaDefinitions, schema_name, schema_of};

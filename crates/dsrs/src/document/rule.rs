@@ -9,7 +9,7 @@ use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
 /// A rule of a field or a type, read from its shape.
-#[derive(Clone, Copy, Debug, PartialEq, Facet)]
+#[derive(Clone, Copy, Debug, Facet)]
 #[facet(opaque)]
 #[repr(u8)]
 pub enum Rule {
@@ -33,6 +33,10 @@ pub enum Rule {
     Distinct(&'static str),
     /// The name of the type in schemas, where it is not that of the Rust type.
     Schema(&'static str),
+    /// Further keywords of JSON Schema for a field or a type, as the text of an object. Only the schema checks them.
+    Keywords(&'static str),
+    /// The schema of a field whose type accepts any value. Only the schema checks it.
+    ValueSchema(fn() -> Payload),
 }
 
 /// A format of texts.
@@ -48,12 +52,6 @@ pub struct TextFormat {
     pub length: (usize, usize),
     /// Whether a text has the format.
     pub accepts: fn(&str) -> bool,
-}
-
-impl PartialEq for TextFormat {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-    }
 }
 
 /// The rules of a field.
@@ -92,7 +90,7 @@ impl Rule {
     }
 
     fn breach(self, value: &Payload) -> Option<(Code, String)> {
-        if self == Self::Object && value.as_map().is_none() {
+        if matches!(self, Self::Object) && value.as_map().is_none() {
             return Some((Code::WrongType, format!("expected an object, found {}", value.kind())));
         }
         let number = match value {
@@ -152,7 +150,7 @@ impl Rule {
                 vec![("minItems", Payload::Int(1)), ("uniqueItems", Payload::Bool(true))]
             }
             Self::Nullable(word) => vec![("default", word.into())],
-            Self::Schema(_) => Vec::new(),
+            Self::Schema(_) | Self::Keywords(_) | Self::ValueSchema(_) => Vec::new(),
         }
     }
 
@@ -169,6 +167,14 @@ impl Rule {
 /// Adds the keywords of a rule to a schema.
 pub(super) fn describe(rule: Rule, schema: &mut Map) {
     schema.extend(rule.keywords().into_iter().map(|(name, value)| (name.into(), value)));
+    let further = match rule {
+        Rule::Keywords(text) => Payload::from_json(text).unwrap_or_default(),
+        Rule::ValueSchema(make) => make(),
+        _ => return,
+    };
+    // What is no object gives a schema that does not compile: the tests of its owner find it.
+    let no_type = || Map::from_iter([("type".into(), Payload::Null)]);
+    schema.extend(further.as_map().cloned().unwrap_or_else(no_type));
 }
 
 fn bounds(least: usize, most: usize) -> Vec<(&'static str, Payload)> {

@@ -70,6 +70,7 @@ fn definition(
     schema.insert("description".into(), description);
     required(members.iter().filter(is_required), &mut schema);
     schema.insert("properties".into(), Payload::map(properties));
+    rule::of_shape(shape).for_each(|rule| describe(rule, &mut schema));
     schema
 }
 

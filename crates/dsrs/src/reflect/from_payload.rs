@@ -1,5 +1,6 @@
 //! Converts payloads to Rust values, and checks parts of values that are incomplete. A missing member
-//! gets the default of the field, or `None` if the field is optional.
+//! gets the default of the field, or `None` if the field is optional. An `Option<Option<T>>` distinguishes null, which
+//! is `Some(None)`, from a missing member.
 
 use std::sync::Arc;
 
@@ -85,7 +86,9 @@ fn misfit(shape: &'static Shape, data: &Payload) -> ReflectError {
 fn fill(building: PartialValue, data: &Payload) -> BuildResult {
     let shape = building.shape();
     match shape.def {
-        Def::Option(_) if data.is_null() => return building.set_default().map_err(|e| step(&e)),
+        Def::Option(option) if data.is_null() && !matches!(option.t().def, Def::Option(_)) => {
+            return building.set_default().map_err(|e| step(&e));
+        }
         Def::Option(_) => return within(building.begin_some(), data),
         Def::Pointer(_) => return within(building.begin_smart_ptr(), data),
         _ => {}
@@ -223,7 +226,8 @@ fn member(
             building.set_nth_field_to_default(index).map_err(|error| step(&error))
         }
         None if matches!(field.shape().def, Def::Option(_)) => {
-            within(building.begin_nth_field(index), &Payload::Null)
+            let begun = building.begin_nth_field(index).and_then(PartialValue::set_default);
+            begun.and_then(PartialValue::end).map_err(|error| step(&error))
         }
         None => Err(ReflectError::new("is missing")),
     }

@@ -8,7 +8,7 @@ mod to_payload;
 
 use crate::value::Payload;
 
-pub use defaults::defaults;
+pub use defaults::{defaults, example};
 pub use from_payload::{from_payload, misfits};
 pub use shape::{FlatField, ShapeTypes, flat_fields};
 pub use to_payload::to_payload;

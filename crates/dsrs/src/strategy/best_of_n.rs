@@ -7,10 +7,10 @@ use facet::Facet;
 use futures_util::future::{BoxFuture, ready};
 
 use super::attempt::{ModuleTarget, TypedTarget};
-use super::config::{config_schema, count, count_schema, flag, number, schema, wrapped_schema};
-use super::inner_module::{InnerModule, MODULE, attempts};
+use super::config::WrappedStrategy;
+use super::inner_module::{InnerModule, MODULE, check_attempts};
 use super::registry::StrategyRegistration;
-use super::reward::{REWARD, REWARD_REFS, Reward, RewardForInputs};
+use super::reward::{REWARD, REWARD_REFS, Reward, RewardConfig, RewardForInputs};
 use super::search::{RewardModel, RewardSearch, best};
 use super::wrapper::{Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, ConfigRef, DynModule};
@@ -18,35 +18,35 @@ use crate::module::{Module, Prediction};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Payload};
-
-/// The default number of attempts.
-pub(super) const DEFAULT_N: usize = 3;
+use crate::value::Fields;
 
 inventory::submit! { StrategyRegistration(&WrapperSpec {
     name: "best_of_n",
     description: "Runs a strategy up to `n` times and returns the best attempt by a reward; stops at the \
                   first that reaches `threshold`. For tasks whose answers are easier to judge than to \
                   write. Up to `n` times the LM calls of the wrapped strategy, and those of a judge.",
-    config,
     predictors: &[MODULE],
     refs: SEARCH_REFS,
     create,
 }) }
 
-fn config() -> Payload {
-    let mut members = search_schema();
-    members.push(("parallel", schema(r#"{"type": "boolean", "default": false, "description": "makes all attempts at once: as fast as one, usually more expensive"}"#)));
-    config_schema(members, &[MODULE, REWARD])
+#[derive(Facet)]
+struct BestOfNConfig {
+    #[facet(flatten)]
+    search: SearchConfig,
+    /// Makes all attempts at once: as fast as one, usually more expensive.
+    #[facet(default)]
+    parallel: bool,
 }
 
 fn create(
     env: &dyn BuildEnv,
     base: &Arc<SignatureSchema>,
-    config: &Payload,
+    config: BestOfNConfig,
     at: &At<'_>,
 ) -> Result<Box<dyn DynModule>, Problems> {
-    let (module, search, reward) = read_search(env, base, config, at)?;
+    let (module, search, reward) = config.search.build(env, base, at)?;
+    let search = RewardSearch { parallel: config.parallel, ..search };
     Ok(wrapper(BestOfNModule { module, search, reward }))
 }
 
@@ -54,50 +54,50 @@ fn create(
 pub(super) const SEARCH_REFS: &[ConfigRef] =
     &[ConfigRef::Strategy(MODULE), ConfigRef::Within(REWARD, REWARD_REFS)];
 
-/// The config schema of a search.
-pub(super) fn search_schema() -> Vec<(&'static str, Payload)> {
-    vec![
-        (MODULE, wrapped_schema("the strategy to run")),
-        ("n", count_schema("the most attempts", 1, 100, 3)),
-        (
-            "threshold",
-            schema(
-                r#"{"type": "number", "description": "the reward that is good enough to stop; default: none"}"#,
-            ),
-        ),
-        (REWARD, Reward::schema()),
-        (
-            "fail_count",
-            schema(
-                r#"{"type": "integer", "minimum": 0, "description": "how many failed attempts are tolerated; default: `n`"}"#,
-            ),
-        ),
-    ]
+/// The settings of a search.
+#[derive(Facet)]
+pub(super) struct SearchConfig {
+    /// The strategy to run.
+    module: WrappedStrategy,
+    /// The most attempts.
+    #[facet(default = 3, dsrs::minimum(1), dsrs::maximum(100))]
+    n: usize,
+    /// The reward that is good enough to stop. None by default.
+    threshold: Option<f64>,
+    /// The score of an attempt, higher is better: exactly one of `expression`, `judge` and `graph` (a stored graph with
+    /// one number or bool as output, or one named `reward`).
+    reward: RewardConfig,
+    /// How many failed attempts are tolerated. Default: `n`.
+    #[facet(dsrs::minimum(0))]
+    fail_count: Option<usize>,
 }
 
-/// Reads a search; reports all problems of the module and the reward together.
-pub(super) fn read_search(
-    env: &dyn BuildEnv,
-    base: &Arc<SignatureSchema>,
-    config: &Payload,
-    at: &At<'_>,
-) -> Result<(InnerModule, RewardSearch, Reward), Problems> {
-    let module = InnerModule::read(env, base, config, "", at);
-    let schema = module.as_ref().ok().map(|module| module.schema().as_ref());
-    let reward = Reward::read(env, config, schema, &at.key("config"));
-    match (module, reward) {
-        (Ok(module), Ok(reward)) => {
-            let within = module.attempts().max(reward.attempts());
-            let n = attempts(config, ("n", DEFAULT_N), within, at)?;
-            let threshold = number(config, "threshold").unwrap_or(f64::INFINITY);
-            let fail_count = count(config, "fail_count", n);
-            let parallel = flag(config, "parallel");
-            Ok((module, RewardSearch { n, threshold, fail_count, parallel }, reward))
-        }
-        (module, reward) => {
-            let mut problems = module.err().unwrap_or_default();
-            problems.append(reward.err().unwrap_or_default());
-            Err(problems)
+impl SearchConfig {
+    /// Builds what is searched, with its limits; reports all problems of the module and the reward together.
+    pub(super) fn build(
+        self,
+        env: &dyn BuildEnv,
+        base: &Arc<SignatureSchema>,
+        at: &At<'_>,
+    ) -> Result<(InnerModule, RewardSearch, Reward), Problems> {
+        let module = InnerModule::build(env, base, &self.module, at);
+        let schema = module.as_ref().ok().map(|module| module.schema().as_ref());
+        match (Reward::build(env, self.reward, schema, &at.key("config")), module) {
+            (Ok(reward), Ok(module)) => {
+                check_attempts(("n", self.n), module.attempts().max(reward.attempts()), at)?;
+                let search = RewardSearch {
+                    n: self.n,
+                    threshold: self.threshold.unwrap_or(f64::INFINITY),
+                    fail_count: self.fail_count.unwrap_or(self.n),
+                    parallel: false,
+                };
+                Ok((module, search, reward))
+            }
+            (reward, module) => {
+                let mut problems = module.err().unwrap_or_default();
+                problems.append(reward.err().unwrap_or_default());
+                Err(problems)
+            }
         }
     }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use facet::Facet;
 use futures_util::future::BoxFuture;
 
-use super::factory::no_config;
+use super::config::NoSettings;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
+use crate::document::config_schema;
 use crate::module::{Module, Prediction};
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, SchemaPredictor};
 use crate::problem::{At, Code, Problem, Problems};
@@ -84,7 +85,7 @@ impl StrategyFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        no_config()
+        config_schema::<NoSettings>()
     }
 
     fn predictors(&self) -> &[&'static str] {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::StoredGraphRef;
-use super::config::member;
 use crate::value::{Map, Payload};
 
 /// A place in a config that refers to other definitions.
@@ -105,6 +104,11 @@ pub(super) fn change_references(
             }
         }
     }
+}
+
+/// A member of a config; null counts as absent.
+fn member<'c>(config: &'c Payload, name: &str) -> Option<&'c Payload> {
+    config.as_map().and_then(|members| members.get(name)).filter(|found| !found.is_null())
 }
 
 fn strategy_of(object: &Payload) -> Option<Reference<'_>> {

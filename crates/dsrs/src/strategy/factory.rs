@@ -9,7 +9,7 @@ use crate::predict::Tool;
 use crate::problem::{At, Problems};
 use crate::sandbox::Sandbox;
 use crate::signature::SignatureSchema;
-use crate::value::{Map, Payload};
+use crate::value::Payload;
 
 /// What a build of a module may use: models, stored graphs, tools, a sandbox. The program that hosts
 /// the engine implements it.
@@ -258,14 +258,4 @@ pub trait StrategyFactory: Send + Sync {
         config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems>;
-}
-
-/// The config schema of a strategy without settings.
-pub(super) fn no_config() -> Payload {
-    let members = [
-        ("type", Payload::from("object")),
-        ("properties", Payload::map(Map::new())),
-        ("additionalProperties", Payload::Bool(false)),
-    ];
-    Payload::map(members.into_iter().map(|(name, value)| (Arc::from(name), value)).collect())
 }

@@ -3,14 +3,26 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
 use super::registry::StrategyRegistration;
-use super::{BuildEnv, ConfigRef, DynModule, GraphUnavailable, StoredGraphRef, StrategyFactory};
+use super::{
+    BuildEnv, ConfigRef, DynModule, GraphPin, GraphUnavailable, StoredGraphRef, StrategyFactory,
+};
+use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{SignatureSchema, signature_to_schemas};
 use crate::value::{Fields, Payload};
+
+#[derive(Facet)]
+struct GraphConfig {
+    /// The name of a stored graph.
+    graph: String,
+    #[facet(flatten)]
+    pin: GraphPin,
+}
 
 struct Factory;
 
@@ -28,12 +40,7 @@ impl StrategyFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        let text = format!(
-            r#"{{"type": "object", "required": ["graph"], "additionalProperties": false,
-                "properties": {{{}}}}}"#,
-            StoredGraphRef::SCHEMA_MEMBERS
-        );
-        Payload::from_json(&text).unwrap_or_default()
+        config_schema::<GraphConfig>()
     }
 
     fn predictors(&self) -> &[&'static str] {
@@ -69,8 +76,8 @@ impl StrategyFactory for Factory {
         config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
-        let pin = StoredGraphRef::named_by(config).unwrap_or_else(|| StoredGraphRef::named(""));
-        match env.graph(&pin) {
+        let GraphConfig { graph, pin } = read_config(config, &at.key("config"))?;
+        match env.graph(&pin.of(&graph)) {
             Ok(module) => Ok(module),
             Err(missing) if env.is_stored() && missing.code == Code::InvalidConfig => {
                 Ok(Box::new(MissingGraph { schema: base.clone(), reason: missing.detail }))

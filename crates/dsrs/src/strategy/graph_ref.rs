@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use crate::problem::{At, Code, Problems};
 use crate::read::{Object, count, shared_text};
 use crate::value::{Map, Payload};
@@ -39,13 +41,28 @@ pub struct StoredGraphRef {
     pub id: Option<Arc<str>>,
 }
 
-impl StoredGraphRef {
-    /// The members of a reference in a JSON Schema of an object, without the braces.
-    pub const SCHEMA_MEMBERS: &'static str = r#""graph": {"type": "string", "description": "the name of a stored graph"},
-        "version": {"type": "integer", "minimum": 1, "description": "the version of the graph; default: the newest when the definition is written, filled in then"},
-        "state_version": {"type": "integer", "minimum": 1, "description": "the version of its state; default: the active one when the definition is written, filled in then"},
-        "id": {"type": "string", "description": "filled in"}"#;
+/// The version of a stored graph in a config that names one.
+#[derive(Clone, Debug, Facet)]
+pub(crate) struct GraphPin {
+    /// The version of the graph. Default: the newest when the definition is written, filled in then.
+    #[facet(dsrs::minimum(1))]
+    version: Option<u64>,
+    /// The version of its state. Default: the active one when the definition is written, filled in then.
+    #[facet(dsrs::minimum(1))]
+    state_version: Option<u64>,
+    /// The id of the graph, filled in.
+    id: Option<String>,
+}
 
+impl GraphPin {
+    /// The version of the graph of this name.
+    pub(crate) fn of(self, graph: &str) -> StoredGraphRef {
+        let Self { version, state_version, id } = self;
+        StoredGraphRef { graph: graph.into(), version, state_version, id: id.map(Arc::from) }
+    }
+}
+
+impl StoredGraphRef {
     /// A reference by name alone.
     #[must_use]
     pub fn named(graph: impl Into<Arc<str>>) -> Self {
@@ -54,7 +71,7 @@ impl StoredGraphRef {
 
     /// Reads the members of a reference from an object that may hold more; `None` if it names no
     /// graph.
-    pub fn read(object: &mut Object<'_, '_, '_>) -> Option<Self> {
+    fn read(object: &mut Object<'_, '_, '_>) -> Option<Self> {
         let graph = object.required("graph", shared_text);
         let version = object.optional("version", count);
         let state_version = object.optional("state_version", count);

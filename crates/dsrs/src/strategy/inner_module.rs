@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::config::{count, member};
+use super::config::WrappedStrategy;
 use super::{BuildEnv, DynModule, RecordedCall, Sources, registry};
 use crate::predict::{Ctx, DynPredictor, PredictError, SignatureChecks};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Payload, Selection};
+use crate::value::{Fields, Selection};
 
 /// The name under which the predictors of the inner module are found.
 pub(super) const MODULE: &str = "module";
@@ -37,21 +37,17 @@ impl InnerModule {
         Self { module, checks, paths }
     }
 
-    /// The module that a config names, or `default` if it names none; `at` is the node's place.
-    pub(super) fn read(
+    /// Builds the strategy in the member `module` of a config; `at` is the node's place.
+    pub(super) fn build(
         env: &dyn BuildEnv,
         base: &Arc<SignatureSchema>,
-        config: &Payload,
-        default: &str,
+        wrapped: &WrappedStrategy,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
-        let wanted = member(config, MODULE);
-        let strategy = wanted.and_then(|wanted| member(wanted, "strategy"));
-        let strategy = strategy.and_then(Payload::as_str).unwrap_or(default);
-        let inner = wanted.and_then(|wanted| member(wanted, "config"));
+        let WrappedStrategy { strategy, config } = wrapped;
         let (config_at, signature_at) = (at.key("config"), at.key("signature"));
         let here = config_at.key(MODULE);
-        let module = registry::create(env, strategy, base, inner, &here)
+        let module = registry::create(env, strategy, base, config.as_ref(), &here)
             .map_err(|problems| moved(problems, &here.key("signature"), &signature_at))?;
         check_parks(&*module, strategy, &here)?;
         Ok(Self::under(MODULE, module))
@@ -109,18 +105,15 @@ pub(super) fn check_parks(
     Err(Problem { pointer, code: Code::InvalidConfig, detail }.into())
 }
 
-/// The number of attempts in a config, or the default; refused if the attempts within them add up to
-/// too many.
-pub(super) fn attempts(
-    config: &Payload,
-    (name, default): (&str, usize),
+/// Refuses a number of attempts, in the member `name` of a config, if the attempts within them add up to too many.
+pub(super) fn check_attempts(
+    (name, attempts): (&str, usize),
     within: usize,
     at: &At<'_>,
-) -> Result<usize, Problems> {
-    let attempts = count(config, name, default);
+) -> Result<(), Problems> {
     let all = attempts.saturating_mul(within);
     if all <= ATTEMPT_LIMIT {
-        return Ok(attempts);
+        return Ok(());
     }
     let pointer = at.key("config").key(name).pointer();
     let detail = format!(

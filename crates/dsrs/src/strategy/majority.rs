@@ -4,67 +4,58 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use facet::Facet;
 use indexmap::IndexMap;
 
 use super::attempt::ModuleTarget;
-use super::config::{config_schema, count_schema, member, number, schema, wrapped_schema};
-use super::inner_module::{InnerModule, MODULE, attempts};
+use super::config::WrappedStrategy;
+use super::inner_module::{InnerModule, MODULE, check_attempts};
 use super::normalize::normal;
 use super::registry::StrategyRegistration;
-use super::sampling::{Sampling, sample, temperature_schema};
+use super::sampling::{Sampling, sample};
 use super::wrapper::{MODULE_REFS, Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, DynModule};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::read::{listed, nearest};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Payload};
-
-const DEFAULT_N: usize = 5;
+use crate::value::Fields;
 
 inventory::submit! { StrategyRegistration(&WrapperSpec {
     name: "majority",
     description: "Runs a strategy `n` times at once and returns the answer that most attempts agree on. \
                   For short answers that are right or wrong, best over `chain_of_thought`. Up to `n` \
                   times the LM calls of the wrapped strategy; stops as soon as the majority is certain.",
-    config,
     predictors: &[MODULE],
     refs: MODULE_REFS,
     create,
 }) }
 
-fn config() -> Payload {
-    config_schema(
-        [
-            (MODULE, wrapped_schema("the strategy to run")),
-            ("n", count_schema("how many attempts are made", 1, 100, 5)),
-            (
-                "field",
-                schema(
-                    r#"{"type": "string", "description": "the output to count; default: the last"}"#,
-                ),
-            ),
-            (
-                "temperature",
-                temperature_schema("of all attempts; by default the first attempt runs unchanged"),
-            ),
-        ],
-        &[MODULE],
-    )
+#[derive(Facet)]
+struct MajorityConfig {
+    /// The strategy to run.
+    module: WrappedStrategy,
+    /// How many attempts are made.
+    #[facet(default = 5, dsrs::minimum(1), dsrs::maximum(100))]
+    n: usize,
+    /// The output to count. Default: the last.
+    field: Option<String>,
+    /// The temperature of all attempts. By default the first attempt runs unchanged.
+    #[facet(dsrs::minimum(0), dsrs::maximum(2))]
+    temperature: Option<f64>,
 }
 
 fn create(
     env: &dyn BuildEnv,
     base: &Arc<SignatureSchema>,
-    config: &Payload,
+    config: MajorityConfig,
     at: &At<'_>,
 ) -> Result<Box<dyn DynModule>, Problems> {
-    let module = InnerModule::read(env, base, config, "", at)?;
-    let field = counted_field(module.schema(), member(config, "field"), &at.key("config"));
-    let count = attempts(config, ("n", DEFAULT_N), module.attempts(), at);
-    match (field, count) {
-        (Ok(field), Ok(count)) => {
-            let sampling = Sampling { count, temperature: number(config, "temperature") };
+    let module = InnerModule::build(env, base, &config.module, at)?;
+    let field = counted_field(module.schema(), config.field.as_deref(), &at.key("config"));
+    match (field, check_attempts(("n", config.n), module.attempts(), at)) {
+        (Ok(field), Ok(())) => {
+            let sampling = Sampling { count: config.n, temperature: config.temperature };
             Ok(wrapper(MajorityModule { module, sampling, field }))
         }
         (field, count) => {
@@ -78,10 +69,10 @@ fn create(
 /// The output whose values are counted.
 fn counted_field(
     schema: &SignatureSchema,
-    wanted: Option<&Payload>,
+    wanted: Option<&str>,
     at: &At<'_>,
 ) -> Result<Arc<str>, Problem> {
-    let Some(wanted) = wanted.and_then(Payload::as_str) else {
+    let Some(wanted) = wanted else {
         return Ok(schema.outputs.last().map_or_else(|| Arc::from(""), |last| last.name.clone()));
     };
     schema.output(wanted).map(|field| field.name.clone()).ok_or_else(|| {

@@ -42,6 +42,7 @@ pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
 pub use config_ref::{ConfigRef, Reference};
 pub(crate) use factory::LoadingEnv;
 pub use factory::{BuildEnv, StoredEnv, StrategyFactory};
+pub(crate) use graph_ref::GraphPin;
 pub use graph_ref::{GraphUnavailable, StoredGraphRef};
 pub use hosted::HostedModule;
 pub use module::{Compute, DynModule, InnerAsserts};

@@ -8,10 +8,10 @@ use facet::Facet;
 
 use super::attempt::{AttemptTarget, ModuleTarget, TypedTarget};
 use super::chain_of_thought::ChainOfThought;
-use super::config::{config_schema, count_schema, flag, number, schema, wrapped_schema};
-use super::inner_module::{InnerModule, MODULE, attempts};
+use super::config::WrappedStrategy;
+use super::inner_module::{InnerModule, MODULE, check_attempts};
 use super::registry::StrategyRegistration;
-use super::sampling::{Sampling, sample_all, temperature_schema};
+use super::sampling::{Sampling, sample_all};
 use super::wrapper::{MODULE_REFS, Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, DynModule};
 use crate::module::{Module, Prediction};
@@ -27,7 +27,6 @@ use crate::value::{Fields, Payload};
 
 /// The predictor that compares.
 const COMPARE: &str = "compare";
-const DEFAULT_M: usize = 3;
 const DEFAULT_TEMPERATURE: f64 = 0.7;
 
 /// The input for an attempt that failed.
@@ -92,57 +91,49 @@ inventory::submit! { StrategyRegistration(&WrapperSpec {
                   `rationale` in front of the signature's own. For questions on which each attempt \
                   may be partly right. `m` times the LM calls of the wrapped strategy, and one; with \
                   `from_inputs`, which accepts the attempts from other nodes, only one.",
-    config,
     predictors: &["module.predict", COMPARE],
     refs: MODULE_REFS,
     create,
 }) }
 
-fn config() -> Payload {
-    config_schema(
-        [
-            (
-                MODULE,
-                wrapped_schema("the strategy that makes the attempts; default: `chain_of_thought`"),
-            ),
-            ("m", count_schema("how many attempts are compared", 2, 20, 3)),
-            ("temperature", temperature_schema("of the attempts; default: 0.7")),
-            (
-                "from_inputs",
-                schema(
-                    r#"{"type": "boolean", "default": false, "description": "reads the attempts from the inputs `attempt_1` to `attempt_m` of any type instead of making them"}"#,
-                ),
-            ),
-        ],
-        &[],
-    )
+#[derive(Facet)]
+struct MultiChainConfig {
+    /// The strategy that makes the attempts. Default: `chain_of_thought`.
+    module: Option<WrappedStrategy>,
+    /// How many attempts are compared.
+    #[facet(default = 3, dsrs::minimum(2), dsrs::maximum(20))]
+    m: usize,
+    /// The temperature of the attempts. Default: 0.7.
+    #[facet(dsrs::minimum(0), dsrs::maximum(2))]
+    temperature: Option<f64>,
+    /// Reads the attempts from the inputs `attempt_1` to `attempt_m` of any type instead of making them.
+    #[facet(default)]
+    from_inputs: bool,
 }
 
 fn create(
     env: &dyn BuildEnv,
     base: &Arc<SignatureSchema>,
-    config: &Payload,
+    config: MultiChainConfig,
     at: &At<'_>,
 ) -> Result<Box<dyn DynModule>, Problems> {
-    let from_inputs = flag(config, "from_inputs");
     let mut problems = Problems::new();
-    let module = match from_inputs {
+    let temperature = config.temperature;
+    let module = match config.from_inputs {
         true => {
-            check_no_module(config, &at.key("config"), &mut problems);
+            check_no_attempts(&config, &at.key("config"), &mut problems);
             None
         }
-        false => InnerModule::read(env, base, config, "chain_of_thought", at)
+        false => InnerModule::build(env, base, &config.module.unwrap_or_else(default_module), at)
             .map_err(|found| problems.append(found))
             .ok(),
     };
     let within = module.as_ref().map_or(1, InnerModule::attempts);
-    let m = attempts(config, ("m", DEFAULT_M), within, at)
-        .map_err(|found| problems.append(found))
-        .unwrap_or(DEFAULT_M);
-    let compared = Arc::new(comparison(base, m));
+    problems.append(check_attempts(("m", config.m), within, at).err().unwrap_or_default());
+    let compared = Arc::new(comparison(base, config.m));
     check_names(base, &compared, &at.key("signature"), &mut problems);
     problems.or(())?;
-    let schema = match from_inputs {
+    let schema = match config.from_inputs {
         true => compared.clone(),
         false => Arc::new(SignatureSchema {
             instructions: base.instructions.clone(),
@@ -150,20 +141,25 @@ fn create(
             ..(*compared).clone()
         }),
     };
-    let temperature = Some(number(config, "temperature").unwrap_or(DEFAULT_TEMPERATURE));
-    let sampling = Sampling { count: m, temperature };
+    let temperature = Some(temperature.unwrap_or(DEFAULT_TEMPERATURE));
+    let sampling = Sampling { count: config.m, temperature };
     let compare = SchemaPredictor::new(compared, Arc::from(COMPARE));
     Ok(wrapper(MultiChainModule { module, compare, schema, sampling }))
 }
 
+/// The strategy that makes the attempts if the config names none.
+fn default_module() -> WrappedStrategy {
+    WrappedStrategy { strategy: "chain_of_thought".to_owned(), config: None }
+}
+
 /// Reports settings for attempts that are not made here.
-fn check_no_module(config: &Payload, at: &At<'_>, problems: &mut Problems) {
-    for name in [MODULE, "temperature"] {
-        if super::config::member(config, name).is_some() {
-            let detail =
-                format!("`{name}` has no effect with `from_inputs`: the attempts come as inputs");
-            problems.add(&at.key(name), Code::InvalidConfig, detail);
-        }
+fn check_no_attempts(config: &MultiChainConfig, at: &At<'_>, problems: &mut Problems) {
+    let settings =
+        [(MODULE, config.module.is_some()), ("temperature", config.temperature.is_some())];
+    for (name, _) in settings.into_iter().filter(|(_, is_set)| *is_set) {
+        let detail =
+            format!("`{name}` has no effect with `from_inputs`: the attempts come as inputs");
+        problems.add(&at.key(name), Code::InvalidConfig, detail);
     }
 }
 

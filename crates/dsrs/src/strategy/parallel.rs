@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::attempt::ModuleTarget;
-use super::config::{config_schema, count, count_schema, number, schema, wrapped_schema};
-use super::inner_module::{InnerModule, MODULE, attempts};
+use super::config::WrappedStrategy;
+use super::inner_module::{InnerModule, MODULE, check_attempts};
 use super::registry::StrategyRegistration;
-use super::sampling::{Sampling, sample_all, temperature_schema};
+use super::sampling::{Sampling, sample_all};
 use super::wrapper::{MODULE_REFS, Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, DynModule};
 use crate::predict::{Ctx, DynPredictor, PredictError};
@@ -15,55 +17,42 @@ use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::TypeIR;
 use crate::value::{Fields, Payload};
 
-const DEFAULT_N: usize = 3;
-
 inventory::submit! { StrategyRegistration(&WrapperSpec {
     name: "parallel",
     description: "Runs a strategy `n` times at once and returns all answers: each output becomes a list, \
                   in the order of the attempts. For graphs that choose, merge or rank answers \
                   themselves. `n` times the LM calls of the wrapped strategy.",
-    config,
     predictors: &[MODULE],
     refs: MODULE_REFS,
     create,
 }) }
 
-fn config() -> Payload {
-    config_schema(
-        [
-            (MODULE, wrapped_schema("the strategy to run")),
-            ("n", count_schema("how many attempts are made", 1, 100, 3)),
-            (
-                "fail_count",
-                schema(
-                    r#"{"type": "integer", "minimum": 0, "default": 0, "description": "how many attempts may fail before the node fails"}"#,
-                ),
-            ),
-            (
-                "temperature",
-                temperature_schema("of all attempts; by default the first attempt runs unchanged"),
-            ),
-        ],
-        &[MODULE],
-    )
+#[derive(Facet)]
+struct ParallelConfig {
+    /// The strategy to run.
+    module: WrappedStrategy,
+    /// How many attempts are made.
+    #[facet(default = 3, dsrs::minimum(1), dsrs::maximum(100))]
+    n: usize,
+    /// How many attempts may fail before the node fails.
+    #[facet(default = 0, dsrs::minimum(0))]
+    fail_count: usize,
+    /// The temperature of all attempts. By default the first attempt runs unchanged.
+    #[facet(dsrs::minimum(0), dsrs::maximum(2))]
+    temperature: Option<f64>,
 }
 
 fn create(
     env: &dyn BuildEnv,
     base: &Arc<SignatureSchema>,
-    config: &Payload,
+    config: ParallelConfig,
     at: &At<'_>,
 ) -> Result<Box<dyn DynModule>, Problems> {
-    let module = InnerModule::read(env, base, config, "", at)?;
-    let n = attempts(config, ("n", DEFAULT_N), module.attempts(), at)?;
-    let sampling = Sampling { count: n, temperature: number(config, "temperature") };
+    let module = InnerModule::build(env, base, &config.module, at)?;
+    check_attempts(("n", config.n), module.attempts(), at)?;
+    let sampling = Sampling { count: config.n, temperature: config.temperature };
     let schema = Arc::new(listing(module.schema()));
-    Ok(wrapper(ParallelModule {
-        module,
-        schema,
-        sampling,
-        fail_count: count(config, "fail_count", 0),
-    }))
+    Ok(wrapper(ParallelModule { module, schema, sampling, fail_count: config.fail_count }))
 }
 
 /// The same signature with a list of each output. Constraints were checked in each attempt.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::factory::no_config;
+use super::config::NoSettings;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
+use crate::document::config_schema;
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -26,7 +27,7 @@ impl StrategyFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        no_config()
+        config_schema::<NoSettings>()
     }
 
     fn predictors(&self) -> &[&'static str] {

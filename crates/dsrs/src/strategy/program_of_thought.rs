@@ -8,15 +8,16 @@ mod typed;
 
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
 use self::coder::Coder;
 use self::prompt::Schemas;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
+use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor};
 use crate::problem::{At, Code, Problem, Problems};
-use crate::read::{Object, count};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
 
@@ -25,6 +26,13 @@ pub use typed::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
 const GENERATE: &str = "code_generate.predict";
 const REGENERATE: &str = "code_regenerate.predict";
 const OUTPUT: &str = "generate_output.predict";
+
+#[derive(Facet)]
+struct ProgramOfThoughtConfig {
+    /// The most programs to run.
+    #[facet(default = MAX_ITERS, dsrs::minimum(1), dsrs::maximum(20))]
+    max_iters: usize,
+}
 
 /// The default number of programs.
 const MAX_ITERS: usize = 3;
@@ -45,12 +53,7 @@ impl StrategyFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        let schema = r#"{"type": "object", "properties": {
-            "max_iters": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3,
-                "description": "the most programs to run"}
-        }, "additionalProperties": false}"#;
-        // A constant of the program: the registry's tests compile it.
-        Payload::from_json(schema).unwrap_or_default()
+        config_schema::<ProgramOfThoughtConfig>()
     }
 
     fn predictors(&self) -> &[&'static str] {
@@ -64,12 +67,12 @@ impl StrategyFactory for Factory {
         config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
+        let ProgramOfThoughtConfig { max_iters } = read_config(config, &at.key("config"))?;
         let mut problems = Problems::new();
         let sandbox = env.sandbox();
         if sandbox.is_none() && !env.is_stored() {
             problems.push(no_sandbox(at));
         }
-        let max_iters = max_iters(config, &at.key("config"), &mut problems);
         let schemas = Schemas::of(base, &at.key("signature"));
         let schemas = schemas.map_err(|found| problems.append(found)).ok();
         match schemas.filter(|_| problems.is_empty()) {
@@ -90,13 +93,6 @@ fn no_sandbox(at: &At<'_>) -> Problem {
                   (`[sandbox]`), in a build with the feature `sandbox`";
     let pointer = at.key("strategy").pointer();
     Problem { pointer, code: Code::InvalidConfig, detail: detail.into() }
-}
-
-fn max_iters(config: &Payload, at: &At<'_>, problems: &mut Problems) -> usize {
-    let Some(mut object) = Object::open(config, at, problems) else { return MAX_ITERS };
-    let most = object.optional("max_iters", count);
-    object.close();
-    most.and_then(|most| usize::try_from(most).ok()).map_or(MAX_ITERS, |most| most.max(1))
 }
 
 struct ProgramOfThoughtModule {

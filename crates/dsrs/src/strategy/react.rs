@@ -9,16 +9,17 @@ mod typed;
 
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
 use self::agent::{Agent, AgentLimits, with_steps};
 use super::chain_of_thought::with_reasoning;
 use super::registry::StrategyRegistration;
-use super::tools::{TOOLS, TOOLS_SCHEMA, read_tools};
+use super::tools::{TOOLS, read_tools, tools_schema};
 use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory};
+use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor, ToolDispatcher};
 use crate::problem::{At, Problems};
-use crate::read::{Object, boolean, count};
 use crate::signature::{SignatureSchema, added_outputs};
 use crate::value::{Fields, Payload};
 
@@ -29,6 +30,19 @@ const EXTRACT: &str = "extract.predict";
 
 /// The tool call that ends the steps.
 const FINISH: &str = "finish";
+
+#[derive(Facet)]
+struct ReactConfig {
+    /// The tools that the LM may call: the name of a built-in tool, or an object with exactly one of `builtin`, `http`,
+    /// `graph` and `mcp`.
+    #[facet(dsrs::value_schema(tools_schema))]
+    tools: Option<Payload>,
+    #[facet(flatten)]
+    limits: AgentLimits,
+    /// Whether the steps are an additional output, `trajectory`.
+    #[facet(default)]
+    with_trajectory: bool,
+}
 
 struct Factory;
 
@@ -45,19 +59,7 @@ impl StrategyFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        let schema = format!(
-            r#"{{"type": "object", "properties": {{
-                "tools": {TOOLS_SCHEMA},
-                "max_iters": {{"type": "integer", "minimum": 1, "maximum": 100, "default": 10,
-                    "description": "the most steps"}},
-                "max_parallel": {{"type": "integer", "minimum": 1, "maximum": 64, "default": 8,
-                    "description": "the most tool calls at the same time"}},
-                "with_trajectory": {{"type": "boolean", "default": false,
-                    "description": "whether the steps are an additional output, `trajectory`"}}
-            }}, "additionalProperties": false}}"#
-        );
-        // A constant: the registry's tests compile it.
-        Payload::from_json(&schema).unwrap_or_default()
+        config_schema::<ReactConfig>()
     }
 
     fn predictors(&self) -> &[&'static str] {
@@ -75,16 +77,17 @@ impl StrategyFactory for Factory {
         config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
+        let config: ReactConfig = read_config(config, &at.key("config"))?;
         let mut problems = Problems::new();
-        let config = ReactConfig::read(env, config, &at.key("config"), &mut problems);
+        let toolbox = config.toolbox(env, &at.key("config").key(TOOLS), &mut problems);
         let signature = at.key("signature");
         problems.append(prompt::check_names(base, &signature).err().unwrap_or_default());
         let extract = with_reasoning(&prompt::extract(base), &signature);
-        let (Some(config), Ok(extract), true) = (config, &extract, problems.is_empty()) else {
+        let (Ok(extract), true) = (&extract, problems.is_empty()) else {
             problems.append(extract.err().unwrap_or_default());
             return Err(problems);
         };
-        let action = prompt::action(base, config.toolbox.specs());
+        let action = prompt::action(base, toolbox.specs());
         let schema = match config.with_trajectory {
             true => {
                 let mut schema = SignatureSchema::clone(base);
@@ -97,42 +100,19 @@ impl StrategyFactory for Factory {
             schema,
             action: SchemaPredictor::new(action.into(), ACTION),
             extract: SchemaPredictor::new(extract.clone().into(), EXTRACT),
-            agent: Agent::new(config.toolbox, config.limits),
+            agent: Agent::new(toolbox, config.limits),
             with_trajectory: config.with_trajectory,
         }))
     }
 }
 
-struct ReactConfig {
-    toolbox: ToolDispatcher,
-    limits: AgentLimits,
-    with_trajectory: bool,
-}
-
 impl ReactConfig {
-    fn read(
-        env: &dyn BuildEnv,
-        config: &Payload,
-        at: &At<'_>,
-        problems: &mut Problems,
-    ) -> Option<Self> {
-        let mut object = Object::open(config, at, problems)?;
-        let none = || ToolDispatcher::reserving(FINISH);
-        let toolbox = object.optional(TOOLS, |list, at, problems| {
-            Some(read_tools(none(), env, list, at, problems))
-        });
-        let usual = AgentLimits::default();
-        let mut limit = |name, usual| {
-            let found = object.optional(name, count).and_then(|found| usize::try_from(found).ok());
-            found.map_or(usual, |found| found.max(1))
-        };
-        let limits = AgentLimits {
-            max_iters: limit("max_iters", usual.max_iters),
-            max_parallel: limit("max_parallel", usual.max_parallel),
-        };
-        let with_trajectory = object.optional("with_trajectory", boolean).unwrap_or_default();
-        object.close();
-        Some(Self { toolbox: toolbox.unwrap_or_else(none), limits, with_trajectory })
+    fn toolbox(&self, env: &dyn BuildEnv, at: &At<'_>, problems: &mut Problems) -> ToolDispatcher {
+        let toolbox = ToolDispatcher::reserving(FINISH);
+        match &self.tools {
+            Some(tools) => read_tools(toolbox, env, tools, at, problems),
+            None => toolbox,
+        }
     }
 }
 

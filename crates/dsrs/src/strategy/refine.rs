@@ -9,11 +9,10 @@ use facet::Facet;
 
 use super::advice::{self, ADVICE, AdviceHints, Adviser, OfferAdvice};
 use super::attempt::{AttemptSpan, AttemptTarget, ModuleTarget, TypedTarget};
-use super::best_of_n::{RewardFn, SEARCH_REFS, TypedReward, read_search, search_schema};
-use super::config::config_schema;
+use super::best_of_n::{RewardFn, SEARCH_REFS, SearchConfig, TypedReward};
 use super::inner_module::{InnerModule, MODULE};
 use super::registry::StrategyRegistration;
-use super::reward::{REWARD, Reward, RewardForInputs};
+use super::reward::{Reward, RewardForInputs};
 use super::search::{BestAttempt, RewardModel, RewardSearch, judge_attempt};
 use super::wrapper::{Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, DynModule};
@@ -22,7 +21,7 @@ use crate::predict::fields;
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, PredictErrorKind, SchemaPredictor};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Payload};
+use crate::value::Fields;
 
 /// The best of several attempts; every attempt but the first receives advice.
 async fn refine<T: AttemptTarget>(
@@ -62,23 +61,18 @@ inventory::submit! { StrategyRegistration(&WrapperSpec {
                   for its predictors, which the next attempt receives. Returns the best attempt. For \
                   tasks whose answers can be improved once the problem is named. Up to `n` times the \
                   LM calls of the wrapped strategy and of a judge, and `n - 1` for advice.",
-    config,
     predictors: &[MODULE, ADVICE],
     refs: SEARCH_REFS,
     create,
 }) }
 
-fn config() -> Payload {
-    config_schema(search_schema(), &[MODULE, REWARD])
-}
-
 fn create(
     env: &dyn BuildEnv,
     base: &Arc<SignatureSchema>,
-    config: &Payload,
+    config: SearchConfig,
     at: &At<'_>,
 ) -> Result<Box<dyn DynModule>, Problems> {
-    let (module, search, reward) = read_search(env, base, config, at)?;
+    let (module, search, reward) = config.build(env, base, at)?;
     let advice = SchemaPredictor::new(advice::schema(), Arc::from(ADVICE));
     Ok(wrapper(RefineModule { module, search, reward, advice }))
 }

@@ -1,18 +1,17 @@
 //! Rewards of attempts, as configs define them. Knows nothing of searches and of how scoring works.
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
-use super::config::{config_schema, described, member, schema};
 use super::judging::{
-    JUDGE, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer, judge_schema,
+    JUDGE, JudgeConfig, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
 };
 use super::search::RewardModel;
-use super::{BuildEnv, ConfigRef, StoredGraphRef};
+use super::{BuildEnv, ConfigRef, GraphPin};
 use crate::predict::{Ctx, DynPredictor, PredictError};
-use crate::problem::{At, Code, Problems};
-use crate::read::Object;
+use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Payload};
+use crate::value::Fields;
 
 /// The member of a config with the reward.
 pub(super) const REWARD: &str = "reward";
@@ -23,71 +22,50 @@ pub(super) const REWARD_REFS: &[ConfigRef] = &[ConfigRef::Strategy(JUDGE), Confi
 /// Scores the outputs of attempts.
 pub(super) struct Reward(Scorer);
 
-impl Reward {
-    /// The config schema of a reward.
-    pub(super) fn schema() -> Payload {
-        let fed =
-            "inputs are filled by name from those of the node and from the outputs of the attempt";
-        let judge = judge_schema(fed, []);
-        let expression = r#"{"type": "string", "description": "a Jinja expression over `inputs` and `outputs` that evaluates to a number, or true or false for 1 and 0"}"#;
-        let pin = schema(&format!("{{{}}}", StoredGraphRef::SCHEMA_MEMBERS));
-        let pin = pin.as_map().cloned().unwrap_or_default();
-        let pin = pin.iter().map(|(name, member)| (name.as_ref(), member.clone()));
-        let own = [
-            ("expression", schema(expression)),
-            (
-                "judge",
-                described(
-                    judge,
-                    "an LM that scores the attempt; with `predict` one LM call per attempt",
-                ),
-            ),
-        ];
-        let members: Vec<_> = own.into_iter().chain(pin).collect();
-        let about = "the score of an attempt, higher is better: exactly one of `expression`, `judge` and `graph` (a stored graph with one number or bool as output, or one named `reward`)";
-        let mut reward = config_schema(members, &[]).as_map().cloned().unwrap_or_default();
-        // Members that select a version of a graph are a mistake without a graph.
-        let alone = r#"{"version": ["graph"], "state_version": ["graph"], "id": ["graph"]}"#;
-        reward.insert("dependentRequired".into(), schema(alone));
-        described(Payload::map(reward), about)
-    }
+/// The settings of a reward, which is exactly one of the first three.
+#[derive(Facet)]
+#[facet(dsrs::keywords(ALONE))]
+pub(super) struct RewardConfig {
+    /// A Jinja expression over `inputs` and `outputs` that evaluates to a number, or true or false for 1 and 0.
+    expression: Option<String>,
+    /// An LM that scores the attempt. Its inputs are filled by name from those of the node and from the outputs of the
+    /// attempt. With `predict` one LM call per attempt.
+    judge: Option<JudgeConfig>,
+    /// The name of a stored graph.
+    graph: Option<String>,
+    #[facet(flatten)]
+    pin: GraphPin,
+}
 
-    /// Reads the reward of a config for outputs of a schema; the schema is `None` if it has problems of
+/// Members that select a version of a graph are a mistake without a graph.
+const ALONE: &str = r#"{"dependentRequired": {"version": ["graph"], "state_version": ["graph"],
+    "id": ["graph"]}}"#;
+
+impl Reward {
+    /// Builds the reward of a config for outputs of a schema; the schema is `None` if it has problems of
     /// its own. `at` is the config's place.
-    pub(super) fn read(
+    pub(super) fn build(
         env: &dyn BuildEnv,
-        config: &Payload,
+        config: RewardConfig,
         schema: Option<&SignatureSchema>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let at = at.key(REWARD);
-        let mut problems = Problems::new();
-        let Some(reward) = member(config, REWARD) else {
-            problems.add(&at, Code::MissingField, "`reward` is missing");
-            return Err(problems);
-        };
-        let kinds = ["expression", "judge", "graph"].map(|kind| (kind, member(reward, kind)));
-        let mut given = kinds.into_iter().filter_map(|(kind, found)| Some((kind, found?)));
-        let (Some((kind, found)), None) = (given.next(), given.next()) else {
-            let detail = "a reward is exactly one of `expression`, `judge` and `graph`";
-            problems.add(&at, Code::InvalidConfig, detail);
-            return Err(problems);
-        };
-        let here = at.key(kind);
         let view = JudgedFields { schema, sight: JudgedKind::Attempt };
-        let judging = match kind {
-            "expression" => Scorer::expression(found, view, &here),
-            "judge" => Scorer::judge(env, found, view, &here),
-            _ => {
-                let mut object = Object::open(reward, &at, &mut problems);
-                let Some(pin) = object.as_mut().and_then(StoredGraphRef::read) else {
-                    return Err(problems);
-                };
+        let scorer = match (config.expression, config.judge, config.graph) {
+            (Some(source), None, None) => Scorer::expression(&source, view, &at.key("expression")),
+            (None, Some(judge), None) => Scorer::judge(env, &judge, None, view, &at.key("judge")),
+            (None, None, Some(graph)) => {
                 let wanted = ScoreFields { score: None, usual: REWARD, feedback: None };
-                Scorer::graph(env, &pin, &wanted, view, &here)
+                Scorer::graph(env, &config.pin.of(&graph), &wanted, view, &at.key("graph"))
+            }
+            _ => {
+                let detail = "a reward is exactly one of `expression`, `judge` and `graph`".into();
+                let (pointer, code) = (at.pointer(), Code::InvalidConfig);
+                Err(Problem { pointer, code, detail }.into())
             }
         };
-        judging.map(Self)
+        scorer.map(Self)
     }
 
     /// The reward of the outputs of an attempt.

@@ -4,9 +4,7 @@
 use std::ops::ControlFlow;
 
 use super::attempt::{AttemptSpan, AttemptTarget, run_concurrently};
-use super::config::{described, schema};
 use crate::predict::{Ctx, PredictError};
-use crate::value::Payload;
 
 /// How many attempts there are, and how they differ.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +60,4 @@ pub(super) async fn sample_all<T: AttemptTarget>(
             Ok(samples)
         }
     }
-}
-
-/// The schema of the temperature of all attempts.
-pub(super) fn temperature_schema(description: &str) -> Payload {
-    let schema = schema(r#"{"type": "number", "minimum": 0, "maximum": 2}"#);
-    described(schema, description)
 }

@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use facet::Facet;
 
-use super::factory::no_config;
+use super::config::NoSettings;
 use super::{BuildEnv, DynModule, HostedModule, StrategyFactory};
+use crate::document::config_schema;
 use crate::module::Module;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{SignatureSchema, signature_to_schemas};
@@ -68,7 +69,7 @@ where
     }
 
     fn config_schema(&self) -> Payload {
-        no_config()
+        config_schema::<NoSettings>()
     }
 
     // A registration lives as long as the program, so leaking the paths of its predictors is bounded.

@@ -5,40 +5,36 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 
-use super::config::member;
+use super::config_ref::references;
 use super::inner_module::MODULE;
-use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory, registry};
+use super::{BuildEnv, ConfigRef, DynModule, Reference, StrategyFactory, registry};
+use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::value::{Fields, Map, Payload};
+use crate::value::{Fields, Payload};
 
 /// The references of a strategy whose only reference is the strategy that it wraps.
 pub(super) const MODULE_REFS: &[ConfigRef] = &[ConfigRef::Strategy(MODULE)];
 
 /// What the registry knows about a strategy that wraps another.
-pub(super) struct WrapperSpec {
+pub(super) struct WrapperSpec<C> {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    /// The JSON Schema of its config.
-    pub(super) config: fn() -> Payload,
     /// The paths of its predictors with a default config.
     pub(super) predictors: &'static [&'static str],
     pub(super) refs: &'static [ConfigRef],
-    pub(super) create: Create,
+    pub(super) create: Create<C>,
 }
 
-/// As [`StrategyFactory::create`].
-type Create = fn(
-    &dyn BuildEnv,
-    &Arc<SignatureSchema>,
-    &Payload,
-    &At<'_>,
-) -> Result<Box<dyn DynModule>, Problems>;
+/// As [`StrategyFactory::create`], with the settings of the config.
+type Create<C> =
+    fn(&dyn BuildEnv, &Arc<SignatureSchema>, C, &At<'_>) -> Result<Box<dyn DynModule>, Problems>;
 
-impl StrategyFactory for WrapperSpec {
+impl<C: Facet<'static>> StrategyFactory for WrapperSpec<C> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -48,7 +44,7 @@ impl StrategyFactory for WrapperSpec {
     }
 
     fn config_schema(&self) -> Payload {
-        (self.config)()
+        config_schema::<C>()
     }
 
     fn predictors(&self) -> &[&'static str] {
@@ -66,11 +62,9 @@ impl StrategyFactory for WrapperSpec {
         config: &Payload,
         at: &At<'_>,
     ) -> Option<Result<Payload, Problems>> {
-        let wrapped = member(config, MODULE)?;
-        let factory = registry::get(member(wrapped, "strategy")?.as_str()?)?;
-        let empty = Payload::map(Map::new());
-        let inner = member(wrapped, "config").unwrap_or(&empty);
-        factory.own_signature(env, inner, &at.key("config").key(MODULE))
+        let wrapped = references(MODULE_REFS, config).into_iter().next();
+        let Some(Reference::Strategy { name, config }) = wrapped else { return None };
+        registry::get(name)?.own_signature(env, config, &at.key("config").key(MODULE))
     }
 
     fn create(
@@ -80,7 +74,7 @@ impl StrategyFactory for WrapperSpec {
         config: &Payload,
         at: &At<'_>,
     ) -> Result<Box<dyn DynModule>, Problems> {
-        (self.create)(env, base, config, at)
+        (self.create)(env, base, read_config(config, &at.key("config"))?, at)
     }
 }
 

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::options::{object, scale, written};
 use super::spec::{MetricContext, MetricSpec, Scale};
+use crate::document::read_settings;
 use crate::optimize::{Case, PredictorCall, Score};
 use crate::predict::{Ctx, PredictError};
-use crate::problem::Problems;
-use crate::read::{Object, shared_text};
+use crate::problem::{At, Problems};
+use crate::read::shared_text;
 use crate::strategy::judging::{
-    ExampleValues, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
+    ExampleValues, JudgeConfig, JudgedFields, JudgedKind, JudgedValues, ScoreFields, Scorer,
 };
-use crate::strategy::{StoredGraphRef, pinned};
+use crate::strategy::{GraphPin, pinned};
 use crate::value::{Map, Payload};
 
 /// A judgement, scaled to 0 to 1.
@@ -23,6 +26,50 @@ pub(super) struct JudgeMetric {
     expression: Option<Arc<str>>,
 }
 
+/// The settings of a judge.
+#[derive(Facet)]
+pub(super) struct JudgeMetricConfig {
+    #[facet(flatten)]
+    judge: JudgeConfig,
+    #[facet(flatten)]
+    judgement: JudgementConfig,
+}
+
+/// The settings of a stored graph that judges.
+#[derive(Facet)]
+pub(super) struct GraphMetricConfig {
+    /// The name of a stored graph.
+    graph: String,
+    #[facet(flatten)]
+    pin: GraphPin,
+    /// The output that is the score: a number, or a bool. Default: the one named `score`, or the only one.
+    score: Option<String>,
+    #[facet(flatten)]
+    judgement: JudgementConfig,
+}
+
+#[derive(Facet)]
+struct JudgementConfig {
+    /// The output with the reason: a text.
+    feedback: Option<String>,
+    /// The worst and the best score. Default: 0 and 1.
+    #[facet(dsrs::keywords(SCALE))]
+    scale: Option<Payload>,
+}
+
+/// The keywords of a pair of numbers.
+const SCALE: &str =
+    r#"{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}"#;
+
+impl JudgementConfig {
+    fn scale(&self, at: &At<'_>, problems: &mut Problems) -> Option<Scale> {
+        match &self.scale {
+            Some(found) => scale(found, &at.key("scale"), problems),
+            None => Some(Scale::UNIT),
+        }
+    }
+}
+
 impl JudgeMetric {
     /// Reads an expression; returns its options too.
     pub(super) fn read_expression(
@@ -30,9 +77,10 @@ impl JudgeMetric {
         spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = built(Scorer::expression(spec.options, view(context), spec.at), problems)?;
-        let expression = shared_text(spec.options, spec.at, problems);
-        Some((Self { judging, scale: Scale::UNIT, expression }, spec.options.clone()))
+        let expression = shared_text(spec.options, spec.at, problems)?;
+        let judging = built(Scorer::expression(&expression, view(context), spec.at), problems)?;
+        let judged = Self { judging, scale: Scale::UNIT, expression: Some(expression) };
+        Some((judged, spec.options.clone()))
     }
 
     /// Reads a judge; returns its options too.
@@ -41,24 +89,18 @@ impl JudgeMetric {
         spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let judging = Scorer::judge(context.env, spec.options, view(context), spec.at);
+        let MetricSpec { options, at, .. } = spec;
+        let JudgeMetricConfig { judge, judgement } = read_settings(options, at, problems)?;
+        let feedback = judgement.feedback.as_deref();
+        let judging = Scorer::judge(context.env, &judge, feedback, view(context), at);
         let judging = built(judging, problems);
-        let members = spec.options.as_map()?;
-        let member = |name: &str| members.get(name).filter(|found| !found.is_null()).cloned();
-        let scale = match member("scale") {
-            Some(found) => scale(&found, &spec.at.key("scale"), problems)?,
-            None => Scale::UNIT,
-        };
-        let strategy = member("strategy").unwrap_or_else(|| "predict".into());
-        let config = member("config").map(|config| match &strategy {
-            Payload::Str(strategy) => pinned(context.env, strategy, config),
-            _ => config,
-        });
+        let scale = judgement.scale(at, problems)?;
+        let config = judge.config.map(|config| pinned(context.env, &judge.strategy, config));
         let options = object([
-            ("signature", member("signature")),
-            ("score", member("score")),
-            ("feedback", member("feedback")),
-            ("strategy", Some(strategy)),
+            ("signature", Some(judge.signature)),
+            ("score", Some(judge.score.into())),
+            ("feedback", judgement.feedback.map(Payload::from)),
+            ("strategy", Some(judge.strategy.into())),
             ("config", config),
             ("scale", written(scale)),
         ]);
@@ -71,13 +113,10 @@ impl JudgeMetric {
         spec: MetricSpec<'_>,
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
-        let mut read = Object::open(spec.options, spec.at, problems)?;
-        let pin = StoredGraphRef::read(&mut read);
-        let score = read.optional("score", shared_text);
-        let feedback = read.optional("feedback", shared_text);
-        let scale = read.optional("scale", scale).unwrap_or(Scale::UNIT);
-        read.close();
-        let pin = pin?;
+        let config: GraphMetricConfig = read_settings(spec.options, spec.at, problems)?;
+        let GraphMetricConfig { graph, pin, score, judgement } = config;
+        let scale = judgement.scale(spec.at, problems).unwrap_or(Scale::UNIT);
+        let pin = pin.of(&graph);
         let pin = match context.env.is_stored() {
             true => pin,
             false => context.env.pin_graph(&pin).unwrap_or(pin),
@@ -85,14 +124,14 @@ impl JudgeMetric {
         let wanted = ScoreFields {
             score: score.as_deref().map(|name| (name, spec.at.key("score"))),
             usual: "score",
-            feedback: feedback.as_deref().map(|name| (name, spec.at.key("feedback"))),
+            feedback: judgement.feedback.as_deref().map(|name| (name, spec.at.key("feedback"))),
         };
         let place = spec.at.key("graph");
         let judging = Scorer::graph(context.env, &pin, &wanted, view(context), &place);
         let judging = built(judging, problems)?;
         let options = object([
-            ("score", score.map(Payload::Str)),
-            ("feedback", feedback.map(Payload::Str)),
+            ("score", score.map(Payload::from)),
+            ("feedback", judgement.feedback.map(Payload::from)),
             ("scale", written(scale)),
         ]);
         let mut members = Map::new();

@@ -1,18 +1,14 @@
 //! The JSON Schema of metrics, for documentation and forms. MetricReader does not rest on it.
 
+use super::judge::{GraphMetricConfig, JudgeMetricConfig};
 use super::read::PLAIN;
-use crate::strategy::StoredGraphRef;
-use crate::strategy::judging::judge_schema;
-use crate::value::Payload;
+use crate::document::config_schema;
+use crate::value::{Map, Payload};
 
 const FIELDS: &str = r#""field": {"type": "string", "description": "the output that is compared"},
     "fields": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the outputs that are compared; by default all with an expected value"}"#;
 
 const METRIC: &str = r#"{"type": ["string", "object"], "description": "a metric"}"#;
-
-const SCALE: &str = r#"{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2, "description": "the worst and the best score; by default 0 and 1"}"#;
-
-const FEEDBACK: &str = r#"{"type": "string", "description": "the output with the reason: a text"}"#;
 
 const INPUT_RULE: &str = "inputs are filled by name from the outputs of the graph and then from its inputs; `expected_NAME` is the expected value of `NAME`";
 
@@ -39,7 +35,11 @@ pub(super) fn schema() -> Payload {
             r#"{"type": "string"}"#,
             "a Jinja expression over `inputs`, `expected`, `outputs` and `trace` that evaluates to a number, or true or false for 1 and 0",
         ),
-        one("judge", &judge(), "an LM that judges"),
+        one(
+            "judge",
+            &config_schema::<JudgeMetricConfig>().to_json(),
+            &format!("an LM that judges; {INPUT_RULE}"),
+        ),
         graph(),
         parts("mean", "the mean of the parts"),
         one("weighted", &weighted(), "the weighted mean of the parts"),
@@ -80,19 +80,12 @@ fn numeric() -> String {
     ))
 }
 
-fn judge() -> String {
-    let more = [("feedback", FEEDBACK), ("scale", SCALE)];
-    let more = more.map(|(name, text)| (name, Payload::from_json(text).unwrap_or_default()));
-    judge_schema(INPUT_RULE, more).to_json()
-}
-
 fn graph() -> String {
-    let pin = StoredGraphRef::SCHEMA_MEMBERS;
-    format!(
-        r#"{{"type": "object", "description": "a stored graph that judges; {INPUT_RULE}", "properties": {{{pin},
-        "score": {{"type": "string", "description": "the output that is the score: a number, or a bool; the one named `score`, or the only one, by default"}},
-        "feedback": {FEEDBACK}, "scale": {SCALE}}}, "required": ["graph"], "additionalProperties": false}}"#
-    )
+    let description = format!("a stored graph that judges; {INPUT_RULE}");
+    let about = [("type", Payload::from("object")), ("description", description.into())];
+    let mut members: Map = about.map(|(name, value)| (name.into(), value)).into_iter().collect();
+    members.extend(config_schema::<GraphMetricConfig>().as_map().cloned().unwrap_or_default());
+    Payload::map(members).to_json()
 }
 
 fn weighted() -> String {

@@ -7,8 +7,7 @@ use super::values::{JudgedFields, JudgedKind, JudgedValues, ValueGroup};
 use crate::expr::Expression;
 use crate::predict::PredictError;
 use crate::problem::{At, Code, Problem, Problems};
-use crate::read::{listed, nearest, wrong_type};
-use crate::value::Payload;
+use crate::read::{listed, nearest};
 
 /// An expression over inputs, outputs and expected values.
 pub(crate) struct ExpressionScorer {
@@ -21,16 +20,12 @@ pub(crate) struct ExpressionScorer {
 
 impl ExpressionScorer {
     pub(super) fn read(
-        source: &Payload,
+        source: &str,
         view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
-        let Some(text) = source.as_str() else {
-            wrong_type(at, &mut problems, "a string", source);
-            return Err(problems);
-        };
-        let expression = Expression::compile(text).map_err(|error| Problem {
+        let expression = Expression::compile(source).map_err(|error| Problem {
             pointer: at.pointer(),
             code: Code::InvalidConfig,
             detail: format!("the expression cannot be read: {error}"),

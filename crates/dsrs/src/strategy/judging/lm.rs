@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::inputs::JudgeInputs;
 use super::values::{JudgedFields, JudgedValues};
 use super::{JudgeOutput, Judgement, read_judgement};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
-use crate::read::{Object, shared_text};
 use crate::signature::read_signature;
-use crate::strategy::config::{config_schema, schema};
 use crate::strategy::inner_module::{InnerModule, check_parks};
 use crate::strategy::{BuildEnv, registry};
 use crate::types::TypeScope;
@@ -26,77 +26,45 @@ pub(crate) struct LmJudge {
     feeds: JudgeInputs,
 }
 
-/// The config schema that [`LmJudge::read`] accepts; `fed` describes where inputs come from, and `more`
-/// are further members.
-pub(crate) fn judge_schema<'p>(
-    fed: &str,
-    more: impl IntoIterator<Item = (&'p str, Payload)>,
-) -> Payload {
-    let signature = format!(r#"{{"description": "the signature of the judge: {fed}"}}"#);
-    let own = [
-        ("signature", signature.as_str()),
-        (
-            "score",
-            r#"{"type": "string", "description": "the output that is the score: a number, or a bool"}"#,
-        ),
-        (
-            "strategy",
-            r#"{"type": "string", "default": "predict", "description": "the strategy of the judge"}"#,
-        ),
-        ("config", r#"{"type": "object", "description": "the config of the strategy"}"#),
-    ];
-    let own = own.map(|(name, text)| (name, schema(text)));
-    config_schema(own.into_iter().chain(more), &["signature", "score"])
+/// The settings of a judge.
+#[derive(Facet)]
+pub(crate) struct JudgeConfig {
+    /// The signature of the judge, whose inputs are filled by name.
+    pub(crate) signature: Payload,
+    /// The output that is the score: a number, or a bool.
+    pub(crate) score: String,
+    /// The strategy of the judge.
+    #[facet(default = "predict".to_owned())]
+    pub(crate) strategy: String,
+    /// The config of the strategy.
+    #[facet(dsrs::object)]
+    pub(crate) config: Option<Payload>,
 }
 
 impl LmJudge {
-    pub(super) fn read(
+    /// Builds a judge; `feedback` is the output with the reason, if there is one.
+    pub(super) fn build(
         env: &dyn BuildEnv,
-        judge: &Payload,
+        judge: &JudgeConfig,
+        feedback: Option<&str>,
         view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         let mut problems = Problems::new();
-        let mut scope = view.schema.map_or_else(TypeScope::new, |shown| shown.defs.clone().into());
-        let Some(mut object) = Object::open(judge, at, &mut problems) else { return Err(problems) };
-        let draft = object.required("signature", |payload, at, problems| {
-            read_signature(payload, &mut scope, at, problems)
-        });
-        let score = object.required("score", shared_text);
-        let feedback = object.optional("feedback", shared_text);
-        let strategy = object.optional("strategy", shared_text);
-        let config = object.optional("config", |config, _, _| Some(config));
-        // Metrics read it themselves.
-        object.ignore(&["scale"]);
-        object.close();
-        let strategy = strategy.as_deref().unwrap_or("predict");
-        let (Some(draft), Some(score)) = (draft, score) else {
-            problems.also(registry::check(strategy, config, at).err().unwrap_or_default());
-            return Err(problems);
+        let module = judge.module(env, view, at, &mut problems);
+        let Some(module) = module else { return Err(problems) };
+        let check = |role: JudgeOutput, name: &str, place: &At<'_>, problems: &mut Problems| {
+            role.check("the judge", module.schema(), name, place, problems);
         };
-        let base = Arc::new(draft.finish(scope.finish()));
-        let module = registry::create(env, strategy, &base, config, at);
-        let module = module.and_then(|made| check_parks(&*made, strategy, at).map(|()| made));
-        let module = match module {
-            Ok(module) => InnerModule::under(JUDGE, module),
-            Err(found) => {
-                problems.append(found);
-                return Err(problems);
-            }
-        };
-        JudgeOutput::Score.check(
-            "the judge",
-            module.schema(),
-            &score,
-            &at.key("score"),
-            &mut problems,
-        );
-        if let Some(name) = &feedback {
-            let place = at.key("feedback");
-            JudgeOutput::Feedback.check("the judge", module.schema(), name, &place, &mut problems);
+        check(JudgeOutput::Score, &judge.score, &at.key("score"), &mut problems);
+        if let Some(name) = feedback {
+            check(JudgeOutput::Feedback, name, &at.key("feedback"), &mut problems);
         }
         match JudgeInputs::between(view, module.schema(), &at.key("signature")) {
-            Ok(feeds) if problems.is_empty() => Ok(Self { module, score, feedback, feeds }),
+            Ok(feeds) if problems.is_empty() => {
+                let (score, feedback) = (judge.score.as_str().into(), feedback.map(Arc::from));
+                Ok(Self { module, score, feedback, feeds })
+            }
             Ok(_) => Err(problems),
             Err(found) => {
                 problems.append(found);
@@ -135,5 +103,28 @@ impl LmJudge {
 
     pub(super) fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
         self.module.predictors_mut()
+    }
+}
+
+impl JudgeConfig {
+    fn module(
+        &self,
+        env: &dyn BuildEnv,
+        view: JudgedFields<'_>,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) -> Option<InnerModule> {
+        let mut scope = view.schema.map_or_else(TypeScope::new, |shown| shown.defs.clone().into());
+        let (strategy, config) = (self.strategy.as_str(), self.config.as_ref());
+        let draft = read_signature(&self.signature, &mut scope, &at.key("signature"), problems);
+        let Some(draft) = draft else {
+            problems.also(registry::check(strategy, config, at).err().unwrap_or_default());
+            return None;
+        };
+        let base = Arc::new(draft.finish(scope.finish()));
+        let module = registry::create(env, strategy, &base, config, at);
+        let module = module.and_then(|made| check_parks(&*made, strategy, at).map(|()| made));
+        let module = module.map_err(|found| problems.append(found)).ok()?;
+        Some(InnerModule::under(JUDGE, module))
     }
 }

@@ -14,8 +14,8 @@ use self::expression::ExpressionScorer;
 use self::graph::GraphScorer;
 pub(crate) use self::graph::ScoreFields;
 pub(in crate::strategy) use self::lm::JUDGE;
+pub(crate) use self::lm::JudgeConfig;
 use self::lm::LmJudge;
-pub(crate) use self::lm::judge_schema;
 #[cfg(feature = "optimize")]
 pub(crate) use self::values::ExampleValues;
 pub(crate) use self::values::{JudgedFields, JudgedKind, JudgedValues};
@@ -42,21 +42,22 @@ pub(crate) type Judgement = (f64, Option<Arc<str>>);
 impl Scorer {
     /// An expression over the judged values.
     pub(crate) fn expression(
-        source: &Payload,
+        source: &str,
         view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
         ExpressionScorer::read(source, view, at).map(Self::ExpressionScorer)
     }
 
-    /// An LM that scores the judged values.
+    /// An LM that scores the judged values; `feedback` is its output with the reason, if there is one.
     pub(crate) fn judge(
         env: &dyn BuildEnv,
-        judge: &Payload,
+        judge: &JudgeConfig,
+        feedback: Option<&str>,
         view: JudgedFields<'_>,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
-        LmJudge::read(env, judge, view, at).map(Self::LmJudge)
+        LmJudge::build(env, judge, feedback, view, at).map(Self::LmJudge)
     }
 
     /// A stored graph; `at` is the place of its name. A graph that has been deleted since the

@@ -2,13 +2,10 @@
 
 use super::function::{OpFunction, OpSpec, op};
 use super::number::{OpNumber, finite};
-use super::{
-    Container, INPUTS, INPUTS_SCHEMA, VALUE, container, failed, field_types, named_inputs, unfed,
-};
+use super::{Container, NamedInputs, VALUE, container, failed, field_types, unfed};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
@@ -18,37 +15,29 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "sum",
     description: "The sum of all connected numbers, single or in lists; 0 if there are none, an \
                   integer if all are. Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(Aggregation::Sum, config)),
+    make: |config, _, _| Ok(aggregate(Aggregation::Sum, config)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "min",
     description: "The smallest of all connected numbers, single or in lists; fails if there are none. \
                   Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(Aggregation::Min, config)),
+    make: |config, _, _| Ok(aggregate(Aggregation::Min, config)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "max",
     description: "The largest of all connected numbers, single or in lists; fails if there are none. \
                   Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(Aggregation::Max, config)),
+    make: |config, _, _| Ok(aggregate(Aggregation::Max, config)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "mean",
     description: "The arithmetic mean of all connected numbers, single or in lists, as a float; fails \
                   if there are none. Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(Aggregation::Mean, config)),
+    make: |config, _, _| Ok(aggregate(Aggregation::Mean, config)),
 })) }
 
-fn config() -> Payload {
-    config_schema([(INPUTS, schema(INPUTS_SCHEMA))], &[])
-}
-
-fn read(kind: Aggregation, config: &Payload) -> Box<dyn Op> {
-    op(Aggregate { kind, inputs: named_inputs(config), whole: false })
+fn aggregate(kind: Aggregation, config: NamedInputs) -> Box<dyn Op> {
+    op(Aggregate { kind, inputs: config.open(), whole: false })
 }
 
 #[derive(Clone, Copy, PartialEq)]

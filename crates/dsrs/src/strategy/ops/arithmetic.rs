@@ -1,12 +1,13 @@
 //! `add`, `subtract`, `multiply` and `divide`: arithmetic on two numbers, one of which the config may
 //! fix.
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::number::{OpNumber, finite};
 use super::{VALUE, failed, field_types, value};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
-use crate::strategy::config::{config_schema, member, schema};
 use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
@@ -18,36 +19,39 @@ const RIGHT: &str = "right";
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "add",
     description: "`left` plus `right`; an integer if both are. Calls no LM.",
-    config: sides,
-    read: |config, _, _| Ok(read(Operator::Plus, config)),
+    make: |config, _, _| Ok(arithmetic(Operator::Plus, config)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "subtract",
     description: "`left` minus `right`; an integer if both are. Calls no LM.",
-    config: sides,
-    read: |config, _, _| Ok(read(Operator::Minus, config)),
+    make: |config, _, _| Ok(arithmetic(Operator::Minus, config)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "multiply",
     description: "`left` times `right`; an integer if both are. Calls no LM.",
-    config: sides,
-    read: |config, _, _| Ok(read(Operator::Times, config)),
+    make: |config, _, _| Ok(arithmetic(Operator::Times, config)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "divide",
     description: "`left` divided by `right`, always a float; fails if `right` is zero. Calls no LM.",
-    config: sides,
-    read: |config, _, _| Ok(read(Operator::Over, config)),
+    make: |config, _, _| Ok(arithmetic(Operator::Over, config)),
 })) }
 
-fn sides() -> Payload {
-    let side = r#"{"type": "number", "description": "a constant for this side, which is then not an input"}"#;
-    config_schema([(LEFT, schema(side)), (RIGHT, schema(side))], &[])
+#[derive(Facet)]
+struct FixedSides {
+    /// A constant for this side, which is then not an input.
+    #[facet(dsrs::keywords(NUMBER))]
+    left: Option<Payload>,
+    /// A constant for this side, which is then not an input.
+    #[facet(dsrs::keywords(NUMBER))]
+    right: Option<Payload>,
 }
 
-fn read(operator: Operator, config: &Payload) -> Box<dyn Op> {
-    let side = |name| member(config, name).cloned();
-    op(Arithmetic { operator, left: side(LEFT), right: side(RIGHT) })
+/// The keywords of a number of either kind.
+const NUMBER: &str = r#"{"type": "number"}"#;
+
+fn arithmetic(operator: Operator, fixed: FixedSides) -> Box<dyn Op> {
+    op(Arithmetic { operator, fixed })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -60,18 +64,17 @@ enum Operator {
 
 struct Arithmetic {
     operator: Operator,
-    left: Option<Payload>,
-    right: Option<Payload>,
+    fixed: FixedSides,
 }
 
 impl OpFunction for Arithmetic {
     fn inputs(&self) -> Vec<OpInput> {
-        let sides = [(LEFT, &self.left), (RIGHT, &self.right)].into_iter();
+        let sides = [(LEFT, &self.fixed.left), (RIGHT, &self.fixed.right)].into_iter();
         sides.filter(|(_, fixed)| fixed.is_none()).map(|(name, _)| OpInput::open(name)).collect()
     }
 
     fn infer(&self, inputs: &mut InputTypes<'_>, _: &At<'_>) -> Result<OpTypes, Problems> {
-        let mut fixed = [&self.left, &self.right].into_iter().flatten();
+        let mut fixed = [&self.fixed.left, &self.fixed.right].into_iter().flatten();
         let is_int = |number: &Payload| matches!(number, Payload::Int(_));
         let mut whole = self.operator != Operator::Over && fixed.all(is_int);
         let types: Vec<TypeIR> = inputs.types().values().cloned().collect();
@@ -83,8 +86,8 @@ impl OpFunction for Arithmetic {
     }
 
     fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
-        let left = self.left.as_ref().unwrap_or_else(|| value(inputs, LEFT));
-        let right = self.right.as_ref().unwrap_or_else(|| value(inputs, RIGHT));
+        let left = self.fixed.left.as_ref().unwrap_or_else(|| value(inputs, LEFT));
+        let right = self.fixed.right.as_ref().unwrap_or_else(|| value(inputs, RIGHT));
         apply(self.operator, OpNumber::of(left)?, OpNumber::of(right)?).map(Payload::from)
     }
 }

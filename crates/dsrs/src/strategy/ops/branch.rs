@@ -4,18 +4,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
 use super::function::{OpFunction, op};
-use super::inner_strategy::{InnerStrategy, inner_schema, inputs_of};
+use super::inner_strategy::{InnerStrategy, InnerStrategyConfig, inputs_of};
 use super::provenance::{all, input};
 use super::{VALUE, failed, invalid, value};
+use crate::document::{config_schema, read_config};
 use crate::expr::Expression;
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::config::{config_schema, member, schema};
 use crate::strategy::inner_module::InnerModule;
 use crate::strategy::op::{InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
@@ -28,6 +29,19 @@ const THEN: &str = "then";
 const ELSE: &str = "else";
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+
+#[derive(Facet)]
+#[facet(dsrs::keywords(r#"{"dependentRequired": {"then": ["else"], "else": ["then"]}}"#))]
+struct BranchConfig {
+    /// A Jinja expression over inputs, such as `score > 0.5`.
+    #[facet(rename = "if")]
+    condition: String,
+    /// What runs if the expression is true.
+    then: Option<InnerStrategyConfig>,
+    /// What runs if the expression is false.
+    #[facet(rename = "else")]
+    otherwise: Option<InnerStrategyConfig>,
+}
 
 struct Factory;
 
@@ -42,18 +56,7 @@ impl OpFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        let condition = schema(
-            r#"{"type": "string", "description": "a Jinja expression over inputs, such as `score > 0.5`"}"#,
-        );
-        let members = [
-            (IF, condition),
-            (THEN, inner_schema("what runs if the expression is true")),
-            (ELSE, inner_schema("what runs if the expression is false")),
-        ];
-        let mut members = config_schema(members, &[IF]).as_map().cloned().unwrap_or_default();
-        let both = schema(r#"{"then": ["else"], "else": ["then"]}"#);
-        members.insert("dependentRequired".into(), both);
-        members.into()
+        config_schema::<BranchConfig>()
     }
 
     fn calls_lm(&self) -> bool {
@@ -75,14 +78,14 @@ impl OpFactory for Factory {
         scope: &mut TypeScope,
         at: &At<'_>,
     ) -> Result<Box<dyn Op>, Problems> {
-        let text = member(config, IF).and_then(Payload::as_str).unwrap_or_default();
-        let condition = Expression::compile(text)
+        let config: BranchConfig = read_config(config, &at.key("config"))?;
+        let condition = Expression::compile(&config.condition)
             .map_err(|error| invalid(at, IF, Code::InvalidConfig, error.reason))?;
-        if member(config, THEN).is_none() {
+        let (Some(then), Some(otherwise)) = (config.then, config.otherwise) else {
             return Ok(op(ValueBranch(condition)));
-        }
-        let then = InnerStrategy::read(env, config, THEN, scope, at);
-        let otherwise = InnerStrategy::read(env, config, ELSE, scope, at);
+        };
+        let then = InnerStrategy::build(env, then, THEN, scope, at);
+        let otherwise = InnerStrategy::build(env, otherwise, ELSE, scope, at);
         match (then, otherwise) {
             (Ok(then), Ok(otherwise)) => {
                 Ok(Box::new(StrategyBranch { condition, then, otherwise }))

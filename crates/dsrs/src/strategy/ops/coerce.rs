@@ -1,16 +1,13 @@
 //! `coerce`: converts a value to another type, where it has a value of that type.
 
-use std::sync::Arc;
-
 use super::function::{OpFunction, OpSpec, op};
-use super::parse_structured::{STRICT, STRICT_SCHEMA, leniencies, parsed};
+use super::parse_structured::{ParseConfig, parsed};
 use super::plain_text::plain;
-use super::{TYPE, TYPE_SCHEMA, VALUE, failed, read_type, value};
+use super::{VALUE, failed, value};
 use crate::coerce::Leniencies;
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::{Conversion, Type, TypeIR, admit};
@@ -21,10 +18,9 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     description: "Converts `value` to `type`: anything to text, text by the lenient parser, numbers \
                   to each other if nothing is lost, `any` by its actual value. Fails if the value \
                   cannot be converted. Calls no LM.",
-    config: || config_schema([(TYPE, schema(TYPE_SCHEMA)), (STRICT, schema(STRICT_SCHEMA))], &[TYPE]),
-    read: |config, scope, at| {
-        let ty = Type::new(read_type(config, scope, at)?, Arc::default());
-        Ok(op(Coerce { ty, allowed: leniencies(config), conversion: None }))
+    make: |config: ParseConfig, scope, at| {
+        let (ty, allowed) = (config.ty(scope, at)?, config.leniencies());
+        Ok(op(Coerce { ty, allowed, conversion: None }))
     },
 })) }
 

@@ -2,47 +2,41 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
 use indexmap::IndexMap;
 
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::input;
-use super::{INPUTS, INPUTS_SCHEMA, VALUE, field_types, named_inputs, unfed};
+use super::{NamedInputs, VALUE, field_types, unfed};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::{Class, ClassField, TypeIR};
 use crate::value::{Fields, Payload, Selection, SelectionStep};
-
-const AS: &str = "as";
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "collect",
     description: "Several values as one: a list, a tuple, or a class with a field for each input. \
                   Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(config)),
+    make: |config: CollectConfig, _, _| {
+        Ok(op(Collect { inputs: config.names.open(), shape: config.shape }))
+    },
 })) }
 
-fn config() -> Payload {
-    let shape = schema(
-        r#"{"enum": ["list", "tuple", "class"], "default": "list", "description": "what the values become"}"#,
-    );
-    config_schema([(INPUTS, schema(INPUTS_SCHEMA)), (AS, shape)], &[])
+#[derive(Facet)]
+struct CollectConfig {
+    #[facet(flatten)]
+    names: NamedInputs,
+    /// What the values become.
+    #[facet(rename = "as", default = CollectShape::List)]
+    shape: CollectShape,
 }
 
-fn read(config: &Payload) -> Box<dyn Op> {
-    let shape = match member(config, AS).and_then(Payload::as_str) {
-        Some("tuple") => CollectShape::Tuple,
-        Some("class") => CollectShape::Class,
-        _ => CollectShape::List,
-    };
-    op(Collect { inputs: named_inputs(config), shape })
-}
-
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Facet)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
 enum CollectShape {
     List,
     Tuple,

@@ -1,44 +1,41 @@
 //! `concat`: joins texts, or appends lists to each other.
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::{all, each, input};
-use super::{
-    Container, INPUTS, INPUTS_SCHEMA, VALUE, container, field_types, named_inputs, too_large, unfed,
-};
+use super::{Container, NamedInputs, VALUE, container, field_types, too_large, unfed};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
 use crate::value::{Fields, Payload, Selection, SelectionStep, SizeBudget, SizeExcess};
-
-const SEPARATOR: &str = "separator";
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "concat",
     description: "Joins texts, with a separator between them if one is set, or appends lists to each \
                   other. Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(config)),
+    make: |config: ConcatConfig, _, _| {
+        let ConcatConfig { names, separator } = config;
+        Ok(op(Concat { inputs: names.open(), separator, texts: false }))
+    },
 })) }
 
-fn config() -> Payload {
-    let separator =
-        schema(r#"{"type": "string", "default": "", "description": "the text between two texts"}"#);
-    config_schema([(INPUTS, schema(INPUTS_SCHEMA)), (SEPARATOR, separator)], &[])
-}
-
-fn read(config: &Payload) -> Box<dyn Op> {
-    let separator = member(config, SEPARATOR).and_then(Payload::as_str).unwrap_or_default();
-    op(Concat { inputs: named_inputs(config), separator: separator.into(), texts: false })
+#[derive(Facet)]
+struct ConcatConfig {
+    #[facet(flatten)]
+    names: NamedInputs,
+    /// The text between two texts.
+    #[facet(default)]
+    separator: String,
 }
 
 struct Concat {
     inputs: Vec<OpInput>,
-    separator: Box<str>,
+    separator: String,
     /// Whether it joins texts; it appends lists otherwise.
     texts: bool,
 }

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::input;
 use super::{VALUE, failed, invalid, value};
 use crate::predict::PredictError;
 use crate::problem::{At, Code, Problems};
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::{Type, TypeIR, TypeShape, brief, resolve};
-use crate::value::{Fields, Map, Payload, Selection, SelectionStep};
+use crate::value::{Fields, Payload, Selection, SelectionStep};
 
 const INDEX: &str = "index";
 const KEY: &str = "key";
@@ -21,28 +22,22 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "element",
     description: "One element of a list or tuple by its `index`, or one value of a dict by its `key`. \
                   A negative index counts from the end. Fails if there is no such element. Calls no LM.",
-    config,
-    read: |config, _, _| Ok(read(config)),
+    make: |config: ElementConfig, _, _| {
+        Ok(op(match config {
+            ElementConfig { index: Some(index), .. } => Element::At(index),
+            ElementConfig { key, .. } => Element::Of(key.unwrap_or_default().into()),
+        }))
+    },
 })) }
 
-fn config() -> Payload {
-    let index = schema(
-        r#"{"type": "integer", "description": "the place in the list, from 0; -1 is the last element"}"#,
-    );
-    let key =
-        schema(r#"{"type": "string", "maxLength": 2000, "description": "the key of the dict"}"#);
-    let members = config_schema([(INDEX, index), (KEY, key)], &[]);
-    let mut members: Map = members.as_map().cloned().unwrap_or_default();
-    let one = r#"[{"required": ["index"]}, {"required": ["key"]}]"#;
-    members.insert("oneOf".into(), schema(one));
-    members.into()
-}
-
-fn read(config: &Payload) -> Box<dyn Op> {
-    op(match (member(config, INDEX), member(config, KEY).and_then(Payload::as_str)) {
-        (Some(Payload::Int(index)), _) => Element::At(*index),
-        (_, key) => Element::Of(key.unwrap_or_default().into()),
-    })
+#[derive(Facet)]
+#[facet(dsrs::keywords(r#"{"oneOf": [{"required": ["index"]}, {"required": ["key"]}]}"#))]
+struct ElementConfig {
+    /// The place in the list, from 0; -1 is the last element.
+    index: Option<i64>,
+    /// The key of the dict.
+    #[facet(dsrs::keywords(r#"{"maxLength": 2000}"#))]
+    key: Option<String>,
 }
 
 /// Which element.

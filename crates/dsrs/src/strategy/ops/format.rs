@@ -1,13 +1,14 @@
 //! `format`: a text with slots, which say how their values are written.
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
-use super::slot_template::SlotTemplate;
+use super::slot_template::{SlotTemplate, TEMPLATE_LENGTH};
 use super::{TEXT, field_types, invalid, too_large};
 use crate::predict::PredictError;
 use crate::problem::{At, Code, Problems};
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
 use crate::value::{Fields, Payload, Selection};
@@ -19,23 +20,18 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     description: "Fills a text with slots as Python's `format` does: `{price:,.2f}`, `{name:>10}`, \
                   `{items:yaml}` (or `json`, `text`) for whole values, and `{items!s}` for Python's \
                   notation of them. Its inputs are the names in the slots. Calls no LM.",
-    config,
-    read: |config, _, at| read(config, at),
+    make: |config: FormatConfig, _, at| {
+        let slots = SlotTemplate::parse(&config.template, true);
+        let slots = slots.map_err(|reason| invalid(at, TEMPLATE, Code::InvalidConfig, reason))?;
+        Ok(op(Format(slots)))
+    },
 })) }
 
-fn config() -> Payload {
-    let template = schema(
-        r#"{"type": "string", "maxLength": 20000, "description": "a text with slots such as `{price:.2f}`; `{{` is a brace"}"#,
-    );
-    config_schema([(TEMPLATE, template)], &[TEMPLATE])
-}
-
-fn read(config: &Payload, at: &At<'_>) -> Result<Box<dyn Op>, Problems> {
-    let template = member(config, TEMPLATE).and_then(Payload::as_str).unwrap_or_default();
-    let slots = SlotTemplate::parse(template, true);
-    slots
-        .map(|slots| op(Format(slots)))
-        .map_err(|reason| invalid(at, TEMPLATE, Code::InvalidConfig, reason))
+#[derive(Facet)]
+struct FormatConfig {
+    /// A text with slots such as `{price:.2f}`; `{{` is a brace.
+    #[facet(dsrs::keywords(TEMPLATE_LENGTH))]
+    template: String,
 }
 
 struct Format(SlotTemplate);

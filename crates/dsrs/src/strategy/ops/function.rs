@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::provenance::all;
+use crate::document::{config_schema, read_config};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -12,16 +15,14 @@ use crate::strategy::{BuildEnv, DynModule, Flow};
 use crate::types::TypeScope;
 use crate::value::{Fields, Payload, Selection};
 
-/// Reads a config that the schema accepts; the place is the node's.
-type ReadOp = fn(&Payload, &mut TypeScope, &At<'_>) -> Result<Box<dyn Op>, Problems>;
+/// Makes an op with the settings of a config; the place is the node's.
+type MakeOp<C> = fn(C, &mut TypeScope, &At<'_>) -> Result<Box<dyn Op>, Problems>;
 
 /// What the registry knows about an op.
-pub(super) struct OpSpec {
+pub(super) struct OpSpec<C> {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    /// The JSON Schema of its config.
-    pub(super) config: fn() -> Payload,
-    pub(super) read: ReadOp,
+    pub(super) make: MakeOp<C>,
 }
 
 /// An op with a complete config: its types, and the function that computes its one output.
@@ -57,12 +58,12 @@ pub(super) trait OpFunction: Send + Sync + Sized + 'static {
     }
 }
 
-/// An op of a function, as [`OpSpec::read`] returns it.
+/// An op of a function, as [`OpSpec::make`] returns it.
 pub(super) fn op(function: impl OpFunction) -> Box<dyn Op> {
     Box::new(FunctionOp(function))
 }
 
-impl OpFactory for OpSpec {
+impl<C: Facet<'static>> OpFactory for OpSpec<C> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -72,7 +73,7 @@ impl OpFactory for OpSpec {
     }
 
     fn config_schema(&self) -> Payload {
-        (self.config)()
+        config_schema::<C>()
     }
 
     fn read(
@@ -82,7 +83,7 @@ impl OpFactory for OpSpec {
         scope: &mut TypeScope,
         at: &At<'_>,
     ) -> Result<Box<dyn Op>, Problems> {
-        (self.read)(config, scope, at)
+        (self.make)(read_config(config, &at.key("config"))?, scope, at)
     }
 }
 

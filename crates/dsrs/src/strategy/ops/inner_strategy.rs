@@ -3,32 +3,31 @@
 
 use std::sync::{Arc, OnceLock};
 
+use facet::Facet;
+
+use super::TEXT_OR_OBJECT;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{SignatureSchema, read_signature};
-use crate::strategy::config::{config_schema, described, member, schema};
 use crate::strategy::inner_module::{InnerModule, check_parks};
 use crate::strategy::op::{InputTypes, Op, OpInput, OpTypes};
 use crate::strategy::{BuildEnv, StrategyFactory, registry};
 use crate::types::{TypeDefs, TypeScope, absent_value};
 use crate::value::{Fields, Map, Payload};
 
-const STRATEGY: &str = "strategy";
 const SIGNATURE: &str = "signature";
 const CONFIG: &str = "config";
 
-/// The config schema of a strategy inside an op.
-pub(super) fn inner_schema(description: &str) -> Payload {
-    let members = [
-        (STRATEGY, schema(r#"{"type": "string", "description": "a strategy of the registry"}"#)),
-        (
-            SIGNATURE,
-            schema(
-                r#"{"type": ["string", "object"], "description": "its signature; omit it for an op and for a strategy with its own"}"#,
-            ),
-        ),
-        (CONFIG, schema(r#"{"type": "object", "description": "its config"}"#)),
-    ];
-    described(config_schema(members, &[STRATEGY]), description)
+/// The settings of a strategy inside an op.
+#[derive(Facet)]
+pub(super) struct InnerStrategyConfig {
+    /// A strategy of the registry.
+    strategy: String,
+    /// Its signature. Omit it for an op and for a strategy with its own.
+    #[facet(dsrs::keywords(TEXT_OR_OBJECT))]
+    signature: Option<Payload>,
+    /// Its config.
+    #[facet(dsrs::object)]
+    config: Option<Payload>,
 }
 
 /// A strategy inside an op, before its types are known.
@@ -43,26 +42,24 @@ enum InnerKind {
 }
 
 impl InnerStrategy {
-    /// Reads a member of an op's config; the member's name prefixes the paths of its predictors. `at`
+    /// Builds the strategy in a member of an op's config; the member's name prefixes the paths of its predictors. `at`
     /// is the place of the op.
-    pub(super) fn read(
+    pub(super) fn build(
         env: &dyn BuildEnv,
-        config: &Payload,
+        wanted: InnerStrategyConfig,
         path: &'static str,
         scope: &mut TypeScope,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
-        let (config_at, nothing) = (at.key(CONFIG), Payload::map(Map::new()));
+        let config_at = at.key(CONFIG);
         let at = config_at.key(path);
-        let wanted = member(config, path).unwrap_or(&nothing);
-        let strategy = member(wanted, STRATEGY).and_then(Payload::as_str).unwrap_or_default();
-        let config = member(wanted, CONFIG).unwrap_or(&nothing);
-        let posted = member(wanted, SIGNATURE);
-        let factory = registry::check(strategy, Some(config), &at)?;
+        let InnerStrategyConfig { strategy, signature: posted, config } = wanted;
+        let config = config.unwrap_or_else(|| Payload::map(Map::new()));
+        let factory = registry::check(&strategy, Some(&config), &at)?;
         let Some(op) = factory.op() else {
-            let base = signature(env, factory, config, posted, scope, &at)?;
-            let module = registry::create(env, strategy, &base, Some(config), &at)?;
-            check_parks(&*module, strategy, &at)?;
+            let base = signature(env, factory, &config, posted.as_ref(), scope, &at)?;
+            let module = registry::create(env, &strategy, &base, Some(&config), &at)?;
+            check_parks(&*module, &strategy, &at)?;
             return Ok(Self { path, kind: InnerKind::Strategy(InnerModule::under(path, module)) });
         };
         if posted.is_some() {
@@ -70,7 +67,7 @@ impl InnerStrategy {
             return Err(problem(&at, Code::InvalidSignature, detail));
         }
         let (name, types) = (op.name(), OnceLock::new());
-        let op = op.read(env, config, scope, &at)?;
+        let op = op.read(env, &config, scope, &at)?;
         Ok(Self { path, kind: InnerKind::Op { name, op, types } })
     }
 

@@ -4,7 +4,7 @@ use super::function::{OpFunction, OpSpec, op};
 use super::{VALUE, value};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
-use crate::strategy::factory::no_config;
+use crate::strategy::config::NoSettings;
 use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
@@ -13,8 +13,7 @@ use crate::value::{Fields, Payload};
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "is_error",
     description: "Whether the node that feeds `value` failed; the run continues. Calls no LM.",
-    config: no_config,
-    read: |_, _, _| Ok(op(IsError)),
+    make: |_: NoSettings, _, _| Ok(op(IsError)),
 })) }
 
 struct IsError;

@@ -4,19 +4,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
-use super::inner_strategy::{InnerStrategy, inner_schema, inputs_of};
+use super::inner_strategy::{InnerStrategy, InnerStrategyConfig, inputs_of};
 use super::provenance::{MAX_TRACKED_PARTS, input};
 use super::{Container, container, failed, invalid, too_large};
+use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, PredictErrorKind, SpanKind, SpanStatus};
 use crate::problem::{At, Code, Problems};
 use crate::read::listed;
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::strategy::config::{config_schema, count, count_schema, member, schema};
 use crate::strategy::inner_module::{InnerModule, MODULE};
 use crate::strategy::op::{InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
@@ -25,13 +26,33 @@ use crate::types::{TypeIR, TypeScope};
 use crate::value::{Failure, Fields, Payload, Selection, SizeBudget, Value, ValueBatch, unwrap};
 
 const OVER: &str = "over";
-const CONCURRENCY: &str = "concurrency";
-const DEFAULT_CONCURRENCY: usize = 8;
 /// After how many elements the task yields to others.
 const TURN: usize = 32;
-const ON_ERROR: &str = "on_error";
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&Factory)) }
+
+#[derive(Facet)]
+struct MapConfig {
+    /// What runs over each element.
+    module: InnerStrategyConfig,
+    /// The input whose elements it runs over. Optional if the strategy has one input.
+    over: Option<String>,
+    /// How many run at once.
+    #[facet(default = 8, dsrs::minimum(1), dsrs::maximum(100))]
+    concurrency: usize,
+    /// Whether a failed element fails the node, or is an error among the results.
+    #[facet(default = ElementFailure::Fail)]
+    on_error: ElementFailure,
+}
+
+/// What becomes of a failed element.
+#[derive(Clone, Copy, PartialEq, Facet)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
+enum ElementFailure {
+    Fail,
+    Keep,
+}
 
 struct Factory;
 
@@ -47,21 +68,7 @@ impl OpFactory for Factory {
     }
 
     fn config_schema(&self) -> Payload {
-        let over = schema(
-            r#"{"type": "string", "description": "the input whose elements it runs over; optional if the strategy has one input"}"#,
-        );
-        let on_error = schema(
-            r#"{"enum": ["fail", "keep"], "default": "fail", "description": "whether a failed element fails the node, or is an error among the results"}"#,
-        );
-        config_schema(
-            [
-                (MODULE, inner_schema("what runs over each element")),
-                (OVER, over),
-                (CONCURRENCY, count_schema("how many run at once", 1, 100, 8)),
-                (ON_ERROR, on_error),
-            ],
-            &[MODULE],
-        )
+        config_schema::<MapConfig>()
     }
 
     fn calls_lm(&self) -> bool {
@@ -83,9 +90,10 @@ impl OpFactory for Factory {
         scope: &mut TypeScope,
         at: &At<'_>,
     ) -> Result<Box<dyn Op>, Problems> {
-        let inner = InnerStrategy::read(env, config, MODULE, scope, at)?;
+        let config: MapConfig = read_config(config, &at.key("config"))?;
+        let inner = InnerStrategy::build(env, config.module, MODULE, scope, at)?;
         let inputs = inner.inputs();
-        let named = member(config, OVER).and_then(Payload::as_str);
+        let named = config.over.as_deref();
         let names = || inputs.iter().map(|input| input.name.as_ref());
         let over = match (named, inputs.as_slice()) {
             (None, [only]) => only.name.clone(),
@@ -105,9 +113,8 @@ impl OpFactory for Factory {
                 return Err(invalid(at, OVER, Code::InvalidConfig, detail));
             }
         };
-        let concurrency = count(config, CONCURRENCY, DEFAULT_CONCURRENCY);
-        let keep = member(config, ON_ERROR).and_then(Payload::as_str) == Some("keep");
-        Ok(Box::new(Map { inner, over, concurrency, keep }))
+        let keep = config.on_error == ElementFailure::Keep;
+        Ok(Box::new(Map { inner, over, concurrency: config.concurrency, keep }))
     }
 }
 

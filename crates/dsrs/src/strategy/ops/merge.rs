@@ -6,12 +6,11 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::{each, input};
-use super::{Container, INPUTS, INPUTS_SCHEMA, VALUE, container, field_types, named_inputs, unfed};
+use super::{Container, NamedInputs, VALUE, container, field_types, unfed};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::{Class, ClassField, TypeIR, TypeShape, resolve};
@@ -21,8 +20,7 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "merge",
     description: "Merges several classes into one with all their fields, or several dicts into one; \
                   if two have a member of the same name, the later one wins. Calls no LM.",
-    config: || config_schema([(INPUTS, schema(INPUTS_SCHEMA))], &[]),
-    read: |config, _, _| Ok(op(Merge { inputs: named_inputs(config), is_class: false })),
+    make: |config: NamedInputs, _, _| Ok(op(Merge { inputs: config.open(), is_class: false })),
 })) }
 
 struct Merge {

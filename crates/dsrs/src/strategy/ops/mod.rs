@@ -30,7 +30,8 @@ mod unwrap_or;
 
 use std::sync::Arc;
 
-use super::config::member;
+use facet::Facet;
+
 use super::op::{InputTypes, OpInput};
 use crate::predict::{PredictError, PredictErrorKind};
 use crate::problem::{At, Code, Problem, Problems};
@@ -41,8 +42,6 @@ use crate::value::{Fields, Payload, SizeExcess};
 const TEXT: &str = "text";
 /// The output of all other ops, and the input of ops with one value.
 const VALUE: &str = "value";
-/// The member of a config that names the inputs.
-const INPUTS: &str = "inputs";
 /// The member of a config that is a type.
 const TYPE: &str = "type";
 
@@ -69,19 +68,28 @@ fn invalid(at: &At<'_>, name: &str, code: Code, detail: impl Into<String>) -> Pr
 }
 
 /// The type that a config names.
-fn read_type(config: &Payload, scope: &mut TypeScope, at: &At<'_>) -> Result<TypeIR, Problems> {
+fn read_type(wanted: &Payload, scope: &mut TypeScope, at: &At<'_>) -> Result<TypeIR, Problems> {
     let mut problems = Problems::new();
-    let (config_at, nothing) = (at.key("config"), Payload::Null);
-    let wanted = member(config, TYPE).unwrap_or(&nothing);
-    let ty = scope.read_type(wanted, &config_at.key(TYPE), &mut problems);
+    let ty = scope.read_type(wanted, &at.key("config").key(TYPE), &mut problems);
     problems.or(())?;
     ty.ok_or_else(|| invalid(at, TYPE, Code::InvalidType, "`type` is not a type"))
 }
 
 /// The inputs that a config names.
-fn named_inputs(config: &Payload) -> Vec<OpInput> {
-    let names = member(config, INPUTS).and_then(Payload::as_list).unwrap_or_default();
-    names.iter().filter_map(Payload::as_str).map(OpInput::open).collect()
+#[derive(Facet)]
+struct NamedInputs {
+    /// The inputs by name, in order. Default: those that edges name, in the order of the edges.
+    #[facet(dsrs::keywords(DISTINCT_NAMES))]
+    inputs: Option<Vec<String>>,
+}
+
+const DISTINCT_NAMES: &str = r#"{"items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,62}$"},
+    "uniqueItems": true}"#;
+
+impl NamedInputs {
+    fn open(self) -> Vec<OpInput> {
+        self.inputs.unwrap_or_default().into_iter().map(OpInput::open).collect()
+    }
 }
 
 /// The problem of an op with inputs of any name to which nothing is connected.
@@ -127,12 +135,8 @@ fn field_types(inputs: &InputTypes<'_>, ty: impl Fn(&TypeIR) -> TypeIR) -> Vec<(
     inputs.types().iter().map(|(name, ir)| (name.clone(), ty(ir))).collect()
 }
 
-/// The config schema of a list of input names.
-const INPUTS_SCHEMA: &str = r#"{"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,62}$"}, "uniqueItems": true, "description": "the inputs by name, in order; default: those that edges name, in the order of the edges"}"#;
-
-/// The config schema of a type.
-const TYPE_SCHEMA: &str =
-    r#"{"type": ["string", "object"], "description": "a type expression or a JSON Schema object"}"#;
+/// The keywords of what is written as a text or as an object: a type, a signature.
+const TEXT_OR_OBJECT: &str = r#"{"type": ["string", "object"]}"#;
 
 #[cfg(test)]
 mod tests {

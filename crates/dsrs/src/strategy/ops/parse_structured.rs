@@ -2,32 +2,49 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
-use super::{TEXT, TYPE, TYPE_SCHEMA, VALUE, read_type, value};
+use super::{TEXT, TEXT_OR_OBJECT, VALUE, read_type, value};
 use crate::coerce::{Leniencies, ParseReport, coerce};
 use crate::predict::{PredictError, PredictErrorKind, RejectedAnswer};
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
-use crate::strategy::config::{config_schema, flag, schema};
 use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
-use crate::types::{Type, TypeIR};
+use crate::types::{Type, TypeIR, TypeScope};
 use crate::value::{Fields, Payload};
 
-/// The member of a config that turns repairs off.
-pub(super) const STRICT: &str = "strict";
-/// Its config schema.
-pub(super) const STRICT_SCHEMA: &str = r#"{"type": "boolean", "default": false, "description": "refuses a text that is not exact instead of repairing it"}"#;
+/// The settings of a parser.
+#[derive(Facet)]
+pub(super) struct ParseConfig {
+    /// A type expression or a JSON Schema object.
+    #[facet(rename = "type", dsrs::keywords(TEXT_OR_OBJECT))]
+    ty: Payload,
+    /// Refuses a text that is not exact instead of repairing it.
+    #[facet(default)]
+    strict: bool,
+}
+
+impl ParseConfig {
+    /// The type of the parsed values; definitions within it are added to the scope.
+    pub(super) fn ty(&self, scope: &mut TypeScope, at: &At<'_>) -> Result<Type, Problems> {
+        Ok(Type::new(read_type(&self.ty, scope, at)?, Arc::default()))
+    }
+
+    pub(super) const fn leniencies(&self) -> Leniencies {
+        if self.strict { Leniencies::STRICT } else { Leniencies::ALL }
+    }
+}
 
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "parse_structured",
     description: "Parses a text as a value of `type`, with the parser that reads answers of LMs: \
                   malformed JSON, JSON in prose or in code fences. Fails with `parse_error`. Calls \
                   no LM.",
-    config: || config_schema([(TYPE, schema(TYPE_SCHEMA)), (STRICT, schema(STRICT_SCHEMA))], &[TYPE]),
-    read: |config, scope, at| {
-        let ty = Type::new(read_type(config, scope, at)?, Arc::default());
-        Ok(op(ParseStructured { ty, allowed: leniencies(config) }))
+    make: |config: ParseConfig, scope, at| {
+        let (ty, allowed) = (config.ty(scope, at)?, config.leniencies());
+        Ok(op(ParseStructured { ty, allowed }))
     },
 })) }
 
@@ -52,11 +69,6 @@ impl OpFunction for ParseStructured {
     fn compute(&self, inputs: &Fields) -> Result<Payload, PredictError> {
         parsed(value(inputs, TEXT).as_str().unwrap_or_default(), &self.ty, self.allowed)
     }
-}
-
-/// The leniencies that a config allows.
-pub(super) fn leniencies(config: &Payload) -> Leniencies {
-    if flag(config, STRICT) { Leniencies::STRICT } else { Leniencies::ALL }
 }
 
 /// Parses a text as a value of a type.

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::all;
-use super::slot_template::SlotTemplate;
+use super::slot_template::{SlotTemplate, TEMPLATE_LENGTH};
 use super::{TEXT, failed, field_types, invalid, too_large};
 use crate::expr::Template;
 use crate::predict::PredictError;
 use crate::problem::{At, Code, Problems};
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, described, member, schema};
 use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
-use crate::value::{Fields, Map, Payload, Selection};
+use crate::value::{Fields, Payload, Selection};
 
 const TEMPLATE: &str = "template";
 const FSTRING: &str = "fstring";
@@ -23,34 +24,29 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "render",
     description: "Writes a text from a template: Jinja in `template`, or `{name}` slots in `fstring`. \
                   Its inputs are the names in the template. Calls no LM.",
-    config,
-    read: |config, _, at| read(config, at),
+    make: |config, _, at| render(config, at),
 })) }
 
-fn config() -> Payload {
-    let text = |description: &str| {
-        described(schema(r#"{"type": "string", "maxLength": 20000}"#), description)
-    };
-    let members = [
-        (TEMPLATE, text("a Jinja template, with `if` and `for` and no other tags")),
-        (FSTRING, text("a text with slots such as `{name}` and `{person.age}`; `{{` is a brace")),
-    ];
-    let mut members: Map = config_schema(members, &[]).as_map().cloned().unwrap_or_default();
-    let one = r#"[{"required": ["template"]}, {"required": ["fstring"]}]"#;
-    members.insert("oneOf".into(), schema(one));
-    members.into()
+#[derive(Facet)]
+#[facet(dsrs::keywords(r#"{"oneOf": [{"required": ["template"]}, {"required": ["fstring"]}]}"#))]
+struct RenderConfig {
+    /// A Jinja template, with `if` and `for` and no other tags.
+    #[facet(dsrs::keywords(TEMPLATE_LENGTH))]
+    template: Option<String>,
+    /// A text with slots such as `{name}` and `{person.age}`; `{{` is a brace.
+    #[facet(dsrs::keywords(TEMPLATE_LENGTH))]
+    fstring: Option<String>,
 }
 
-fn read(config: &Payload, at: &At<'_>) -> Result<Box<dyn Op>, Problems> {
-    let text = |name| member(config, name).and_then(Payload::as_str);
+fn render(config: RenderConfig, at: &At<'_>) -> Result<Box<dyn Op>, Problems> {
     let broken = |name, reason| invalid(at, name, Code::InvalidConfig, reason);
-    match (text(TEMPLATE), text(FSTRING)) {
-        (_, Some(slots)) => {
-            let slots = SlotTemplate::parse(slots, false);
+    match config {
+        RenderConfig { fstring: Some(slots), .. } => {
+            let slots = SlotTemplate::parse(&slots, false);
             slots.map(|slots| op(RenderTemplate::Slots(slots))).map_err(|why| broken(FSTRING, why))
         }
-        (template, None) => {
-            let template = Template::compile(template.unwrap_or_default());
+        RenderConfig { template, .. } => {
+            let template = Template::compile(&template.unwrap_or_default());
             let template = template.map_err(|error| broken(TEMPLATE, error.reason))?;
             Ok(op(RenderTemplate::Jinja(Box::new(template))))
         }

@@ -1,5 +1,7 @@
 //! `select`: a part of a value, by a path, with a default if the part may be absent.
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::{at as value_at, input};
 use super::{VALUE, invalid, settled, value};
@@ -7,8 +9,7 @@ use crate::predict::PredictError;
 use crate::problem::{At, Code, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::op::{InputTypes, Op, OpInput, OpStrategy, OpTypes};
+use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::{Type, admit};
 use crate::value::{Fields, Payload, Selection};
@@ -20,23 +21,22 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "select",
     description: "A part of `value`, by a path such as `person.name`, `[0]` or `['key']`, checked \
                   against its type; a default for a part that may be absent. Calls no LM.",
-    config,
-    read: |config, _, at| read(config, at),
+    make: |config: SelectConfig, _, at| {
+        let SelectConfig { path: text, default } = config;
+        let path = Selection::parse(&text).map_err(|error| {
+            invalid(at, PATH, Code::InvalidConfig, format!("`{text}`: {error}"))
+        })?;
+        Ok(op(Select { path, default }))
+    },
 })) }
 
-fn config() -> Payload {
-    let path = schema(
-        r#"{"type": "string", "maxLength": 2000, "description": "the path to the part of the value"}"#,
-    );
-    let default = schema(r#"{"description": "the output if the part is absent or null"}"#);
-    config_schema([(PATH, path), (DEFAULT, default)], &[PATH])
-}
-
-fn read(config: &Payload, at: &At<'_>) -> Result<Box<dyn Op>, Problems> {
-    let text = member(config, PATH).and_then(Payload::as_str).unwrap_or_default();
-    let path = Selection::parse(text)
-        .map_err(|error| invalid(at, PATH, Code::InvalidConfig, format!("`{text}`: {error}")))?;
-    Ok(op(Select { path, default: member(config, DEFAULT).cloned() }))
+#[derive(Facet)]
+struct SelectConfig {
+    /// The path to the part of the value.
+    #[facet(dsrs::keywords(r#"{"maxLength": 2000}"#))]
+    path: String,
+    /// The output if the part is absent or null.
+    default: Option<Payload>,
 }
 
 struct Select {

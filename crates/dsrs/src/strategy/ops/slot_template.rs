@@ -18,6 +18,9 @@ use crate::strategy::op::InputTypes;
 /// The longest template, in bytes.
 const LENGTH_LIMIT: usize = 20_000;
 
+/// The same in keywords of a JSON Schema, which counts characters.
+pub(super) const TEMPLATE_LENGTH: &str = r#"{"maxLength": 20000}"#;
+
 /// A template with slots.
 pub(super) struct SlotTemplate(Vec<TemplatePart>);
 

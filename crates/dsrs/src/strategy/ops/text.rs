@@ -1,48 +1,43 @@
 //! `strip`, `lower` and `upper`: a text without some characters at its ends, or in another case.
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::{TEXT, failed, value};
 use crate::predict::PredictError;
 use crate::problem::{At, Problems};
-use crate::strategy::config::{config_schema, member, schema};
-use crate::strategy::factory::no_config;
+use crate::strategy::config::NoSettings;
 use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::TypeIR;
 use crate::value::{Fields, Payload};
 
-const CHARACTERS: &str = "characters";
-
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "strip",
     description: "Removes white space, or other characters, from both ends of a text. Calls no LM.",
-    config: || {
-        let characters = schema(
-            r#"{"type": "string", "minLength": 1, "description": "the characters to remove from both ends; default: white space"}"#,
-        );
-        config_schema([(CHARACTERS, characters)], &[])
-    },
-    read: |config, _, _| {
-        let characters = member(config, CHARACTERS).and_then(Payload::as_str);
-        Ok(op(TextChange::Strip(characters.map(Into::into))))
-    },
+    make: |config: StripConfig, _, _| Ok(op(TextChange::Strip(config.characters))),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "lower",
     description: "Writes a text in lower case. Calls no LM.",
-    config: no_config,
-    read: |_, _, _| Ok(op(TextChange::Lower)),
+    make: |_: NoSettings, _, _| Ok(op(TextChange::Lower)),
 })) }
 inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "upper",
     description: "Writes a text in upper case. Calls no LM.",
-    config: no_config,
-    read: |_, _, _| Ok(op(TextChange::Upper)),
+    make: |_: NoSettings, _, _| Ok(op(TextChange::Upper)),
 })) }
+
+#[derive(Facet)]
+struct StripConfig {
+    /// The characters to remove from both ends. Default: white space.
+    #[facet(dsrs::keywords(r#"{"minLength": 1}"#))]
+    characters: Option<String>,
+}
 
 enum TextChange {
     /// Removes these characters from both ends; white space where there are none.
-    Strip(Option<Box<str>>),
+    Strip(Option<String>),
     Lower,
     Upper,
 }

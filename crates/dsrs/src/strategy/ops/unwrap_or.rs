@@ -1,5 +1,7 @@
 //! `unwrap_or`: a value, or a default if it is null or the node that feeds it failed.
 
+use facet::Facet;
+
 use super::function::{OpFunction, OpSpec, op};
 use super::provenance::input;
 use super::select::{check_default, exact_default};
@@ -8,7 +10,6 @@ use crate::predict::PredictError;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::strategy::Flow;
-use crate::strategy::config::{config_schema, schema};
 use crate::strategy::op::{InputTypes, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::types::{Type, TypeIR};
@@ -20,16 +21,17 @@ inventory::submit! { StrategyRegistration(&OpStrategy(&OpSpec {
     name: "unwrap_or",
     description: "Returns `value`, or `default` if `value` is null or the node that feeds it failed. \
                   The default is in the config or is connected. Calls no LM.",
-    config: || {
-        let default = schema(r#"{"description": "the output if there is no value"}"#);
-        config_schema([(DEFAULT, default)], &[])
-    },
-    read: |config, _, _| {
-        // Null is a default too.
-        let default = config.as_map().and_then(|members| members.get(DEFAULT)).cloned();
-        Ok(op(UnwrapOr { default }))
+    make: |config: UnwrapOrConfig, _, _| {
+        Ok(op(UnwrapOr { default: config.default.map(Option::unwrap_or_default) }))
     },
 })) }
+
+#[derive(Facet)]
+struct UnwrapOrConfig {
+    /// The output if there is no value.
+    // Null is a default too.
+    default: Option<Option<Payload>>,
+}
 
 struct UnwrapOr {
     default: Option<Payload>,

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use facet::Facet;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
 
@@ -27,11 +28,13 @@ pub(super) struct Agent {
 }
 
 /// The limits of an agent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Facet)]
 pub(super) struct AgentLimits {
     /// The most steps.
+    #[facet(default = AgentLimits::default().max_iters, dsrs::minimum(1), dsrs::maximum(100))]
     pub(super) max_iters: usize,
-    /// The most calls at the same time.
+    /// The most tool calls at the same time.
+    #[facet(default = AgentLimits::default().max_parallel, dsrs::minimum(1), dsrs::maximum(64))]
     pub(super) max_parallel: usize,
 }
 

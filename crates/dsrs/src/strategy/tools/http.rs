@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use facet::Facet;
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
 use super::url::UrlTemplate;
+use crate::document::read_settings;
 use crate::lm::ToolSpec;
 use crate::predict::is_tool_name;
 use crate::problem::{At, Code, Problems};
@@ -31,24 +33,74 @@ pub struct HttpTool {
     pub max_bytes: usize,
 }
 
+/// The settings of a request.
+#[derive(Facet)]
+pub(super) struct HttpToolConfig {
+    /// The name of the tool for the LM.
+    name: String,
+    /// What it does and when to use it, for the LM.
+    description: String,
+    /// The method of the request.
+    method: HttpMethod,
+    /// The URL. `{argument}` stands for an argument, percent-encoded, in the path or the query.
+    url: String,
+    /// The headers, each a text or a secret.
+    #[facet(dsrs::keywords(HEADERS))]
+    headers: Option<Payload>,
+    /// How arguments that are not in the URL are sent with POST, PUT and PATCH; with GET and DELETE they go to the
+    /// query.
+    body: Option<HttpBody>,
+    /// The JSON Schema of the arguments. Default: a text for each name in the URL.
+    #[facet(dsrs::object)]
+    arguments: Option<Payload>,
+    /// The time limit of a request in milliseconds.
+    #[facet(default = 10_000, dsrs::minimum(1), dsrs::maximum(120_000))]
+    timeout_ms: u64,
+    /// The most bytes of an answer to read.
+    #[facet(default = 256 << 10, dsrs::minimum(1), dsrs::maximum(10 << 20))]
+    max_bytes: usize,
+}
+
+/// The keywords of headers.
+const HEADERS: &str = r#"{"type": "object", "additionalProperties": {
+    "type": ["string", "object"],
+    "properties": {
+        "secret": {"type": "string", "description": "The name of a secret of the server."},
+        "prefix": {"type": "string", "description": "The text before the secret, such as `Bearer `."}
+    },
+    "additionalProperties": false
+}}"#;
+
 /// The method of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Facet)]
+#[repr(u8)]
 pub enum HttpMethod {
     /// Reads.
+    #[facet(rename = "GET")]
     Get,
     /// Creates, or does something.
+    #[facet(rename = "POST")]
     Post,
     /// Replaces.
+    #[facet(rename = "PUT")]
     Put,
     /// Changes.
+    #[facet(rename = "PATCH")]
     Patch,
     /// Removes.
+    #[facet(rename = "DELETE")]
     Delete,
 }
 
-impl HttpMethod {
-    const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Patch, Self::Delete];
+/// How arguments are sent.
+#[derive(Facet)]
+#[repr(u8)]
+enum HttpBody {
+    #[facet(rename = "json")]
+    Json,
+}
 
+impl HttpMethod {
     /// As it is sent.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -111,78 +163,46 @@ impl HttpTool {
     /// is wrong with it.
     pub fn read(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Self> {
         let before = problems.len();
-        let mut object = Object::open(payload, at, problems)?;
-        let name = object.required("name", tool_name);
-        let description = object.required("description", read::shared_text);
-        let method = object.required("method", method);
-        let url = object.required("url", url);
-        let headers = object.optional("headers", headers);
-        object.optional("body", body);
-        let arguments = object.raw("arguments").filter(|found| !found.is_null());
-        let timeout = object.optional("timeout_ms", |p, at, out| within(p, 120_000, at, out));
-        let max_bytes = object.optional("max_bytes", |p, at, out| within(p, 10 << 20, at, out));
-        let parameters = url.as_ref().and_then(|url| {
-            let at = object.at().key("arguments");
-            parameters(arguments, url, &at, object.problems())
-        });
-        object.close();
-        let spec = ToolSpec { name: name?, description: description?, parameters: parameters? };
-        let headers = headers.unwrap_or_default();
-        (problems.len() == before).then_some(Self {
+        let tool = read_settings::<HttpToolConfig>(payload, at, problems)?.tool(at, problems);
+        tool.filter(|_| problems.len() == before)
+    }
+}
+
+impl HttpToolConfig {
+    /// The tool. Adds to the problems what the schema of the config cannot express.
+    pub(super) fn tool(self, at: &At<'_>, problems: &mut Problems) -> Option<HttpTool> {
+        let before = problems.len();
+        let name = tool_name(&self.name, &at.key("name"), problems);
+        let url = url(&self.url, &at.key("url"), problems);
+        let headers = self.headers.and_then(|read| headers(&read, &at.key("headers"), problems));
+        let arguments = self.arguments.as_ref();
+        let parameters = parameters(arguments, url.as_ref()?, &at.key("arguments"), problems);
+        let spec =
+            ToolSpec { name: name?, description: self.description.into(), parameters: parameters? };
+        (problems.len() == before).then_some(HttpTool {
             spec,
-            method: method?,
+            method: self.method,
             url: url?,
-            headers,
-            timeout: Duration::from_millis(timeout.unwrap_or(10_000)),
-            max_bytes: usize::try_from(max_bytes.unwrap_or(256 << 10)).unwrap_or(usize::MAX),
+            headers: headers.unwrap_or_default(),
+            timeout: Duration::from_millis(self.timeout_ms),
+            max_bytes: self.max_bytes,
         })
     }
 }
 
-/// Reads the name of a tool that every LM provider accepts.
-pub(super) fn tool_name(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<Arc<str>> {
-    let name = read::shared_text(payload, at, problems)?;
-    if is_tool_name(&name) {
-        return Some(name);
+/// Checks the name of a tool, which every LM provider accepts.
+pub(super) fn tool_name(name: &str, at: &At<'_>, problems: &mut Problems) -> Option<Arc<str>> {
+    if is_tool_name(name) {
+        return Some(name.into());
     }
     let detail = "the name of a tool is 1 to 64 letters, digits, `_` or `-`";
     problems.add(at, Code::InvalidName, detail);
     None
 }
 
-fn method(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<HttpMethod> {
-    let word = read::text(payload, at, problems)?;
-    let found = HttpMethod::ALL.into_iter().find(|method| method.as_str() == word);
-    if found.is_none() {
-        let known = HttpMethod::ALL.map(HttpMethod::as_str).join(", ");
-        problems.add(at, Code::InvalidValue, format!("the method is one of {known}"));
-    }
-    found
-}
-
-fn url(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<UrlTemplate> {
-    let parsed = UrlTemplate::parse(read::text(payload, at, problems)?);
+fn url(text: &str, at: &At<'_>, problems: &mut Problems) -> Option<UrlTemplate> {
+    let parsed = UrlTemplate::parse(text);
     parsed.map_err(|reason| problems.add(at, Code::InvalidValue, reason)).ok()
-}
-
-fn body(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<()> {
-    if read::text(payload, at, problems)? != "json" {
-        problems.add(at, Code::InvalidValue, "the body of a request is `json`");
-    }
-    Some(())
-}
-
-fn within(payload: &Payload, most: u64, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
-    let found = read::count(payload, at, problems)?;
-    if (1..=most).contains(&found) {
-        return Some(found);
-    }
-    problems.add(at, Code::InvalidValue, format!("expected 1 to {most}, found {found}"));
-    None
 }
 
 /// Headers that the connection sets itself.
