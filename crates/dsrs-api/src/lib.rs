@@ -4,5 +4,6 @@
 #![warn(missing_docs)]
 
 pub mod plain_name;
+pub mod schedule;
 pub mod web_address;
 pub mod webhook;

@@ -132,10 +132,8 @@ pub use run::resume::{ResumeOutcome, ResumeRequest};
 pub use run::signal::SignalRequest;
 pub use run_spans::{AnsweredSpan, McpCall, McpCallEnd, McpCallSpan};
 pub use schedule::calendar::zone_names;
-pub use schedule::policy::{CatchUp, Overlap, ScheduleTarget};
 pub use schedule::{
-    ScheduleChange, ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest,
-    WorkStarter, times_of,
+    ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest, WorkStarter, times_of,
 };
 pub use search::SearchMatches;
 pub use spool::{SpoolError, SpoolFile, SpoolSpace, check_spool_directory, no_space};

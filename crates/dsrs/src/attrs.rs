@@ -89,6 +89,9 @@ macro_rules! __attr {
     (@ns {$ns:path} distinct { $field:tt : $ty:ty | $noun:literal }) => {
         $crate::__attr!(@rule "distinct", Distinct($noun))
     };
+    (@ns {$ns:path} object { $field:tt : $ty:ty | $most:expr }) => {
+        $crate::__attr!(@rule "object", Object($most))
+    };
     (@ns {$ns:path} schema { | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
     };
@@ -108,7 +111,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), distinct(\"noun\"), schema(\"Name\")"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), distinct(\"noun\"), object(bytes), schema(\"Name\")"
         ))
     };
 }

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use dsrs::document::Change;
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
-use dsrs::value::{ParsedJson, parse_json};
+use dsrs::value::{ParsedJson, Payload, parse_json};
 use facet::Facet;
 use http_body_util::BodyExt;
 
@@ -82,15 +82,25 @@ impl Document {
 
     /// Reads a document that is to be created.
     pub(crate) fn new_document<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
-        let ParsedJson { payload, duplicates } = &self.parsed;
-        let read = Change::read_new(payload, duplicates.clone());
-        read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
+        self.change(Change::read_new)
+    }
+
+    /// The same for a document that is checked further although members are missing.
+    pub(crate) fn draft<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
+        self.change(Change::read_draft)
     }
 
     /// Reads a change of a document.
     pub(crate) fn patch<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
+        self.change(Change::read_patch)
+    }
+
+    fn change<T>(
+        &self,
+        read: fn(&Payload, Problems) -> Result<Change<T>, Problems>,
+    ) -> Result<Change<T>, ApiProblem> {
         let ParsedJson { payload, duplicates } = &self.parsed;
-        let read = Change::read_patch(payload, duplicates.clone());
+        let read = read(payload, duplicates.clone());
         read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
     }
 }

@@ -17,13 +17,14 @@ use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::{ById, ResourceRequest};
 use crate::protocol::status::ProblemCode;
-use crate::routes::schedule_body::{read_new, read_patch};
 use crate::routes::schedule_start::rehearse;
 use crate::views::{
     FiringPage, FiringView, ScheduleBody, SchedulePage, SchedulePatch, ScheduleView,
 };
-use dsrs_app::{App, Identity, Precondition, ScheduleChange, ScheduleDraft, ScheduleWithTimes};
-use dsrs_store::schedule::ScheduleSettings;
+use dsrs::document::Change;
+use dsrs_api::schedule::ScheduleSettings;
+use dsrs_app::{App, Identity, Precondition, ScheduleDraft, ScheduleWithTimes};
+use dsrs_store::schedule::ScheduleColumns;
 
 /// The kind of the tags of schedules.
 const SCHEDULE_TAG: char = 't';
@@ -61,11 +62,21 @@ pub(crate) async fn schedule_create(
     Ok(answer::created(&address, &tag_of(&created), &ScheduleView::from(&created)))
 }
 
+/// Reads a new schedule. A member that is missing or wrong is a problem of the change.
+pub fn read_new(document: &Document) -> Result<Change<ScheduleSettings>, ApiProblem> {
+    document.draft()
+}
+
+/// Reads a change.
+pub fn read_patch(document: &Document) -> Result<Change<ScheduleSettings>, ApiProblem> {
+    document.patch()
+}
+
 /// Creates a schedule, checked with its request.
 pub async fn create_schedule(
     app: &Arc<App>,
     identity: &Arc<Identity>,
-    change: &ScheduleChange,
+    change: &Change<ScheduleSettings>,
 ) -> Result<ScheduleWithTimes, ApiProblem> {
     let draft = app.schedule_new(&identity.scope, change).await?;
     let settings = checked(app, identity, draft).await?;
@@ -77,7 +88,7 @@ async fn checked(
     app: &Arc<App>,
     identity: &Arc<Identity>,
     draft: ScheduleDraft,
-) -> Result<ScheduleSettings, ApiProblem> {
+) -> Result<ScheduleColumns, ApiProblem> {
     let ScheduleDraft { settings, names_work, problems } = draft;
     let refused = match names_work {
         true => rehearse(app, identity, &settings).await.err(),
@@ -175,7 +186,7 @@ pub async fn change_schedule(
     app: &Arc<App>,
     identity: &Arc<Identity>,
     id: Uuid,
-    change: &ScheduleChange,
+    change: &Change<ScheduleSettings>,
     precondition: &Precondition,
 ) -> Result<ScheduleWithTimes, ApiProblem> {
     let scope = &identity.scope;

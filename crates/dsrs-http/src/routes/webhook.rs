@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{count, text};
+use dsrs::read::count;
 use dsrs::value::Payload;
 
 use crate::protocol::answer;
@@ -91,23 +91,6 @@ pub fn read_new(document: &Document) -> Result<Change<WebhookSettings>, ApiProbl
 /// Reads a change.
 pub fn read_patch(document: &Document) -> Result<Change<WebhookSettings>, ApiProblem> {
     document.patch()
-}
-
-/// Reads a text of a length, in characters.
-pub(crate) fn read_text(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-    shortest: usize,
-    longest: usize,
-) -> Option<String> {
-    let found = text(payload, at, problems)?;
-    let fits = (shortest..=longest).contains(&found.chars().count()) && !found.contains('\0');
-    if !fits {
-        let detail = format!("expected {shortest} to {longest} characters without U+0000");
-        problems.add(at, Code::InvalidValue, detail);
-    }
-    fits.then(|| found.to_owned())
 }
 
 /// List webhooks

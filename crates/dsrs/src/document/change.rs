@@ -34,7 +34,15 @@ impl<T: Facet<'static>> Change<T> {
     /// # Errors
     /// All problems, if a member that every document has is missing or cannot be read.
     pub fn read_new(body: &Payload, problems: Problems) -> Result<Self, Problems> {
-        Self::read(body, problems, true)
+        Self::read(body, problems, true, true)
+    }
+
+    /// The same for a document whose other members are checked further although some are missing or cannot be read.
+    ///
+    /// # Errors
+    /// All problems, if the body is no object.
+    pub fn read_draft(body: &Payload, problems: Problems) -> Result<Self, Problems> {
+        Self::read(body, problems, true, false)
     }
 
     /// Reads the body of a request that changes a document. What it does not name stays as it is.
@@ -42,12 +50,17 @@ impl<T: Facet<'static>> Change<T> {
     /// # Errors
     /// All problems, if the body is no object.
     pub fn read_patch(body: &Payload, problems: Problems) -> Result<Self, Problems> {
-        Self::read(body, problems, false)
+        Self::read(body, problems, false, false)
     }
 
-    fn read(body: &Payload, mut problems: Problems, is_new: bool) -> Result<Self, Problems> {
+    fn read(
+        body: &Payload,
+        mut problems: Problems,
+        is_new: bool,
+        needs_all: bool,
+    ) -> Result<Self, Problems> {
         match read_members(T::SHAPE, body, is_new, &At::Root, &mut problems) {
-            Some(read) if read.is_complete || !is_new => {
+            Some(read) if read.is_complete || !needs_all => {
                 Ok(Self { members: read.members, problems, document: PhantomData })
             }
             _ => Err(problems),

@@ -14,4 +14,4 @@ pub use config::{config_schema, read_config};
 pub use members::longest;
 pub use rule::{Rule, TextFormat};
 pub use schema::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
-pub use word::{described_words, word_of};
+pub use word::{described_words, parse_word, word_of};

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use facet::{Facet, Field, Shape};
 
 use crate::problem::{At, Code, Problems};
+use crate::read::map;
 use crate::value::{Map, Payload};
 
 /// A rule of a field or a type, read from its shape.
@@ -25,6 +26,8 @@ pub enum Rule {
     Maximum(f64),
     /// The list has at least one element, of this noun, and none twice.
     Distinct(&'static str),
+    /// The value is an object of at most this number of bytes as JSON.
+    Object(usize),
     /// The name of the type in schemas, where it is not that of the Rust type.
     Schema(&'static str),
 }
@@ -76,6 +79,9 @@ impl Rule {
         if let (Self::Distinct(noun), Payload::List(found)) = (self, &value) {
             return Some(distinct(noun, found, at, problems));
         }
+        if let Self::Object(_) = self {
+            map(&value, at, problems)?;
+        }
         match self.breach(&value) {
             Some((code, detail)) => {
                 problems.add(at, code, detail);
@@ -88,6 +94,11 @@ impl Rule {
     fn breach(self, value: &Payload) -> Option<(Code, String)> {
         if let Some(text) = value.as_str() {
             return self.breach_of_text(text);
+        }
+        if let Self::Object(most) = self {
+            let is_large = value.to_json().len() > most;
+            return is_large
+                .then(|| (Code::TooLarge, format!("expected an object of at most {most} bytes")));
         }
         let number = match value {
             Payload::Int(number) => *number as f64,
@@ -131,6 +142,9 @@ impl Rule {
             Self::Maximum(most) => vec![("maximum", bound(most))],
             Self::Distinct(_) => {
                 vec![("minItems", Payload::Int(1)), ("uniqueItems", Payload::Bool(true))]
+            }
+            Self::Object(_) => {
+                vec![("type", "object".into()), ("additionalProperties", Payload::Bool(true))]
             }
             Self::Schema(_) => Vec::new(),
         }
