@@ -18,6 +18,15 @@ pub type ScheduleBody = NewDocument<ScheduleSettings>;
 /// A change of a schedule. What is absent stays as it is.
 pub type SchedulePatch = DocumentPatch<ScheduleSettings>;
 
+/// The treatment of a time while earlier work is in progress.
+type OverlapWord = SchemaPart<Overlap>;
+
+/// The treatment of times that were missed.
+type CatchUpWord = SchemaPart<CatchUp>;
+
+/// The kind of work of a schedule.
+type ScheduleTargetWord = SchemaPart<ScheduleTarget>;
+
 /// A schedule.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Schedule, examples(json!(ScheduleView::example())))]
@@ -33,17 +42,17 @@ pub struct ScheduleView<'a> {
     /// The time zone.
     pub time_zone: &'a str,
     /// `skip`, `queue` or `allow`.
-    #[schema(value_type = SchemaPart<Overlap>)]
+    #[schema(value_type = OverlapWord)]
     pub overlap: &'a str,
     /// `none`, `one` or `all`.
-    #[schema(value_type = SchemaPart<CatchUp>)]
+    #[schema(value_type = CatchUpWord)]
     pub catch_up: &'a str,
     /// The name of the graph.
     pub graph: &'a str,
     /// The id of the graph.
     pub graph_id: Uuid,
     /// The kind of work.
-    #[schema(value_type = SchemaPart<ScheduleTarget>)]
+    #[schema(value_type = ScheduleTargetWord)]
     pub target: &'a str,
     /// The body of the request that starts the work.
     #[schema(value_type = Object)]
@@ -148,7 +157,7 @@ pub struct FiringView<'a> {
     /// The number of times that the work was requested.
     pub attempts: i32,
     /// The kind of its work; null as long as nothing was tried to start.
-    #[schema(value_type = Option<SchemaPart<ScheduleTarget>>)]
+    #[schema(value_type = Option<ScheduleTargetWord>)]
     pub target: Option<&'a str>,
     /// The id of the run, batch, evaluation or optimization that it started.
     pub work_id: Option<Uuid>,
