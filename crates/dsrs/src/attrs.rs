@@ -92,7 +92,16 @@ macro_rules! __attr {
     (@ns {$ns:path} object { $field:tt : $ty:ty | $most:expr }) => {
         $crate::__attr!(@rule "object", Object($most))
     };
+    (@ns {$ns:path} items { $field:tt : $ty:ty | $least:expr }) => {
+        $crate::__attr!(@rule "items", Items($least))
+    };
+    (@ns {$ns:path} each { $field:tt : $ty:ty | $format:expr }) => {
+        $crate::__attr!(@rule "each", Each($format))
+    };
     (@ns {$ns:path} schema { | $name:literal }) => {
+        $crate::__attr!(@rule "schema", Schema($name))
+    };
+    (@ns {$ns:path} schema { $field:tt : $ty:ty | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
     };
     (@rule $key:literal, $rule:ident ($($value:expr),+)) => {
@@ -111,7 +120,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), distinct(\"noun\"), object(bytes), schema(\"Name\")"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), distinct(\"noun\"), items(least), each(&FORMAT), object(bytes), schema(\"Name\")"
         ))
     };
 }

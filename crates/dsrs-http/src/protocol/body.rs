@@ -7,7 +7,7 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
-use dsrs::document::Change;
+use dsrs::document::{Change, read_document};
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
 use dsrs::value::{ParsedJson, Payload, parse_json};
@@ -76,8 +76,23 @@ impl Document {
         });
         match found {
             Some(found) => Ok((found, problems)),
-            None => Err(ApiProblem::of(ProblemCode::InvalidRequest, problems)),
+            None => Err(refusal(problems)),
         }
+    }
+
+    /// Reads a document that is checked further; its problems so far are reported together with those.
+    ///
+    /// # Errors
+    /// `invalid_request` with all problems, if a member that every document has is missing or cannot be read.
+    pub fn request<T: Facet<'static>>(&self) -> Result<(T, Problems), ApiProblem> {
+        let ParsedJson { payload, duplicates } = &self.parsed;
+        read_document(payload, duplicates.clone()).map_err(refusal)
+    }
+
+    /// Reads a document that needs no further checks.
+    pub(crate) fn complete<T: Facet<'static>>(&self) -> Result<T, ApiProblem> {
+        let (document, problems) = self.request()?;
+        problems.or(document).map_err(refusal)
     }
 
     /// Reads a document that is to be created.
@@ -100,9 +115,12 @@ impl Document {
         read: fn(&Payload, Problems) -> Result<Change<T>, Problems>,
     ) -> Result<Change<T>, ApiProblem> {
         let ParsedJson { payload, duplicates } = &self.parsed;
-        let read = read(payload, duplicates.clone());
-        read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
+        read(payload, duplicates.clone()).map_err(refusal)
     }
+}
+
+fn refusal(problems: Problems) -> ApiProblem {
+    ApiProblem::of(ProblemCode::InvalidRequest, problems)
 }
 
 impl<S> FromRequest<S> for Document

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::problem::{At, Problems};
+use crate::problem::{At, Code, Problems};
 use crate::reflect::{ReflectError, from_payload, to_payload};
 use crate::value::{Map, Payload};
 use facet::Facet;
@@ -94,6 +94,26 @@ impl<T: Facet<'static>> Change<T> {
         let mut changed: Map = to_payload(current)?.as_map().cloned().unwrap_or_default();
         changed.extend(self.members.iter().map(|(name, value)| (name.clone(), value.clone())));
         from_payload(&Payload::map(changed))
+    }
+}
+
+/// Reads a document that is used at once: what it says, and the problems of members that a document may lack. They are
+/// reported together with those of further checks. `problems` are those of its JSON.
+///
+/// # Errors
+/// All problems, if a member that every document has is missing or cannot be read.
+pub fn read_document<T: Facet<'static>>(
+    body: &Payload,
+    problems: Problems,
+) -> Result<(T, Problems), Problems> {
+    let Change { members, mut problems, .. } = Change::<T>::read_new(body, problems)?;
+    match from_payload(&Payload::map(members)) {
+        Ok(document) => Ok((document, problems)),
+        // What was read fits its type, unless the type has a value that the reader does not know.
+        Err(error) => {
+            problems.add(&At::Root, Code::InvalidValue, error.to_string());
+            Err(problems)
+        }
     }
 }
 

@@ -7,11 +7,13 @@ mod members;
 mod read;
 mod rule;
 mod schema;
+mod text_format;
 mod word;
 
-pub use change::Change;
+pub use change::{Change, read_document};
 pub use config::{config_schema, read_config};
 pub use members::longest;
-pub use rule::{Rule, TextFormat};
+pub use rule::Rule;
 pub use schema::{DocumentForm, SchemaDefinitions, schema_name, schema_of};
+pub use text_format::TextFormat;
 pub use word::{described_words, parse_word, word_of};

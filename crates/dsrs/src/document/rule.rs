@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use facet::{Facet, Field, Shape};
 
+use super::text_format::{TextFormat, bounds, count};
 use crate::problem::{At, Code, Problems};
 use crate::read::map;
 use crate::value::{Map, Payload};
@@ -28,29 +29,13 @@ pub enum Rule {
     Distinct(&'static str),
     /// The value is an object of at most this number of bytes as JSON.
     Object(usize),
-    /// The name of the type in schemas, where it is not that of the Rust type.
+    /// The least elements of a list.
+    Items(usize),
+    /// Each text of the list has a format.
+    Each(&'static TextFormat),
+    /// Of a type: its name in schemas, where it is not that of the Rust type. Of a field: the name of the schema of its
+    /// values, where they are read by another reader and their Rust type is [`Payload`].
     Schema(&'static str),
-}
-
-/// A format of texts.
-#[derive(Debug)]
-pub struct TextFormat {
-    /// The code of the problem of a text that has another format.
-    pub code: Code,
-    /// The format in words, after "expected".
-    pub expected: &'static str,
-    /// A pattern of JSON Schema that every text of the format matches.
-    pub pattern: &'static str,
-    /// The least and the most characters.
-    pub length: (usize, usize),
-    /// Whether a text has the format.
-    pub accepts: fn(&str) -> bool,
-}
-
-impl PartialEq for TextFormat {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-    }
 }
 
 /// The rules of a field.
@@ -76,18 +61,28 @@ impl Rule {
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<Payload> {
-        if let (Self::Distinct(noun), Payload::List(found)) = (self, &value) {
-            return Some(distinct(noun, found, at, problems));
+        match (self, &value) {
+            (Self::Distinct(noun), Payload::List(found)) => {
+                return Some(distinct(noun, found, at, problems));
+            }
+            (Self::Items(least), Payload::List(found)) if found.len() < least => {
+                report_short(&format!("{least} or more elements"), at, problems);
+            }
+            _ => {}
         }
         if let Self::Object(_) = self {
             map(&value, at, problems)?;
         }
-        match self.breach(&value) {
-            Some((code, detail)) => {
-                problems.add(at, code, detail);
-                None
-            }
-            None => Some(value),
+        let Some((code, detail)) = self.breach(&value) else { return Some(value) };
+        problems.add(at, code, detail);
+        // A number out of bounds is a number: the rest of the document is checked with it.
+        matches!(value, Payload::Int(_) | Payload::Float(_)).then_some(value)
+    }
+
+    /// Checks an element of the list of the field. It stays in the list, so that the others have their index.
+    pub(super) fn check_element(self, element: &Payload, at: &At<'_>, problems: &mut Problems) {
+        if let Self::Each(format) = self {
+            Self::Text(format).check(element.clone(), at, problems);
         }
     }
 
@@ -131,12 +126,7 @@ impl Rule {
     pub(super) fn keywords(self) -> Vec<(&'static str, Payload)> {
         match self {
             Self::Length(least, most) => bounds(least, most),
-            Self::Text(format) => {
-                let (least, most) = format.length;
-                let mut keywords = bounds(least, most);
-                keywords.push(("pattern", format.pattern.into()));
-                keywords
-            }
+            Self::Text(format) => format.keywords(),
             Self::Minimum(least) => vec![("minimum", bound(least))],
             Self::Above(least) => vec![("exclusiveMinimum", bound(least))],
             Self::Maximum(most) => vec![("maximum", bound(most))],
@@ -146,7 +136,8 @@ impl Rule {
             Self::Object(_) => {
                 vec![("type", "object".into()), ("additionalProperties", Payload::Bool(true))]
             }
-            Self::Schema(_) => Vec::new(),
+            Self::Items(least) => vec![("minItems", count(least))],
+            Self::Each(_) | Self::Schema(_) => Vec::new(),
         }
     }
 
@@ -154,7 +145,15 @@ impl Rule {
     pub(super) fn longest(self) -> Option<usize> {
         match self {
             Self::Length(_, most) => Some(most),
-            Self::Text(format) => Some(format.length.1),
+            Self::Text(format) => format.length.map(|(_, most)| most),
+            _ => None,
+        }
+    }
+
+    /// The name of a schema.
+    pub(super) fn schema(self) -> Option<&'static str> {
+        match self {
+            Self::Schema(name) => Some(name),
             _ => None,
         }
     }
@@ -162,19 +161,12 @@ impl Rule {
 
 /// Adds the keywords of a rule to a schema.
 pub(super) fn describe(rule: Rule, schema: &mut Map) {
-    schema.extend(rule.keywords().into_iter().map(|(name, value)| (name.into(), value)));
-}
-
-fn bounds(least: usize, most: usize) -> Vec<(&'static str, Payload)> {
-    let mut keywords = vec![("maxLength", count(most))];
-    if least > 0 {
-        keywords.push(("minLength", count(least)));
+    if let (Rule::Each(format), Some(items)) = (rule, schema.get_mut("items")) {
+        let mut element = items.as_map().cloned().unwrap_or_default();
+        describe(Rule::Text(format), &mut element);
+        *items = Payload::map(element);
     }
-    keywords
-}
-
-fn count(number: usize) -> Payload {
-    Payload::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    schema.extend(rule.keywords().into_iter().map(|(name, value)| (name.into(), value)));
 }
 
 /// A bound as people write it: a whole one has no fraction.
@@ -189,7 +181,7 @@ fn has_length(text: &str, least: usize, most: usize) -> bool {
     (least..=most).contains(&text.chars().count()) && !text.contains('\0')
 }
 
-/// The elements, each once. A list whose elements could not be read is not reported as empty, too.
+/// The elements, each once.
 fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems) -> Payload {
     let (mut once, mut known) = (Vec::new(), HashSet::new());
     for (index, element) in found.iter().enumerate() {
@@ -205,8 +197,15 @@ fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems)
             known.insert(text);
         }
     }
-    if found.is_empty() && !problems.iter().any(|known| known.pointer.starts_with(&at.pointer())) {
-        problems.add(at, Code::InvalidValue, format!("expected at least one {noun}"));
+    if found.is_empty() {
+        report_short(&format!("at least one {noun}"), at, problems);
     }
     Payload::list(once)
+}
+
+/// A list whose elements could not be read is not reported as too short, too.
+fn report_short(expected: &str, at: &At<'_>, problems: &mut Problems) {
+    if !problems.iter().any(|known| known.pointer.starts_with(&at.pointer())) {
+        problems.add(at, Code::InvalidValue, format!("expected {expected}"));
+    }
 }
