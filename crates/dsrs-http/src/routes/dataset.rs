@@ -5,14 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{list, map, members, shared_text, text};
-use dsrs::value::{Map, Payload};
-use indexmap::{IndexMap, IndexSet};
 use uuid::Uuid;
 
 use crate::protocol::answer;
-use crate::protocol::body::Document;
 use crate::protocol::caller::Caller;
 use crate::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::protocol::idempotency::{IdempotencyKey, KeyedRequest, once};
@@ -26,7 +21,7 @@ use crate::views::{
     ChangedDatasetView, DatasetBody, DatasetPage, DatasetVersionPage, DatasetVersionView,
     DatasetView, FromRunsBody, NewDataset,
 };
-use dsrs_app::{App, DatasetPut, ExpectedOutputs, FromRuns, is_split};
+use dsrs_app::{App, DatasetPut};
 
 /// The kind of the tags of dataset versions.
 const DATASET_TAG: char = 'd';
@@ -147,96 +142,11 @@ pub(crate) async fn dataset_put(
 pub(crate) async fn dataset_from_runs(Path(name): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/datasets/{}/from-runs", name.escape_debug());
     let add = |posted: PostedRequest| async move {
-        let request = read_from_runs(&posted.document?)?;
+        let request = posted.document?.request()?;
         let put = Box::pin(posted.app.dataset_from_runs(&posted.scope, &name, request)).await?;
         Ok(if put.is_new { created(&put) } else { changed(&put) })
     };
     post.answer(path, add).await
-}
-
-fn read_from_runs(document: &Document) -> Result<FromRuns, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let runs = object.required("runs", read_runs);
-        let expects = object.optional("expected", |payload, at, problems| {
-            match text(payload, at, problems)? {
-                "outputs" => Some(ExpectedOutputs::Outputs),
-                "corrected" => Some(ExpectedOutputs::Corrected),
-                "none" => Some(ExpectedOutputs::None),
-                other => {
-                    let detail =
-                        format!("expected `outputs`, `corrected` or `none`, found `{other}`");
-                    problems.add(at, Code::InvalidValue, detail);
-                    None
-                }
-            }
-        });
-        let known = runs.as_ref();
-        let corrections = object.optional("corrections", |payload, at, problems| {
-            read_corrections(payload, known, at, problems)
-        });
-        let split = object.optional("split", |payload, at, problems| {
-            let split = shared_text(payload, at, problems)?;
-            if !is_split(&split) {
-                let detail = "the name of a split is 1 to 64 letters, digits, `_` or `-`";
-                problems.add(at, Code::InvalidName, detail);
-            }
-            Some(split)
-        });
-        let description = object.optional("description", shared_text);
-        Some(FromRuns {
-            runs: runs?,
-            expects: expects.unwrap_or(ExpectedOutputs::Outputs),
-            corrections: corrections.unwrap_or_default(),
-            split,
-            description,
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-fn read_runs(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<IndexSet<Uuid>> {
-    let mut runs = IndexSet::new();
-    let read = list(payload, at, problems, |payload, at, problems| {
-        let id = read_run(text(payload, at, problems)?, at, problems)?;
-        if !runs.insert(id) {
-            problems.add(at, Code::DuplicateName, format!("run `{id}` is named twice"));
-        }
-        Some(())
-    });
-    if read?.is_empty() {
-        problems.add(at, Code::InvalidValue, "expected at least one run");
-    }
-    Some(runs)
-}
-
-fn read_run(text: &str, at: &At<'_>, problems: &mut Problems) -> Option<Uuid> {
-    let id = Uuid::try_parse(text).ok();
-    if id.is_none() {
-        problems.add(
-            at,
-            Code::InvalidValue,
-            format!("expected the id of a run, a UUID, found `{text}`"),
-        );
-    }
-    id
-}
-
-fn read_corrections(
-    payload: &Payload,
-    runs: Option<&IndexSet<Uuid>>,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<IndexMap<Uuid, Map>> {
-    let read = members(payload, at, problems, |name, payload, at, problems| {
-        let id = read_run(name, at, problems)?;
-        if runs.is_some_and(|runs| !runs.contains(&id)) {
-            problems.add(at, Code::InvalidValue, format!("run `{id}` is not among `runs`"));
-        }
-        Some((id, map(payload, at, problems)?.clone()))
-    });
-    Some(read?.into_iter().map(|(_, correction)| correction).collect())
 }
 
 /// List datasets

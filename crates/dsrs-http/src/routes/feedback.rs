@@ -1,40 +1,25 @@
 //! `/v1/runs/{id}/feedback`: scores, comments and corrected outputs, given, listed and deleted; and the mean scores of
 //! a graph.
 
-use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{Object, map, number, text};
-use dsrs::value::Payload;
 
 use crate::protocol::answer;
-use crate::protocol::body::Document;
 use crate::protocol::caller::Caller;
 use crate::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::protocol::page::{PageParams, PageRequest};
 use crate::protocol::path;
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
-use crate::routes::key::read_name;
 use crate::routes::run::time;
 use crate::views::{FeedbackBody, FeedbackPage, FeedbackView, GraphScoreView, GraphScoresView};
-use dsrs_app::{App, FeedbackRequest, FeedbackScore, ONLINE, USER};
+use dsrs_app::App;
 use dsrs_store::feedback::FeedbackRow;
 use dsrs_store::feedback_summary::ScorePeriod;
 use dsrs_store::graph::GraphRef;
-
-/// The longest category, in characters.
-const LONGEST_CATEGORY: usize = 64;
-
-/// The longest id of a person, in characters.
-const LONGEST_USER: usize = 200;
-
-/// The longest comment, in characters.
-const LONGEST_COMMENT: usize = 10_000;
 
 /// Give feedback on a run
 ///
@@ -58,7 +43,7 @@ pub(crate) async fn feedback_give(Path(id): Path<String>, post: KeyedPost) -> Re
     let path = format!("/v1/runs/{}/feedback", id.escape_debug());
     let give = |posted: PostedRequest| async move {
         let run = path::run(&id)?;
-        let request = read_request(&posted.document?)?;
+        let request = posted.document?.request()?;
         let answer = posted.slot.answer(stored);
         let row = posted.app.feedback_put(&posted.scope, run, request, answer).await?;
         Ok(stored(&row))
@@ -70,105 +55,6 @@ fn stored(row: &FeedbackRow) -> Response {
     let is_new = row.created_at == row.updated_at;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     answer::json(status, &FeedbackView::from(row))
-}
-
-fn read_request(document: &Document) -> Result<FeedbackRequest, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let source = object.optional("source", read_source);
-        let score = read_score(object);
-        let comment = object.optional("comment", |payload, at, problems| {
-            bounded(payload, LONGEST_COMMENT, at, problems)
-        });
-        let outputs =
-            object.optional("outputs", |payload, at, problems| map(payload, at, problems).cloned());
-        let user_id = object.optional("user_id", |payload, at, problems| {
-            plain(payload, LONGEST_USER, at, problems)
-        });
-        let says = ["score", "category", "comment", "outputs"];
-        if !says.iter().any(|member| object.has(member)) {
-            let detail = "expected `score`, `category`, `comment` or `outputs`";
-            let at = object.at();
-            object.problems().add(at, Code::MissingField, detail);
-        }
-        Some(FeedbackRequest {
-            source: source.unwrap_or_else(|| USER.to_owned()),
-            score,
-            comment,
-            outputs,
-            user_id: user_id.unwrap_or_default(),
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-/// Reads `name` with `score` or `category`.
-fn read_score(object: &mut Object<'_, '_, '_>) -> Option<(PlainName, FeedbackScore)> {
-    let name = object.optional("name", read_name);
-    let number = object.optional("score", read_fraction);
-    let category = object.optional("category", |payload, at, problems| {
-        plain(payload, LONGEST_CATEGORY, at, problems)
-    });
-    let (has_number, has_category) = (object.has("score"), object.has("category"));
-    let has_score = has_number || has_category;
-    if has_number && has_category {
-        let detail = "a score is a number or a category, not both";
-        add_at(object, "category", Code::InvalidValue, detail);
-    }
-    if has_score && !object.has("name") {
-        add_at(object, "name", Code::MissingField, "a score needs a `name`");
-    }
-    if !has_score && object.has("name") {
-        let detail = "only a `score` or a `category` has a name";
-        add_at(object, "name", Code::InvalidValue, detail);
-    }
-    let score = number.map(FeedbackScore::Number).or(category.map(FeedbackScore::Category))?;
-    Some((name?, score))
-}
-
-fn add_at(object: &mut Object<'_, '_, '_>, member: &str, code: Code, detail: &str) {
-    let at = object.at();
-    object.problems().add(&at.key(member), code, detail);
-}
-
-fn read_fraction(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
-    let found = number(payload, at, problems)?;
-    let fits = (0.0..=1.0).contains(&found);
-    if !fits {
-        problems.add(at, Code::InvalidValue, format!("expected 0 to 1, found {found}"));
-    }
-    fits.then_some(found)
-}
-
-fn read_source(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<String> {
-    let found = read_name(payload, at, problems)?;
-    if found.as_str() == ONLINE {
-        let detail = format!("`{ONLINE}` is the source of scores that the server computes");
-        problems.add(at, Code::InvalidValue, detail);
-        return None;
-    }
-    Some(found.as_str().to_owned())
-}
-
-/// Reads a text of 1 to some characters.
-fn bounded(payload: &Payload, most: usize, at: &At<'_>, problems: &mut Problems) -> Option<String> {
-    let found = text(payload, at, problems)?;
-    if !(1..=most).contains(&found.chars().count()) {
-        problems.add(at, Code::InvalidValue, format!("expected 1 to {most} characters"));
-        return None;
-    }
-    Some(found.to_owned())
-}
-
-/// The same without control characters.
-fn plain(payload: &Payload, most: usize, at: &At<'_>, problems: &mut Problems) -> Option<String> {
-    let found = bounded(payload, most, at, problems)?;
-    if found.contains(char::is_control) {
-        problems.add(at, Code::InvalidValue, "expected no control characters");
-        return None;
-    }
-    Some(found)
 }
 
 /// List the feedback on a run

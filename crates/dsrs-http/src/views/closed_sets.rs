@@ -95,11 +95,6 @@ const SETS: &[ClosedSet] = &[
         words: &["json", "yaml", "text"],
         members: &[("Field", "format"), ("SignatureField", "format")],
     },
-    ClosedSet {
-        name: "ExpectedOutputs",
-        words: &["outputs", "corrected", "none"],
-        members: &[("FromRunsBody", "expected")],
-    },
     ClosedSet { name: "HealthStatus", words: &["ok"], members: &[("Health", "status")] },
     ClosedSet {
         name: "LineageKind",
