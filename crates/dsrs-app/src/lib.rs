@@ -108,7 +108,7 @@ pub use graph::profile::{GraphProfile, NodeProfile, ProfileRequest};
 pub use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
 pub use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub use job::kind::JobKind;
-pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest};
+pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace};
 pub use model::endpoint_check::{FeatureCheck, FeatureOutcome, check_embedding, check_model};
 pub use model::{ModelError, engine_models};
 pub use optimization::OptimizationRequest;

@@ -6,9 +6,6 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::count;
-use dsrs::value::Payload;
 
 use crate::protocol::answer;
 use crate::protocol::body::Document;
@@ -20,12 +17,11 @@ use crate::protocol::path;
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::{ById, ResourceRequest};
-use crate::protocol::status::ProblemCode;
 use crate::views::{
     RotateSecretBody, WebhookBody, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 use dsrs::document::Change;
-use dsrs_api::webhook::WebhookSettings;
+use dsrs_api::webhook::{SecretRotation, WebhookSettings};
 use dsrs_app::{App, WebhookSecret};
 use dsrs_store::webhook::WebhookRow;
 
@@ -35,10 +31,6 @@ const WEBHOOK_TAG: char = 'w';
 fn tag_of(row: &WebhookRow) -> ETag {
     ETag::of(WEBHOOK_TAG, row.id, row.revision)
 }
-
-/// The overlap of a rotation: the default, and the longest.
-const OVERLAP_S: u64 = 86_400;
-const LONGEST_OVERLAP_S: u64 = 7 * 86_400;
 
 /// The refusal of an `Idempotency-Key`.
 const NO_IDEMPOTENCY_KEY: &str = "`POST /v1/webhooks` takes no `Idempotency-Key`: the answer shows a secret and is \
@@ -203,21 +195,9 @@ pub(crate) async fn webhook_rotate(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let id = path::id(&id)?;
-    let (overlap, problems) =
-        document.read(|object| Some(object.optional("overlap_s", read_overlap)))?;
-    if !problems.is_empty() {
-        return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
-    }
-    let overlap = Duration::from_secs(overlap.unwrap_or(OVERLAP_S));
+    let SecretRotation { overlap_s } = document.complete()?;
+    let overlap = Duration::from_secs(overlap_s);
     let precondition = if_match.precondition(&[WEBHOOK_TAG]);
     let rotated = app.webhook_rotate(&caller.scope(), id, overlap, &precondition).await?;
     Ok(shown_once(StatusCode::OK, &rotated))
-}
-
-fn read_overlap(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
-    let found = count(payload, at, problems)?;
-    if found > LONGEST_OVERLAP_S {
-        problems.add(at, Code::InvalidValue, format!("expected at most {LONGEST_OVERLAP_S}"));
-    }
-    Some(found)
 }
