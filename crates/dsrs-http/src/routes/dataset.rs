@@ -86,7 +86,6 @@ pub(crate) async fn dataset_create(
 #[utoipa::path(
     put, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
         ("name" = Option<String>, Query, pattern = "^[a-z][a-z0-9_-]{0,62}$", description = "For JSON lines and CSV: as in the body"),
         ("description" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
         ("inputs" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated; required for CSV"),
@@ -99,7 +98,7 @@ pub(crate) async fn dataset_create(
     responses((status = 200, description = "The newest version", body = ChangedDatasetView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
+        ("x-problems" = json!(["name_mismatch", "precondition_failed"])))
 )]
 pub(crate) async fn dataset_put(
     State(app): State<Arc<App>>,
@@ -125,9 +124,7 @@ pub(crate) async fn dataset_put(
 /// again.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/from-runs", tag = "datasets",
-    params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = FromRunsBody, example = json!(crate::routes::examples::from_runs())),
     responses(
         (status = 200, description = "The newest version", body = ChangedDatasetView, headers(
@@ -136,8 +133,7 @@ pub(crate) async fn dataset_put(
             ("Location" = String, description = "The address of the dataset"),
             ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "idempotency_key_reused",
-        "idempotency_in_progress"])))
+        ("x-problems" = json!(["idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn dataset_from_runs(Path(name): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/datasets/{}/from-runs", name.escape_debug());
@@ -174,15 +170,13 @@ pub(crate) async fn dataset_list(
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
         ("version" = Option<u32>, Query, description = "A version. Default: the newest"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this is still the version")),
     responses(
         (status = 200, description = "The dataset", body = DatasetView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_get(
     State(app): State<Arc<App>>,
@@ -203,12 +197,9 @@ pub(crate) async fn dataset_get(
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/versions", tag = "datasets",
-    params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = DatasetVersionPage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_versions(
     State(app): State<Arc<App>>,
@@ -227,12 +218,10 @@ pub(crate) async fn dataset_versions(
 /// Jobs that use it continue. The name becomes available again.
 #[utoipa::path(
     delete, path = "/v1/datasets/{dataset}", tag = "datasets",
-    params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
-        ("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
+    params(("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
     responses((status = 204, description = "The dataset was deleted")),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn dataset_delete(
     State(app): State<Arc<App>>,

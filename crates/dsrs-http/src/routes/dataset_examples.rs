@@ -36,15 +36,13 @@ const DOWNLOAD: PageLimits = PageLimits { count: 500, bytes: 1 << 20 };
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/examples", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
         ("version" = Option<u32>, Query, description = "A version. Default: the newest"),
         ("split" = Option<String>, Query, description = "Only examples of this split"),
         ("format" = Option<String>, Query, pattern = "^jsonl$", description = "`jsonl` for one download of all examples"),
         PageParams),
     responses((status = 200, description = "A page, or all examples", content(
         (DatasetExamplePage = "application/json"), (String = "application/jsonl")))),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_examples(
     State(app): State<Arc<App>>,

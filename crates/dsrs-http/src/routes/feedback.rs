@@ -29,15 +29,13 @@ use dsrs_store::graph::GraphRef;
 /// id may also be the one that the OpenAI-compatible routes answered: `chatcmpl-…`, `resp_…` or `msg_…`.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/feedback", tag = "runs",
-    params(
-        ("id" = String, Path, description = "The id of the run"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
     request_body(content = FeedbackBody, example = json!(crate::routes::examples::feedback())),
     responses(
         (status = 201, description = "The feedback", body = FeedbackView),
         (status = 200, description = "The feedback, which has replaced an earlier one", body = FeedbackView)),
-    extensions(("x-scope" = json!("execute")), ("x-problems" = json!(["not_found", "run_archived",
-        "rate_limited", "idempotency_key_reused", "idempotency_in_progress"])))
+    extensions(("x-scope" = json!("execute")), ("x-problems" = json!(["run_archived", "rate_limited",
+        "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn feedback_give(Path(id): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/runs/{}/feedback", id.escape_debug());
@@ -62,10 +60,9 @@ fn stored(row: &FeedbackRow) -> Response {
 /// Newest first, scores of online evaluations included.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/feedback", tag = "runs",
-    params(("id" = String, Path, description = "The id of the run"), PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = FeedbackPage)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn feedback_list(
     State(app): State<Arc<App>>,
@@ -82,12 +79,8 @@ pub(crate) async fn feedback_list(
 /// Delete feedback
 #[utoipa::path(
     delete, path = "/v1/runs/{id}/feedback/{feedback}", tag = "runs",
-    params(
-        ("id" = String, Path, description = "The id of the run"),
-        ("feedback" = String, Path, description = "The id of the feedback")),
     responses((status = 204, description = "The feedback is deleted")),
-    extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn feedback_delete(
     State(app): State<Arc<App>>,
@@ -105,12 +98,10 @@ pub(crate) async fn feedback_delete(
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/scores", tag = "runs",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("since" = Option<String>, Query, description = "Of runs that were created at this time (RFC 3339) or later"),
         ("until" = Option<String>, Query, description = "Of runs that were created before this time (RFC 3339)")),
     responses((status = 200, description = "The scores", body = GraphScoresView)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn graph_scores(
     State(app): State<Arc<App>>,

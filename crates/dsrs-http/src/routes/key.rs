@@ -114,11 +114,9 @@ pub(crate) async fn key_list(
 /// Without its text.
 #[utoipa::path(
     get, path = "/v1/keys/{id}", tag = "keys",
-    params(
-        ("id" = String, Path, description = "The id of the key"),
-        ("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
+    params(("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
     responses((status = 200, description = "The key", body = KeyView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn key_get(
     State(app): State<Arc<App>>,
@@ -137,11 +135,9 @@ pub(crate) async fn key_get(
 /// No server admits the key any more. It stays listed. A key that is revoked stays as it is.
 #[utoipa::path(
     delete, path = "/v1/keys/{id}", tag = "keys",
-    params(
-        ("id" = String, Path, description = "The id of the key"),
-        ("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
+    params(("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
     responses((status = 204, description = "The key is revoked")),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn key_revoke(
     State(app): State<Arc<App>>,

@@ -30,14 +30,12 @@ fn tag_of(row: &OnlineEvaluationRow) -> ETag {
 /// `score.below`. Runs that the budget does not cover stay without scores. It replaces what was set before.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current; `*`: one must be set")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current; `*`: one must be set")),
     request_body(content = OnlineEvaluationBody, example = json!(crate::routes::examples::online_evaluation())),
     responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn online_evaluation_put(
     State(app): State<Arc<App>>,
@@ -57,11 +55,9 @@ pub(crate) async fn online_evaluation_put(
 /// Read the online evaluation of a graph
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(("graph" = String, Path, description = "Name or id of the graph")),
     responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView, headers(
         ("ETag" = String, description = "The revision: changes of clients count, spending does not")))),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn online_evaluation_get(
     State(app): State<Arc<App>>,
@@ -78,12 +74,10 @@ pub(crate) async fn online_evaluation_get(
 /// The scores stay.
 #[utoipa::path(
     delete, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The graph has no online evaluation")),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn online_evaluation_delete(
     State(app): State<Arc<App>>,

@@ -137,11 +137,9 @@ pub(crate) async fn schedule_list(
 /// With its next times.
 #[utoipa::path(
     get, path = "/v1/schedules/{id}", tag = "schedules",
-    params(("id" = String, Path, description = "The id of the schedule")),
     responses((status = 200, description = "The schedule", body = ScheduleView, headers(
         ("ETag" = String, description = "The revision: changes of clients count, times do not")))),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn schedule_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
@@ -156,15 +154,12 @@ pub(crate) async fn schedule_get(_: NoQuery, request: ById) -> Result<Response, 
 /// it does not catch up what it missed.
 #[utoipa::path(
     patch, path = "/v1/schedules/{id}", tag = "schedules",
-    params(
-        ("id" = String, Path, description = "The id of the schedule"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = SchedulePatch, example = json!({"cron": "0 3 * * 1-5"})),
     responses((status = 200, description = "The schedule", body = ScheduleView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("execute")),
-        ("x-problems" = json!(["not_found", "already_exists", "precondition_failed", "invalid_input",
-        "state_mismatch"])))
+        ("x-problems" = json!(["already_exists", "precondition_failed", "invalid_input", "state_mismatch"])))
 )]
 pub(crate) async fn schedule_patch(
     State(app): State<Arc<App>>,
@@ -206,12 +201,10 @@ pub async fn change_schedule(
 /// Work that it has started continues.
 #[utoipa::path(
     delete, path = "/v1/schedules/{id}", tag = "schedules",
-    params(
-        ("id" = String, Path, description = "The id of the schedule"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The schedule is deleted")),
     extensions(("x-scope" = json!("execute")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn schedule_delete(
     if_match: IfMatch,
@@ -228,9 +221,8 @@ pub(crate) async fn schedule_delete(
 /// Starts its work now, also if it is disabled or earlier work is in progress.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/fire", tag = "schedules",
-    params(("id" = String, Path, description = "The id of the schedule")),
     responses((status = 202, description = "The firing", body = FiringView)),
-    extensions(("x-scope" = json!("execute")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("execute")))
 )]
 pub(crate) async fn schedule_fire(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
@@ -244,10 +236,9 @@ pub(crate) async fn schedule_fire(_: NoQuery, request: ById) -> Result<Response,
 /// Newest first, each with what it has started, or why it has not.
 #[utoipa::path(
     get, path = "/v1/schedules/{id}/firings", tag = "schedules",
-    params(("id" = String, Path, description = "The id of the schedule"), PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = FiringPage)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn firing_list(request: ById, query: Query) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;

@@ -108,11 +108,9 @@ pub(crate) async fn webhook_list(
 /// Without its secret.
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(("id" = String, Path, description = "The id of the webhook")),
     responses((status = 200, description = "The webhook", body = WebhookView, headers(
         ("ETag" = String, description = "The revision: changes of clients count, messages do not")))),
-    extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
@@ -125,14 +123,12 @@ pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, A
 /// Members that the body does not name stay as they are. Messages that wait are sent to the new URL.
 #[utoipa::path(
     patch, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = WebhookPatch, example = json!(crate::routes::examples::webhook_patch())),
     responses((status = 200, description = "The webhook", body = WebhookView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "already_exists", "precondition_failed"])))
+        ("x-problems" = json!(["already_exists", "precondition_failed"])))
 )]
 pub(crate) async fn webhook_patch(
     State(app): State<Arc<App>>,
@@ -154,12 +150,10 @@ pub(crate) async fn webhook_patch(
 /// The messages of the webhook are not sent any more.
 #[utoipa::path(
     delete, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The webhook is deleted")),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn webhook_delete(
     if_match: IfMatch,
@@ -177,14 +171,12 @@ pub(crate) async fn webhook_delete(
 /// `overlap_s` have passed, so that the receiver can change its secret without losing a message.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/rotate-secret", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = RotateSecretBody, example = json!({"overlap_s": 3600})),
     responses((status = 200, description = "The webhook", body = WebhookSecretView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn webhook_rotate(
     State(app): State<Arc<App>>,

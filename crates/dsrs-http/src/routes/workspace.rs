@@ -77,9 +77,8 @@ pub(crate) async fn workspace_list(
 /// Needs a key of the workspace `default`.
 #[utoipa::path(
     get, path = "/v1/workspaces/{workspace}", tag = "keys",
-    params(("workspace" = String, Path, description = "The name of the workspace")),
     responses((status = 200, description = "The workspace", body = WorkspaceView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn workspace_get(
     State(app): State<Arc<App>>,
