@@ -2,7 +2,6 @@
 //! May not know jobs.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::{Map, Payload};

@@ -1,7 +1,5 @@
 //! Online evaluations of graphs.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
