@@ -9,13 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use secrecy::ExposeSecret;
 
+use dsrs_api::key::{KeyLimits, KeyRequest, KeyScope};
+use dsrs_api::workspace::WorkspaceRequest;
 use dsrs_app::{
-    AppError, Identity, KeyAdministration, KeyInWorkspace, KeyRequest, workspace_create,
-    workspace_list,
+    AppError, Identity, KeyAdministration, KeyInWorkspace, workspace_create, workspace_list,
 };
 use dsrs_config::read_duration;
-use dsrs_store::key::KeyLimits;
-use dsrs_store::key_scope::{KeyScope, KeyScopes};
 use dsrs_store::{Db, ListQuery};
 
 /// The name under which the command line acts.
@@ -110,7 +109,7 @@ fn read_name(text: &str) -> Result<PlainName, String> {
     PlainName::parse(text).ok_or_else(|| format!("expected {}", PlainName::EXPECTED))
 }
 
-fn read_scopes(text: &str) -> Result<KeyScopes, String> {
+fn read_scopes(text: &str) -> Result<Vec<KeyScope>, String> {
     let scope = |word: &str| {
         KeyScope::parse(word.trim()).ok_or_else(|| format!("there is no scope `{}`", word.trim()))
     };
@@ -143,8 +142,9 @@ async fn create(
     let limit = |name: &str| args.get_one::<i64>(name).copied();
     let Some(name) = args.get_one::<PlainName>("name") else { return Ok(()) };
     let request = KeyRequest {
-        name: name.clone(),
-        scopes: args.get_one("scopes").copied().unwrap_or_default(),
+        name: name.as_str().to_owned(),
+        scopes: args.get_one::<Vec<KeyScope>>("scopes").cloned().unwrap_or_default(),
+        workspace: None,
         limits: KeyLimits {
             requests_per_minute: limit("requests-per-minute"),
             runs_per_minute: limit("runs-per-minute"),
@@ -152,12 +152,13 @@ async fn create(
             tokens_per_day: limit("tokens-per-day"),
             cost_per_day: args.get_one("cost-per-day").copied(),
         },
-        expires_at: match args.get_one::<String>("expires") {
-            Some(text) => Some(read_end(text, db.now().await.map_err(AppError::from)?)?),
-            None => None,
-        },
+        expires_at: None,
     };
-    let created = keys.create(&request).await?;
+    let end = match args.get_one::<String>("expires") {
+        Some(text) => Some(read_end(text, db.now().await.map_err(AppError::from)?)?),
+        None => None,
+    };
+    let created = keys.create(&request, end).await?;
     let KeyInWorkspace { row, workspace } = &created.key;
     let scopes = row.scopes.words().join(", ");
     writeln!(
@@ -210,7 +211,8 @@ pub(super) async fn run_workspaces(db: Db, args: ArgMatches) -> Result<(), Comma
     let created =
         args.subcommand_matches("create").and_then(|args| args.get_one::<PlainName>("name"));
     if let Some(name) = created {
-        let row = workspace_create(&scope, &db, name).await?;
+        let request = WorkspaceRequest { name: name.as_str().to_owned() };
+        let row = workspace_create(&scope, &db, &request).await?;
         return Ok(writeln!(io::stderr(), "created the workspace `{}`", row.name)?);
     }
     let mut query = ListQuery::new(None, PAGE);

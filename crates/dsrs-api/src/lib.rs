@@ -3,6 +3,13 @@
 
 #![warn(missing_docs)]
 
+pub mod dataset;
+pub mod feedback;
+pub mod key;
+pub mod online_evaluation;
 pub mod plain_name;
+pub mod schedule;
+pub mod time;
 pub mod web_address;
 pub mod webhook;
+pub mod workspace;

@@ -10,8 +10,9 @@ pub const LONGEST_NAME: usize = 64;
 pub static PLAIN_NAME: TextFormat = TextFormat {
     code: Code::InvalidName,
     expected: PlainName::EXPECTED,
-    pattern: "^[A-Za-z0-9._-]+$",
-    length: (1, LONGEST_NAME),
+    format: None,
+    pattern: Some("^[A-Za-z0-9._-]+$"),
+    length: Some((1, LONGEST_NAME)),
     accepts: |text| PlainName::parse(text).is_some(),
 };
 

@@ -10,8 +10,9 @@ const LONGEST_BYTES: usize = 2048;
 pub static WEB_ADDRESS: TextFormat = TextFormat {
     code: Code::InvalidValue,
     expected: "an http or https URL of at most 2048 bytes",
-    pattern: "^https?://.+",
-    length: (0, LONGEST_BYTES),
+    format: None,
+    pattern: Some("^https?://.+"),
+    length: Some((0, LONGEST_BYTES)),
     accepts: is_web_address,
 };
 

@@ -1,6 +1,7 @@
 //! Webhooks: the settings that clients give them.
 
 use facet::Facet;
+use serde::Serialize;
 
 use crate::plain_name::PLAIN_NAME;
 use crate::web_address::WEB_ADDRESS;
@@ -71,11 +72,20 @@ impl WebhookEvent {
 }
 
 /// The threshold of `score.below`.
-#[derive(Clone, Debug, PartialEq, Facet)]
+#[derive(Clone, Debug, PartialEq, Facet, Serialize)]
 pub struct ScoreThreshold {
     /// The name of the score.
     #[facet(dsrs::length(1, 128))]
     pub metric: String,
     /// The threshold: a lower score is reported.
     pub below: f64,
+}
+
+/// The rotation of a secret.
+#[derive(Clone, Debug, PartialEq, Facet)]
+#[facet(dsrs::schema("RotateSecretBody"))]
+pub struct SecretRotation {
+    /// The number of seconds that the previous secret signs messages, too. Default: 86400.
+    #[facet(default = 86_400, dsrs::maximum(604_800))]
+    pub overlap_s: u64,
 }

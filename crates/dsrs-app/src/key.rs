@@ -1,7 +1,6 @@
 //! Keys of clients: created, listed, revoked. The text of a key exists only in the answer to its creation.
 //! The command line uses these functions without an [`App`](crate::App).
 
-use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -11,8 +10,9 @@ use uuid::Uuid;
 use crate::AppError;
 use crate::access::{Identity, digest_of};
 use crate::clock::now;
-use dsrs_store::key::{self, KeyLimits, KeyRow, NewKey};
-use dsrs_store::key_scope::KeyScopes;
+use dsrs_api::key::{KeyLimits, KeyRequest};
+use dsrs_api::plain_name::PlainName;
+use dsrs_store::key::{self, KeyRow, NewKey};
 use dsrs_store::{Db, ListQuery, Page, Scope, StoreError, workspace};
 
 /// What every key begins with, so that scanners of secrets recognize one.
@@ -26,17 +26,6 @@ const SHOWN: usize = MARK.len() + 8;
 
 /// The bytes of the digest in a label.
 const LABEL_BYTES: usize = 4;
-
-/// A key to be created.
-#[derive(Clone, Debug)]
-pub struct KeyRequest {
-    pub name: PlainName,
-    /// What it may do.
-    pub scopes: KeyScopes,
-    pub limits: KeyLimits,
-    /// When it ends.
-    pub expires_at: Option<DateTime<Utc>>,
-}
 
 /// A key and the workspace that it belongs to.
 pub struct KeyInWorkspace {
@@ -93,26 +82,30 @@ impl<'a> KeyAdministration<'a> {
         Ok(Self { db, scope, workspace: found.name.into(), is_limited })
     }
 
-    /// Creates a key.
+    /// Creates a key that ends at a time, which takes the place of the text of the request.
     ///
     /// # Errors
     /// If the key of the caller has limits, besides those of the database.
-    pub async fn create(&self, request: &KeyRequest) -> Result<CreatedKey, AppError> {
+    pub async fn create(
+        &self,
+        request: &KeyRequest,
+        expires_at: Option<DateTime<Utc>>,
+    ) -> Result<CreatedKey, AppError> {
         if self.is_limited {
             return Err(AppError::Forbidden(LIMITED.to_owned()));
         }
         let text = random_text()?;
         let digest = digest_of(text.expose_secret());
-        let name = request.name.as_str();
+        let name = &request.name;
         let new = NewKey {
             id: Uuid::now_v7(),
             name,
             label: &label(name, &digest),
             prefix: text.expose_secret().get(..SHOWN).unwrap_or(MARK),
             digest: &digest,
-            scopes: request.scopes,
+            scopes: request.scopes.iter().copied().collect(),
             limits: request.limits,
-            expires_at: request.expires_at,
+            expires_at,
             at: now(),
         };
         let row = key::create(&self.scope, self.db, new).await?;

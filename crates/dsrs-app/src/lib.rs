@@ -91,8 +91,7 @@ pub use capacity::{Capacity, CapacityExceeded, CapacityShare};
 pub use chat_model::{ChatMessage, ChatModel};
 pub use clock::timestamp;
 pub use compute::{ComputePool, compute_blocking};
-pub use dataset::example::{ColumnMapping, example_line, is_split};
-pub use dataset::from_runs::{ExpectedOutputs, FromRuns};
+pub use dataset::example::{ColumnMapping, example_line};
 pub use dataset::reference::{DatasetPart, DatasetRef};
 pub use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick};
 pub use dataset::{DatasetPut, DatasetRequest};
@@ -105,15 +104,13 @@ pub use evaluation::forecast::{EstimateBasis, UsageEstimate};
 pub use evaluation::score_summary::ScoreSummary;
 pub use event::log_reader::Followable;
 pub use event::{EventKind, EventStream, StreamItem};
-pub use feedback::{FeedbackRequest, FeedbackScore, ONLINE, USER};
 pub use graph::profile::{GraphProfile, NodeProfile, ProfileRequest};
 pub use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
 pub use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub use job::kind::JobKind;
-pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace, KeyRequest};
+pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace};
 pub use model::endpoint_check::{FeatureCheck, FeatureOutcome, check_embedding, check_model};
 pub use model::{ModelError, engine_models};
-pub use online_evaluation::OnlineEvaluationRequest;
 pub use optimization::OptimizationRequest;
 pub use optimization::attempt::Optimizations;
 pub use optimization::plan::Activate;
@@ -132,10 +129,8 @@ pub use run::resume::{ResumeOutcome, ResumeRequest};
 pub use run::signal::SignalRequest;
 pub use run_spans::{AnsweredSpan, McpCall, McpCallEnd, McpCallSpan};
 pub use schedule::calendar::zone_names;
-pub use schedule::policy::{CatchUp, Overlap, ScheduleTarget};
 pub use schedule::{
-    ScheduleChange, ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest,
-    WorkStarter, times_of,
+    ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest, WorkStarter, times_of,
 };
 pub use search::SearchMatches;
 pub use spool::{SpoolError, SpoolFile, SpoolSpace, check_spool_directory, no_space};

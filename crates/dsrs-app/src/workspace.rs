@@ -1,6 +1,7 @@
 //! Workspaces: created, listed, found. May not know who may do so.
 
 use dsrs_api::plain_name::PlainName;
+use dsrs_api::workspace::WorkspaceRequest;
 use uuid::Uuid;
 
 use crate::AppError;
@@ -11,9 +12,9 @@ use dsrs_store::{Db, ListQuery, Page, Scope, StoreError};
 pub async fn workspace_create(
     scope: &Scope,
     db: &Db,
-    name: &PlainName,
+    request: &WorkspaceRequest,
 ) -> Result<WorkspaceRow, AppError> {
-    Ok(workspace::create(scope, db, Uuid::now_v7(), name.as_str(), now()).await?)
+    Ok(workspace::create(scope, db, Uuid::now_v7(), &request.name, now()).await?)
 }
 
 /// One page of workspaces, newest first.

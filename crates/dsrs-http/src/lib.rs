@@ -54,11 +54,12 @@ pub use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
 pub use routes::dataset_upload::read_pasted as read_pasted_dataset;
 pub use routes::evaluation::{read_request as read_evaluation_request, result_key_of};
-pub use routes::online_evaluation::read_request as read_online_evaluation;
 pub use routes::optimization::read_request as read_optimization_request;
 pub use routes::run::{problem_text, time as read_time};
-pub use routes::schedule::{change_schedule, create_schedule};
-pub use routes::schedule_body::{read_new as read_new_schedule, read_patch as read_schedule_patch};
+pub use routes::schedule::{
+    change_schedule, create_schedule, read_new as read_new_schedule,
+    read_patch as read_schedule_patch,
+};
 pub use routes::webhook::{read_new as read_new_webhook, read_patch as read_webhook_patch};
 
 /// Every route on one page.

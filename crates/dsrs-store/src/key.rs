@@ -2,7 +2,9 @@
 //! a key, only its digest.
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder};
+use dsrs_api::key::KeyLimits;
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder, Row};
 use uuid::Uuid;
 
 use super::audit::{self, AuditAction, AuditThing};
@@ -11,18 +13,25 @@ use super::key_scope::KeyScopes;
 use super::page::ListedRow;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
-/// The limits of a key; a limit that is absent does not apply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
-pub struct KeyLimits {
-    pub requests_per_minute: Option<i64>,
-    /// Runs that start in a minute.
-    pub runs_per_minute: Option<i64>,
-    /// Runs at the same time.
-    pub concurrent_runs: Option<i64>,
-    /// Tokens in a day (UTC).
-    pub tokens_per_day: Option<i64>,
-    /// Money in a day (UTC), in the unit of the prices.
-    pub cost_per_day: Option<f64>,
+/// The limits of a key, as the table has them.
+struct LimitColumns(KeyLimits);
+
+impl<'r> FromRow<'r, PgRow> for LimitColumns {
+    fn from_row(row: &'r PgRow) -> sqlx::Result<Self> {
+        Ok(Self(KeyLimits {
+            requests_per_minute: row.try_get("requests_per_minute")?,
+            runs_per_minute: row.try_get("runs_per_minute")?,
+            concurrent_runs: row.try_get("concurrent_runs")?,
+            tokens_per_day: row.try_get("tokens_per_day")?,
+            cost_per_day: row.try_get("cost_per_day")?,
+        }))
+    }
+}
+
+impl From<LimitColumns> for KeyLimits {
+    fn from(LimitColumns(limits): LimitColumns) -> Self {
+        limits
+    }
 }
 
 /// A key, without its text.
@@ -38,7 +47,7 @@ pub struct KeyRow {
     /// What it may do.
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: KeyScopes,
-    #[sqlx(flatten)]
+    #[sqlx(flatten, try_from = "LimitColumns")]
     pub limits: KeyLimits,
     /// When it ends.
     pub expires_at: Option<DateTime<Utc>>,
@@ -191,7 +200,7 @@ pub struct AdmittedKey {
     /// What it may do.
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: KeyScopes,
-    #[sqlx(flatten)]
+    #[sqlx(flatten, try_from = "LimitColumns")]
     pub limits: KeyLimits,
     /// When it ends.
     pub expires_at: Option<DateTime<Utc>>,

@@ -2,6 +2,9 @@
 //! expression means: times come from the caller.
 
 use chrono::{DateTime, Utc};
+use dsrs::document::{parse_word, word_of};
+use dsrs::value::Payload;
+use dsrs_api::schedule::ScheduleSettings;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder, Transaction};
@@ -18,9 +21,9 @@ pub const MOST_SCHEDULES: i64 = 100;
 /// Schedules that are advanced in one transaction.
 const ADVANCED_AT_ONCE: i64 = 20;
 
-/// What clients set of a schedule.
-#[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct ScheduleSettings {
+/// What clients set of a schedule, as the table has it.
+#[derive(Clone, Debug, Default, PartialEq, FromRow)]
+pub struct ScheduleColumns {
     /// Its name, unique within the workspace.
     pub name: String,
     /// A text for people.
@@ -43,12 +46,49 @@ pub struct ScheduleSettings {
     pub enabled: bool,
 }
 
+impl ScheduleColumns {
+    /// The columns of a document whose graph is known.
+    #[must_use]
+    pub fn of(settings: ScheduleSettings, graph_id: Uuid) -> Self {
+        Self {
+            name: settings.name,
+            description: settings.description,
+            cron: settings.cron,
+            time_zone: settings.time_zone,
+            overlap: word_of(&settings.overlap).to_owned(),
+            catch_up: word_of(&settings.catch_up).to_owned(),
+            graph_id,
+            graph_name: settings.graph,
+            target: word_of(&settings.target).to_owned(),
+            request: settings.request.to_json(),
+            enabled: settings.enabled,
+        }
+    }
+
+    /// The document. Words of a newer release are the defaults.
+    #[must_use]
+    pub fn document(&self) -> ScheduleSettings {
+        ScheduleSettings {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            cron: self.cron.clone(),
+            time_zone: self.time_zone.clone(),
+            overlap: parse_word(&self.overlap).unwrap_or_default(),
+            catch_up: parse_word(&self.catch_up).unwrap_or_default(),
+            graph: self.graph_name.clone(),
+            target: parse_word(&self.target).unwrap_or_default(),
+            request: Payload::from_json(&self.request).unwrap_or_default(),
+            enabled: self.enabled,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct ScheduleRow {
     pub id: Uuid,
     /// What clients set.
     #[sqlx(flatten)]
-    pub settings: ScheduleSettings,
+    pub settings: ScheduleColumns,
     /// Why the server disabled it: `key` or `never`.
     pub disabled_because: Option<String>,
     /// The actor whose key starts the work.
@@ -95,7 +135,7 @@ pub async fn create(
     scope: &Scope,
     db: &Db,
     id: Uuid,
-    new: &ScheduleSettings,
+    new: &ScheduleColumns,
     next_at: Option<DateTime<Utc>>,
     at: DateTime<Utc>,
 ) -> Result<Option<ScheduleRow>, StoreError> {
@@ -124,7 +164,7 @@ pub async fn create(
 /// Binds the parameters 1 to 11: what clients set.
 fn bind_settings<'q, O>(
     query: QueryAs<'q, Postgres, O, PgArguments>,
-    new: &'q ScheduleSettings,
+    new: &'q ScheduleColumns,
 ) -> QueryAs<'q, Postgres, O, PgArguments> {
     query
         .bind(&new.name)
@@ -179,7 +219,7 @@ pub async fn update(
     scope: &Scope,
     db: &Db,
     seen: &ScheduleRow,
-    new: &ScheduleSettings,
+    new: &ScheduleColumns,
     next_at: Option<DateTime<Utc>>,
     at: DateTime<Utc>,
 ) -> Result<Option<ScheduleRow>, StoreError> {

@@ -2,7 +2,8 @@
 //! are in no row that is shown. May not know what a secret looks like.
 
 use chrono::{DateTime, Utc};
-use dsrs_api::webhook::{ScoreThreshold, WebhookEvent, WebhookSettings};
+use dsrs::document::parse_word;
+use dsrs_api::webhook::{ScoreThreshold, WebhookSettings};
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use sqlx::{AssertSqlSafe, FromRow, Postgres, QueryBuilder, Transaction};
@@ -67,14 +68,12 @@ impl WebhookColumns {
     /// The document. Events of a newer release are left out.
     #[must_use]
     pub fn document(&self) -> WebhookSettings {
-        let known =
-            |word: &String| WebhookEvent::ALL.into_iter().find(|event| event.as_str() == word);
         let score = self.score_metric.clone().zip(self.score_below);
         WebhookSettings {
             name: self.name.clone(),
             url: self.url.clone(),
             description: self.description.clone(),
-            events: self.events.iter().filter_map(known).collect(),
+            events: self.events.iter().filter_map(|word| parse_word(word)).collect(),
             graph: self.graph_name.clone(),
             score: score.map(|(metric, below)| ScoreThreshold { metric, below }),
             enabled: self.enabled,

@@ -92,13 +92,22 @@ macro_rules! __attr {
     (@ns {$ns:path} items { $field:tt : $ty:ty | $least:expr }) => {
         $crate::__attr!(@rule "items", Items($least))
     };
+    (@ns {$ns:path} each { $field:tt : $ty:ty | $format:expr }) => {
+        $crate::__attr!(@rule "each", Each($format))
+    };
+    (@ns {$ns:path} object { $field:tt : $ty:ty | $most:expr }) => {
+        $crate::__attr!(@rule "object", Object($most))
+    };
     (@ns {$ns:path} object { $($field:tt : $ty:ty)? }) => {
-        $crate::__attr!(@make "object", $crate::__Rule::Object)
+        $crate::__attr!(@rule "object", Object(usize::MAX))
     };
     (@ns {$ns:path} nullable { $field:tt : $ty:ty | $word:literal }) => {
         $crate::__attr!(@rule "nullable", Nullable($word))
     };
     (@ns {$ns:path} schema { | $name:literal }) => {
+        $crate::__attr!(@rule "schema", Schema($name))
+    };
+    (@ns {$ns:path} schema { $field:tt : $ty:ty | $name:literal }) => {
         $crate::__attr!(@rule "schema", Schema($name))
     };
     (@ns {$ns:path} keywords { | $json:expr }) => {
@@ -126,7 +135,7 @@ macro_rules! __attr {
         ::core::compile_error!(concat!(
             "unknown or malformed attribute `dsrs::", stringify!($other),
             "`; known: alias = \"…\", format = \"…\", check(\"…\"[, \"…\"]), assert(\"…\"[, \"…\"]), strict, skip, parameter, accessor = …, and the rules of documents: \
-             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), object, nullable(\"word\"), distinct(\"noun\"), schema(\"Name\"), keywords(JSON), value_schema(function)"
+             length(least, most), text(&FORMAT), minimum(least), above(bound), maximum(most), items(least), each(&FORMAT), object, object(bytes), nullable(\"word\"), distinct(\"noun\"), schema(\"Name\"), keywords(JSON), value_schema(function)"
         ))
     };
 }

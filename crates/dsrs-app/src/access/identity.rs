@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
+use dsrs_api::key::KeyLimits;
 use dsrs_store::Scope;
-use dsrs_store::key::KeyLimits;
 use dsrs_store::key_scope::{KeyScope, KeyScopes};
 use dsrs_store::scope::DEFAULT_WORKSPACE;
 

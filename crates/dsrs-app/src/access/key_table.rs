@@ -156,7 +156,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use dsrs_store::key::KeyLimits;
+    use dsrs_api::key::KeyLimits;
     use dsrs_store::key_scope::KeyScopes;
 
     #[test]

@@ -14,14 +14,12 @@ use sha2::{Digest, Sha256};
 
 use crate::item_upload::ItemParser;
 use crate::json::JsonObject;
+use dsrs_api::dataset::{SPLIT, is_split};
 use dsrs_store::dataset_edit::NewExample;
 use dsrs_store::dataset_example::ExampleRow;
 
 /// The longest id of an example.
 const LONGEST_ID: usize = 200;
-
-/// The longest name of a split.
-const LONGEST_SPLIT: usize = 64;
 
 /// The most splits of one version.
 const MOST_SPLITS: usize = 100;
@@ -273,18 +271,10 @@ pub(crate) fn read_split(
 ) -> Option<Arc<str>> {
     let split = shared_text(payload, at, problems)?;
     if !is_split(&split) {
-        let detail =
-            format!("the name of a split is 1 to {LONGEST_SPLIT} letters, digits, `_` or `-`");
-        problems.add(at, Code::InvalidName, detail);
+        problems.add(at, SPLIT.code, format!("expected {}", SPLIT.expected));
         return None;
     }
     Some(split)
-}
-
-/// Whether a text can be the name of a split.
-pub fn is_split(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    (1..=LONGEST_SPLIT).contains(&name.len()) && name.bytes().all(fits)
 }
 
 /// The text of an example, in downloads and in the hash of its version.

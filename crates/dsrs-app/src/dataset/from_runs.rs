@@ -2,17 +2,17 @@
 //! May not know jobs.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use dsrs::problem::{At, Code, Problems};
 use dsrs::value::{Map, Payload};
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexSet;
 use uuid::Uuid;
 
 use crate::clock::now;
 use crate::dataset::example::{DatasetVersionBuilder, ExampleDraft};
 use crate::dataset::{DatasetPut, MOST, check_name, finish};
 use crate::{App, AppError, Invalid};
+use dsrs_api::dataset::{ExpectedOutputs, FromRunsRequest};
 use dsrs_store::dataset_edit::{self, DatasetEdit};
 use dsrs_store::dataset_example::PageLimits;
 use dsrs_store::run::{RunStatus, RunValues};
@@ -27,53 +27,33 @@ const TRIES: usize = 5;
 /// The size of a page of the version before.
 const PAGE: PageLimits = PageLimits { count: 1000, bytes: 8 << 20 };
 
-/// What becomes the expected outputs of an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedOutputs {
-    /// The outputs of the run.
-    Outputs,
-    /// The same with the newest corrected outputs of its feedback, which it must have.
-    Corrected,
-    /// Nothing.
-    None,
-}
-
-/// The request to append examples from runs.
-#[derive(Debug)]
-pub struct FromRuns {
-    /// The runs, in the order of the examples.
-    pub runs: IndexSet<Uuid>,
-    pub expects: ExpectedOutputs,
-    /// Corrected outputs, by run and field.
-    pub corrections: IndexMap<Uuid, Map>,
-    /// The split of the examples.
-    pub split: Option<Arc<str>>,
-    /// The description of the version.
-    pub description: Option<Arc<str>>,
-    /// The problems found so far.
-    pub faults: Problems,
-}
-
 impl App {
-    /// Appends examples to the newest version, or creates the dataset. Duplicates are not added.
+    /// Appends examples to the newest version, or creates the dataset. Duplicates are not added. `problems` are those of
+    /// the members of the request.
     pub async fn dataset_from_runs(
         &self,
         scope: &Scope,
         name: &str,
-        request: FromRuns,
+        (request, mut problems): (FromRunsRequest, Problems),
     ) -> Result<DatasetPut, AppError> {
         let mut edit = self.dataset_to_append_to(scope, name).await?;
         let mut builder = DatasetVersionBuilder::new(None, false);
         add_all_known(&mut edit, &mut builder).await?;
         edit.keep().await?;
         let before = builder.totals.count;
-        let problems = request.faults.clone();
-        let mut work =
-            RunExamples { request: &request, problems, graph: None, corrected: HashMap::new() };
-        let runs: Vec<Uuid> = request.runs.iter().copied().collect();
+        let runs: IndexSet<Uuid> = request.runs.iter().filter_map(|id| id.parse().ok()).collect();
+        let corrections = read_corrections(&request, &runs, &mut problems);
+        let runs: Vec<Uuid> = runs.into_iter().collect();
+        let mut work = RunExamples {
+            request: &request,
+            corrections,
+            problems,
+            graph: None,
+            corrected: HashMap::new(),
+        };
         for (chunk, ids) in runs.chunks(RUNS).enumerate() {
             let rows = edit.runs(ids).await?;
-            if request.expects == ExpectedOutputs::Corrected {
+            if request.expected == ExpectedOutputs::Corrected {
                 work.corrected = edit.corrections(ids).await?.into_iter().collect();
             }
             let mut piece = Vec::new();
@@ -150,9 +130,30 @@ async fn add_all_known(
     }
 }
 
+/// The corrections of a request by run. Those of no requested run are reported.
+fn read_corrections<'r>(
+    request: &'r FromRunsRequest,
+    runs: &IndexSet<Uuid>,
+    problems: &mut Problems,
+) -> HashMap<Uuid, &'r Map> {
+    let root = At::Root;
+    let at = root.key("corrections");
+    let mut read = |(name, outputs): (&'r String, &'r Map)| {
+        let run = name.parse().ok().filter(|run| runs.contains(run));
+        if run.is_none() {
+            let detail = format!("`{name}` is the id of none of `runs`");
+            problems.add(&at.key(name), Code::InvalidValue, detail);
+        }
+        Some((run?, outputs))
+    };
+    request.corrections.iter().filter_map(&mut read).collect()
+}
+
 /// The examples of the requested runs.
 struct RunExamples<'r> {
-    request: &'r FromRuns,
+    request: &'r FromRunsRequest,
+    /// The corrections of the request, by run.
+    corrections: HashMap<Uuid, &'r Map>,
     problems: Problems,
     /// The graph of the first run.
     graph: Option<(Uuid, String)>,
@@ -169,7 +170,7 @@ impl RunExamples<'_> {
         };
         let before = self.problems.len();
         let corrected = self.corrected.remove(&id);
-        if self.request.expects == ExpectedOutputs::Corrected && corrected.is_none() {
+        if self.request.expected == ExpectedOutputs::Corrected && corrected.is_none() {
             let detail = format!("run `{id}` has no feedback with corrected outputs");
             self.problems.add(at, Code::InvalidValue, detail);
         } else if row.status != RunStatus::Succeeded && corrected.is_none() {
@@ -186,7 +187,7 @@ impl RunExamples<'_> {
             self.problems.add(at, Code::InvalidValue, detail);
         }
         let inputs = self.fields(&row.inputs, at);
-        let expects_outputs = self.request.expects != ExpectedOutputs::None;
+        let expects_outputs = self.request.expected != ExpectedOutputs::None;
         let outputs = row.outputs.as_deref().filter(|_| expects_outputs);
         let outputs = outputs.map(|text| self.fields(text, at));
         let mut expected = outputs.unwrap_or(Some(Map::new()))?;
@@ -197,13 +198,13 @@ impl RunExamples<'_> {
                 expected.insert(name, value);
             }
         }
-        for (name, value) in self.request.corrections.get(&id).into_iter().flatten() {
+        for (name, value) in self.corrections.get(&id).copied().into_iter().flatten() {
             expected.insert(name.clone(), value.clone());
         }
         let inputs = inputs.filter(|_| self.problems.len() == before)?;
         Some(ExampleDraft {
             id: example_id,
-            split: self.request.split.clone(),
+            split: self.request.split.as_deref().map(Into::into),
             inputs,
             expected,
             cells: false,

@@ -3,7 +3,6 @@
 
 mod corrected;
 
-use dsrs_api::plain_name::PlainName;
 use std::collections::HashMap;
 
 use dsrs::problem::{At, Code, Problems};
@@ -12,6 +11,7 @@ use uuid::Uuid;
 
 use crate::clock::now;
 use crate::{AnswerBuilder, App, AppError, Invalid};
+use dsrs_api::feedback::FeedbackRequest;
 use dsrs_store::feedback::{self, FeedbackOutcome, FeedbackRow, RatedRun};
 use dsrs_store::feedback_summary::{self, GraphScoreRow, RunScoreRow, ScorePeriod};
 use dsrs_store::graph::GraphRef;
@@ -20,68 +20,35 @@ use dsrs_store::{ListQuery, Page, Scope, StoreError};
 /// The most feedback on a run.
 pub(crate) const MOST_PER_RUN: i64 = 1000;
 
-/// The source of feedback whose request names none.
-pub const USER: &str = "user";
-
-/// The source of scores that the server computes.
-pub const ONLINE: &str = "online";
-
 /// The greatest size of corrected outputs, as JSON text.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 
-#[derive(Clone, Debug, PartialEq)]
-pub enum FeedbackScore {
-    /// From 0 to 1.
-    Number(f64),
-    /// One of some words.
-    Category(String),
-}
-
-/// Feedback to store.
-#[derive(Clone, Debug)]
-pub struct FeedbackRequest {
-    /// Where it is from.
-    pub source: String,
-    pub score: Option<(PlainName, FeedbackScore)>,
-    pub comment: Option<String>,
-    /// Corrected outputs, unchecked.
-    pub outputs: Option<Map>,
-    /// The person who gave it; empty if unknown.
-    pub user_id: String,
-    /// The problems found so far.
-    pub faults: Problems,
-}
-
 impl App {
-    /// Stores feedback on a run, in place of an earlier one of the same name, source and giver.
+    /// Stores feedback on a run, in place of an earlier one of the same name, source and giver. `problems` are those of
+    /// the members of the request.
     pub async fn feedback_put(
         &self,
         scope: &Scope,
         run: Uuid,
-        request: FeedbackRequest,
+        (request, mut problems): (FeedbackRequest, Problems),
         answer: AnswerBuilder<FeedbackRow>,
     ) -> Result<FeedbackRow, AppError> {
         let rated = self.rated_run(scope, run).await?;
-        let mut problems = request.faults;
+        request.check(&mut problems);
         let outputs = match request.outputs {
             None => None,
             Some(outputs) => self.corrected_outputs(scope, &rated, &outputs, &mut problems).await?,
         };
         problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
-        let (name, number, category) = match request.score {
-            None => (None, None, None),
-            Some((name, FeedbackScore::Number(score))) => (Some(name), Some(score), None),
-            Some((name, FeedbackScore::Category(word))) => (Some(name), None, Some(word)),
-        };
         let comment = request.comment.map(|text| Payload::from(text.as_str()).to_json());
         let row = FeedbackRow {
-            name: name.map(|name| name.as_str().to_owned()),
-            score: number,
-            category,
+            name: request.name,
+            score: request.score,
+            category: request.category,
             comment,
             outputs,
             source: request.source,
-            user_id: request.user_id,
+            user_id: request.user_id.unwrap_or_default(),
             ..rated.feedback(Uuid::now_v7(), now(), scope)
         };
         self.feedback_store(scope, row, answer).await

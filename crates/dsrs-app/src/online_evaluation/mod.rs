@@ -2,7 +2,6 @@
 
 mod scoring;
 
-use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use dsrs::optimize::Metric;
@@ -14,6 +13,8 @@ use uuid::Uuid;
 use crate::clock::now;
 use crate::precondition::Precondition;
 use crate::{App, AppError, Invalid};
+use dsrs_api::online_evaluation::OnlineEvaluationRequest;
+use dsrs_api::plain_name::PlainName;
 use dsrs_store::graph::{GraphRef, VersionSelection};
 use dsrs_store::online_evaluation::{self, OnlineEvaluationRow, OnlineEvaluationSettings};
 use dsrs_store::{Scope, StoreError};
@@ -23,31 +24,17 @@ pub(crate) use scoring::score_always;
 /// The most metrics of a graph.
 const MOST_METRICS: usize = 8;
 
-/// An online evaluation to set.
-#[derive(Clone, Debug)]
-pub struct OnlineEvaluationRequest {
-    /// The metrics by the name of their score, as requested.
-    pub metrics: Map,
-    /// The share of the runs.
-    pub sample: f64,
-    pub enabled: bool,
-    pub calls_per_day: Option<i64>,
-    pub cost_per_day: Option<f64>,
-    /// The problems found so far.
-    pub faults: Problems,
-}
-
 impl App {
-    /// Sets the online evaluation of a graph. The metrics fit its current version.
+    /// Sets the online evaluation of a graph. The metrics fit its current version. `problems` are those of the members of
+    /// the request.
     pub async fn online_evaluation_put(
         self: &Arc<Self>,
         scope: &Scope,
         graph: &GraphRef,
-        request: OnlineEvaluationRequest,
+        (request, mut problems): (OnlineEvaluationRequest, Problems),
         precondition: &Precondition,
     ) -> Result<OnlineEvaluationRow, AppError> {
         let graph_row = self.graph_get(scope, graph, None).await?;
-        let mut problems = request.faults;
         let metrics = self.checked_metrics(scope, graph, &request.metrics, &mut problems).await?;
         problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
         let settings = OnlineEvaluationSettings {

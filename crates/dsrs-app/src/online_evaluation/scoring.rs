@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::now;
 use crate::run::documents::usage_json;
-use crate::{App, AppError, ONLINE, spawn_named};
+use crate::{App, AppError, spawn_named};
+use dsrs_api::feedback::ONLINE;
 use dsrs_store::feedback::{FeedbackRow, RatedRun};
 use dsrs_store::online_evaluation::{self, OnlineEvaluationRow};
 use dsrs_store::online_sample::{self, ClaimedSample, JudgingSpent};

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Timelike, Utc};
 
-use dsrs_store::key::KeyLimits;
+use dsrs_api::key::KeyLimits;
 use dsrs_store::key_count::{OtherCounts, OwnCounts, Spending};
 
 /// The length of a window.

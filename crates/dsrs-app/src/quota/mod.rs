@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::AppError;
 use crate::access::{Identity, IdentityKey};
 use counts::Counts;
-use dsrs_store::key::KeyLimits;
+use dsrs_api::key::KeyLimits;
 use dsrs_store::{Db, Scope, StoreError, key_count};
 
 pub use counts::{QuotaRefusal, QuotaStatus, Start};

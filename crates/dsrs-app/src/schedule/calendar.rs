@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::cron::Cron;
-use super::policy::{CatchUp, Overlap};
+use dsrs::document::parse_word;
+use dsrs_api::schedule::{CatchUp, Overlap};
 use dsrs_store::schedule::{Advance, DueSchedule, NewFiring};
 
 /// A time that is noticed later than this was missed.
@@ -126,7 +127,7 @@ pub(super) fn advance(schedule: &DueSchedule) -> Advance {
 fn firings(schedule: &DueSchedule, over: &OverTimes) -> Vec<NewFiring> {
     let Some(newest) = over.newest.last() else { return Vec::new() };
     let is_late = schedule.now - *newest > GRACE;
-    let (caught_up, status) = match CatchUp::parse(&schedule.catch_up) {
+    let (caught_up, status) = match parse_word(&schedule.catch_up) {
         Some(CatchUp::All) => (over.newest.len(), "pending"),
         Some(CatchUp::One) => (1, "pending"),
         // One firing stands for all: the newest time, with the number of those before it.
@@ -135,7 +136,7 @@ fn firings(schedule: &DueSchedule, over: &OverTimes) -> Vec<NewFiring> {
     };
     let left_out = over.newest.len() - caught_up;
     let missed = i32::try_from(over.older + left_out).unwrap_or(i32::MAX);
-    let queues = Overlap::parse(&schedule.overlap) == Some(Overlap::Queue);
+    let queues = parse_word(&schedule.overlap) == Some(Overlap::Queue);
     let mut room = if queues { (MOST_WAITING - schedule.pending).max(0) } else { i64::MAX };
     let mut written = Vec::new();
     for (number, time) in over.newest.iter().skip(left_out).enumerate() {

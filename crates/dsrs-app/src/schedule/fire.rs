@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dsrs::document::parse_word;
+use dsrs_api::schedule::Overlap;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use super::policy::{Overlap, ScheduleTarget};
 use super::{StartRefusal, WorkAnswer, WorkRequest, WorkStarter, calendar};
 use crate::App;
 use crate::quota::Start;
@@ -121,7 +122,7 @@ async fn outcome(
         return Ok(if is_last { refused() } else { later(firing, None) });
     };
     // A newer release may have another kind of work.
-    let Some(target) = ScheduleTarget::parse(&firing.target) else {
+    let Some(target) = parse_word(&firing.target) else {
         return Ok(FiringOutcome::Waiting(LONGEST_PAUSE));
     };
     let work = WorkRequest {
@@ -146,7 +147,7 @@ async fn overlapping(
     app: &App,
     firing: &ClaimedFiring,
 ) -> Result<Option<FiringOutcome>, StoreError> {
-    let outcome = match Overlap::parse(&firing.overlap) {
+    let outcome = match parse_word(&firing.overlap) {
         _ if firing.by_hand => return Ok(None),
         Some(Overlap::Queue) => FiringOutcome::Waiting(TURN),
         Some(Overlap::Skip) => FiringOutcome::Skipped,

@@ -5,14 +5,14 @@
 pub(crate) mod calendar;
 mod cron;
 pub(crate) mod fire;
-pub(crate) mod policy;
 
-use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use dsrs::document::{Change, word_of};
 use dsrs::problem::{At, Code, Problems};
+use dsrs_api::schedule::{CatchUp, Overlap, ScheduleSettings, ScheduleTarget};
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
@@ -21,10 +21,9 @@ use crate::precondition::Precondition;
 use crate::{App, AppError, Identity, Invalid};
 use calendar::{Calendar, LocalTime};
 use dsrs_store::graph::{self, GraphRef, VersionSelection};
-use dsrs_store::schedule::{self, MOST_SCHEDULES, ScheduleRow, ScheduleSettings};
+use dsrs_store::schedule::{self, MOST_SCHEDULES, ScheduleColumns, ScheduleRow};
 use dsrs_store::schedule_firing::{self, FiringRow};
 use dsrs_store::{ListQuery, Page, Scope, StoreError};
-use policy::{CatchUp, Overlap, ScheduleTarget};
 
 /// Work that is to be started as a client would.
 pub struct WorkRequest {
@@ -66,30 +65,6 @@ pub enum StartRefusal {
     Limit,
 }
 
-/// What a request sets of a schedule; what is `None` stays as it is.
-#[derive(Clone, Debug, Default)]
-pub struct ScheduleChange {
-    pub name: Option<PlainName>,
-    /// The text for people.
-    pub description: Option<String>,
-    /// The cron expression.
-    pub cron: Option<String>,
-    pub time_zone: Option<String>,
-    /// What happens while earlier work is in progress.
-    pub overlap: Option<Overlap>,
-    /// What happens with times that were missed.
-    pub catch_up: Option<CatchUp>,
-    pub graph: Option<GraphRef>,
-    /// The kind of work.
-    pub target: Option<ScheduleTarget>,
-    /// The body of the request, as JSON text.
-    pub request: Option<String>,
-    /// Whether it starts anything.
-    pub enabled: Option<bool>,
-    /// The problems found so far.
-    pub faults: Problems,
-}
-
 /// A schedule with its next times.
 pub struct ScheduleWithTimes {
     pub row: ScheduleRow,
@@ -100,11 +75,14 @@ pub struct ScheduleWithTimes {
 /// What a schedule would be, and the problems found so far.
 pub struct ScheduleDraft {
     /// The settings, as far as they could be read.
-    pub settings: ScheduleSettings,
+    pub settings: ScheduleColumns,
     /// Whether graph, kind of work and request are known, and are to be checked as a request.
     pub names_work: bool,
     pub problems: Problems,
 }
+
+/// The members that say which work starts.
+const WORK: [&str; 3] = ["graph", "target", "request"];
 
 /// The next times that are shown.
 const SHOWN_TIMES: usize = 5;
@@ -130,24 +108,17 @@ impl App {
     pub async fn schedule_new(
         &self,
         scope: &Scope,
-        change: &ScheduleChange,
+        change: &Change<ScheduleSettings>,
     ) -> Result<ScheduleDraft, AppError> {
-        let empty = ScheduleSettings {
-            name: String::new(),
-            description: String::new(),
-            cron: String::new(),
+        let empty = ScheduleColumns {
             time_zone: "UTC".to_owned(),
-            overlap: Overlap::Skip.as_str().to_owned(),
-            catch_up: CatchUp::None.as_str().to_owned(),
-            graph_id: Uuid::nil(),
-            graph_name: String::new(),
-            target: String::new(),
-            request: String::new(),
+            overlap: word_of(&Overlap::default()).to_owned(),
+            catch_up: word_of(&CatchUp::default()).to_owned(),
             enabled: true,
+            ..ScheduleColumns::default()
         };
-        let mut draft = self.schedule_draft(scope, empty, change).await?;
-        let has_all = change.target.is_some() && change.graph.is_some() && change.request.is_some();
-        draft.names_work &= has_all;
+        let mut draft = self.schedule_draft(scope, &empty, change).await?;
+        draft.names_work &= WORK.iter().all(|member| change.sets(member));
         Ok(draft)
     }
 
@@ -155,15 +126,17 @@ impl App {
     async fn schedule_draft(
         &self,
         scope: &Scope,
-        settings: ScheduleSettings,
-        change: &ScheduleChange,
+        before: &ScheduleColumns,
+        change: &Change<ScheduleSettings>,
     ) -> Result<ScheduleDraft, AppError> {
-        let mut problems = change.faults.clone();
-        let mut settings = set(settings, change);
-        let mut names_work = true;
-        if let Some(graph) = &change.graph {
-            match graph::pin(scope, &self.db, graph, VersionSelection::default()).await {
-                Ok(found) => (settings.graph_id, settings.graph_name) = (found.id, found.name),
+        let changed = change.apply(&before.document());
+        let mut changed = changed.map_err(|error| AppError::Internal(error.to_string()))?;
+        let (mut problems, mut names_work) = (change.problems().clone(), true);
+        let mut graph_id = before.graph_id;
+        if change.sets("graph") {
+            let graph = GraphRef::parse(&changed.graph);
+            match graph::pin(scope, &self.db, &graph, VersionSelection::default()).await {
+                Ok(found) => (graph_id, changed.graph) = (found.id, found.name),
                 Err(StoreError::NotFound { what, name }) => {
                     let detail = format!("there is no {what} `{name}`");
                     problems.add(&At::Root.key("graph"), Code::InvalidValue, detail);
@@ -172,7 +145,19 @@ impl App {
                 Err(error) => return Err(error.into()),
             }
         }
-        check_times(&settings.cron, &mut settings.time_zone, &mut problems);
+        check_times(&changed.cron, &mut changed.time_zone, &mut problems);
+        let mut settings = ScheduleColumns::of(changed, graph_id);
+        // A newer release may have stored words that this one does not know.
+        for (member, column, stored) in [
+            ("overlap", &mut settings.overlap, &before.overlap),
+            ("catch_up", &mut settings.catch_up, &before.catch_up),
+            ("target", &mut settings.target, &before.target),
+            ("request", &mut settings.request, &before.request),
+        ] {
+            if !change.sets(member) {
+                column.clone_from(stored);
+            }
+        }
         Ok(ScheduleDraft { settings, names_work, problems })
     }
 
@@ -180,7 +165,7 @@ impl App {
     pub async fn schedule_create(
         &self,
         scope: &Scope,
-        settings: &ScheduleSettings,
+        settings: &ScheduleColumns,
     ) -> Result<ScheduleWithTimes, AppError> {
         let next_at = next_time(settings, self.db.now().await?);
         let id = Uuid::now_v7();
@@ -217,16 +202,15 @@ impl App {
         &self,
         scope: &Scope,
         id: Uuid,
-        change: &ScheduleChange,
+        change: &Change<ScheduleSettings>,
         precondition: &Precondition,
     ) -> Result<(ScheduleRow, ScheduleDraft), AppError> {
         let seen = schedule::get(scope, &self.db, id).await?;
         precondition.check(id, seen.revision)?;
-        let mut draft = self.schedule_draft(scope, seen.settings.clone(), change).await?;
+        let mut draft = self.schedule_draft(scope, &seen.settings, change).await?;
         // A schedule whose graph is gone can be paused.
-        let changes_work =
-            [change.graph.is_some(), change.target.is_some(), change.request.is_some()];
-        draft.names_work &= draft.settings.enabled || changes_work.contains(&true);
+        let changes_work = WORK.iter().any(|member| change.sets(member));
+        draft.names_work &= draft.settings.enabled || changes_work;
         Ok((seen, draft))
     }
 
@@ -235,7 +219,7 @@ impl App {
         &self,
         scope: &Scope,
         seen: &ScheduleRow,
-        settings: &ScheduleSettings,
+        settings: &ScheduleColumns,
     ) -> Result<Option<ScheduleWithTimes>, AppError> {
         let is_same = (&settings.cron, &settings.time_zone)
             == (&seen.settings.cron, &seen.settings.time_zone);
@@ -292,7 +276,7 @@ impl App {
 }
 
 /// The next time of an enabled schedule.
-fn next_time(settings: &ScheduleSettings, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
+fn next_time(settings: &ScheduleColumns, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let zone = Calendar::zone(&settings.time_zone).filter(|_| settings.enabled)?;
     Calendar::read(&settings.cron, zone).ok()?.after(after)
 }
@@ -307,25 +291,6 @@ pub fn times_of(cron: &str, time_zone: &str) -> Result<Vec<LocalTime>, Problems>
     problems.or(())?;
     let calendar = Calendar::zone(&zone).and_then(|zone| Calendar::read(cron, zone).ok());
     Ok(calendar.map(|calendar| calendar.next_local(now(), SHOWN_TIMES)).unwrap_or_default())
-}
-
-/// The settings with what a change sets of them, except for the graph.
-fn set(mut settings: ScheduleSettings, change: &ScheduleChange) -> ScheduleSettings {
-    let put = |place: &mut String, text: Option<&str>| {
-        if let Some(text) = text {
-            text.clone_into(place);
-        }
-    };
-    put(&mut settings.name, change.name.as_ref().map(PlainName::as_str));
-    put(&mut settings.description, change.description.as_deref());
-    put(&mut settings.cron, change.cron.as_deref());
-    put(&mut settings.time_zone, change.time_zone.as_deref());
-    put(&mut settings.overlap, change.overlap.map(Overlap::as_str));
-    put(&mut settings.catch_up, change.catch_up.map(CatchUp::as_str));
-    put(&mut settings.target, change.target.map(ScheduleTarget::as_str));
-    put(&mut settings.request, change.request.as_deref());
-    settings.enabled = change.enabled.unwrap_or(settings.enabled);
-    settings
 }
 
 /// The expression and the time zone are readable, and there is a time. The name of the zone becomes that of the

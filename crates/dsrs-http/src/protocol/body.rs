@@ -7,10 +7,10 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
-use dsrs::document::Change;
+use dsrs::document::{Change, read_document};
 use dsrs::problem::{At, Problems};
 use dsrs::read::Object;
-use dsrs::value::{ParsedJson, parse_json};
+use dsrs::value::{ParsedJson, Payload, parse_json};
 use facet::Facet;
 use http_body_util::BodyExt;
 
@@ -76,23 +76,51 @@ impl Document {
         });
         match found {
             Some(found) => Ok((found, problems)),
-            None => Err(ApiProblem::of(ProblemCode::InvalidRequest, problems)),
+            None => Err(refusal(problems)),
         }
+    }
+
+    /// Reads a document that is checked further; its problems so far are reported together with those.
+    ///
+    /// # Errors
+    /// `invalid_request` with all problems, if a member that every document has is missing or cannot be read.
+    pub fn request<T: Facet<'static>>(&self) -> Result<(T, Problems), ApiProblem> {
+        let ParsedJson { payload, duplicates } = &self.parsed;
+        read_document(payload, duplicates.clone()).map_err(refusal)
+    }
+
+    /// Reads a document that needs no further checks.
+    pub(crate) fn complete<T: Facet<'static>>(&self) -> Result<T, ApiProblem> {
+        let (document, problems) = self.request()?;
+        problems.or(document).map_err(refusal)
     }
 
     /// Reads a document that is to be created.
     pub(crate) fn new_document<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
-        let ParsedJson { payload, duplicates } = &self.parsed;
-        let read = Change::read_new(payload, duplicates.clone());
-        read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
+        self.change(Change::read_new)
+    }
+
+    /// The same for a document that is checked further although members are missing.
+    pub(crate) fn draft<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
+        self.change(Change::read_draft)
     }
 
     /// Reads a change of a document.
     pub(crate) fn patch<T: Facet<'static>>(&self) -> Result<Change<T>, ApiProblem> {
-        let ParsedJson { payload, duplicates } = &self.parsed;
-        let read = Change::read_patch(payload, duplicates.clone());
-        read.map_err(|problems| ApiProblem::of(ProblemCode::InvalidRequest, problems))
+        self.change(Change::read_patch)
     }
+
+    fn change<T>(
+        &self,
+        read: fn(&Payload, Problems) -> Result<Change<T>, Problems>,
+    ) -> Result<Change<T>, ApiProblem> {
+        let ParsedJson { payload, duplicates } = &self.parsed;
+        read(payload, duplicates.clone()).map_err(refusal)
+    }
+}
+
+fn refusal(problems: Problems) -> ApiProblem {
+    ApiProblem::of(ProblemCode::InvalidRequest, problems)
 }
 
 impl<S> FromRequest<S> for Document

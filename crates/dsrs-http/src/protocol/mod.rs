@@ -31,6 +31,7 @@ pub(crate) mod operations;
 pub(crate) mod page;
 pub(crate) mod parameter;
 pub(crate) mod path;
+pub(crate) mod path_parameter;
 pub(crate) mod problem;
 pub(crate) mod problem_catalogue;
 pub(crate) mod problem_view;

@@ -13,10 +13,10 @@ use crate::protocol::openapi_problems::{
     add_header, add_problem, empty_problem, headers, problem_examples, share_problems,
 };
 use crate::protocol::openapi_webhooks::{self, WebhookMessage};
-use crate::protocol::parameter;
 use crate::protocol::problem_view::ProblemView;
 use crate::protocol::route::{RUNS_ON, SCOPE, STARTS, declared_scope};
 use crate::protocol::status::ProblemCode;
+use crate::protocol::{parameter, path_parameter};
 use dsrs_store::key_scope::KeyScope;
 
 /// The member in which a route lists its own problems.
@@ -158,6 +158,7 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>) -> Vec<Pro
     } else {
         operation.insert("security".to_owned(), json!([]));
     }
+    path_parameter::add(path, operation);
     parameter::complete(operation);
     let codes = problems_of(path, guarded, operation);
     let responses = operation.entry("responses").or_insert_with(|| json!({}));
@@ -195,7 +196,7 @@ fn require_scope(operation: &mut Map<String, Value>) {
     operation.insert("description".to_owned(), json!(description));
 }
 
-/// The codes that a route may answer: its own, and those that follow from its parameters and body.
+/// The codes that a route may answer: its own, and those that follow from its path, parameters and body.
 fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) -> Vec<ProblemCode> {
     use ProblemCode as P;
     let own = operation.shift_remove(OWN_PROBLEMS);
@@ -209,6 +210,9 @@ fn problems_of(path: &str, guarded: bool, operation: &mut Map<String, Value>) ->
     }
     if path.starts_with("/v1") || path == "/mcp" {
         codes.extend([P::InvalidParameter, P::NotAcceptable, P::Internal, P::Unavailable]);
+    }
+    if path_parameter::has_some(path) {
+        codes.push(P::NotFound);
     }
     if starts {
         codes.push(P::BudgetExhausted);

@@ -34,7 +34,6 @@ impl JobResource for BackgroundRuns {
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/runs", tag = "runs",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe"),
         ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
         ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
@@ -44,7 +43,7 @@ impl JobResource for BackgroundRuns {
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch", "rate_limited",
+        ("x-problems" = json!(["invalid_input", "state_mismatch", "rate_limited",
         "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_start(
@@ -66,10 +65,9 @@ pub(crate) async fn run_start(
 /// time, the answer is the run with its current status; it ends when its lease expires.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/cancel", tag = "runs",
-    params(("id" = String, Path, description = "The id of the run")),
     responses((status = 200, description = "The run", body = RunView)),
     extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found", "run_finished"])))
+        ("x-problems" = json!(["run_finished"])))
 )]
 pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<BackgroundRuns>(request).await
@@ -83,16 +81,13 @@ pub(crate) async fn run_cancel(_: NoQuery, request: ById) -> Result<Response, Ap
 /// nodes.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/resume", tag = "runs",
-    params(
-        ("id" = String, Path, description = "The id of the run"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
     request_body(content = ResumeBody, example = json!(crate::routes::examples::resume())),
     responses((status = 202, description = "The queued run", body = ResumedRunView,
         headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
-        "run_finished", "run_unfinished", "rate_limited", "idempotency_key_reused",
-        "idempotency_in_progress"])))
+        ("x-problems" = json!(["invalid_input", "state_mismatch", "run_finished", "run_unfinished",
+        "rate_limited", "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_resume(Path(id): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/runs/{}/resume", id.escape_debug());
@@ -116,16 +111,13 @@ fn resumed(outcome: &ResumeOutcome) -> Response {
 /// node. The run continues with it.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/signal", tag = "runs",
-    params(
-        ("id" = String, Path, description = "The id of the run"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),
     request_body(content = SignalBody, example = json!(crate::routes::examples::signal())),
     responses((status = 202, description = "The queued run", body = RunView,
         headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "invalid_input", "run_finished",
-        "run_unfinished", "node_not_waiting", "idempotency_key_reused",
-        "idempotency_in_progress"])))
+        ("x-problems" = json!(["invalid_input", "run_finished", "run_unfinished", "node_not_waiting",
+        "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn run_signal(Path(id): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/runs/{}/signal", id.escape_debug());

@@ -56,7 +56,6 @@ impl JobResource for Batches {
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/batches", tag = "batches",
     params(
-        ("graph" = String, Path, description = "The name or id of the graph"),
         ("version" = Option<i32>, Query, description = "For JSON lines: as in the body"),
         ("state_version" = Option<i32>, Query, description = "For JSON lines: as in the body"),
         ("timeout_ms" = Option<u64>, Query, description = "For JSON lines: as in the body"),
@@ -73,8 +72,8 @@ impl JobResource for Batches {
     responses((status = 202, description = "The accepted batch", body = BatchView,
         headers(("Location" = String, description = "The address of the batch")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
-        "idempotency_key_reused", "idempotency_in_progress"])))
+        ("x-problems" = json!(["invalid_input", "state_mismatch", "idempotency_key_reused",
+        "idempotency_in_progress"])))
 )]
 pub(crate) async fn batch_start(
     State(app): State<Arc<App>>,
@@ -222,10 +221,8 @@ pub(crate) async fn batch_list(
 /// all items have ended, even if some of them failed.
 #[utoipa::path(
     get, path = "/v1/batches/{id}", tag = "batches",
-    params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Batches>(request).await
@@ -238,10 +235,9 @@ pub(crate) async fn batch_get(_: NoQuery, request: ById) -> Result<Response, Api
 /// respond, returns the batch as it is; it ends when the lease of the worker expires.
 #[utoipa::path(
     post, path = "/v1/batches/{id}/cancel", tag = "batches",
-    params(("id" = String, Path, description = "The id of the batch")),
     responses((status = 200, description = "The batch", body = BatchView)),
     extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found", "run_finished"])))
+        ("x-problems" = json!(["run_finished"])))
 )]
 pub(crate) async fn batch_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Batches>(request).await
@@ -253,13 +249,10 @@ pub(crate) async fn batch_cancel(_: NoQuery, request: ById) -> Result<Response, 
 /// (or `application/x-ndjson`) all results are one download, one per line.
 #[utoipa::path(
     get, path = "/v1/batches/{id}/results", tag = "batches",
-    params(
-        ("id" = String, Path, description = "The id of the batch"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page, or all results", content(
         (BatchResultPage = "application/json"), (String = "application/jsonl")))),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn batch_results(
     request: ById,

@@ -77,7 +77,7 @@ pub(crate) async fn chat_model_list(
     params(("model" = String, Path, description = "The name of a chat model", example = "support-reply")),
     responses((status = 200, description = "The model", body = ChatModelView,
         example = json!({"id": "support-reply", "object": "model", "created": 1_757_000_000, "owned_by": "dsrs"}))),
-    extensions(("x-scope" = json!("read")), ("x-problems" = json!(["not_found", "invalid_request"])))
+    extensions(("x-scope" = json!("read")), ("x-problems" = json!(["invalid_request"])))
 )]
 pub(crate) async fn chat_model_get(
     State(app): State<Arc<App>>,

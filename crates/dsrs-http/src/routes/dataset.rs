@@ -5,14 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{list, map, members, shared_text, text};
-use dsrs::value::{Map, Payload};
-use indexmap::{IndexMap, IndexSet};
 use uuid::Uuid;
 
 use crate::protocol::answer;
-use crate::protocol::body::Document;
 use crate::protocol::caller::Caller;
 use crate::protocol::etag::{ETag, IfMatch, IfNoneMatch};
 use crate::protocol::idempotency::{IdempotencyKey, KeyedRequest, once};
@@ -26,7 +21,7 @@ use crate::views::{
     ChangedDatasetView, DatasetBody, DatasetPage, DatasetVersionPage, DatasetVersionView,
     DatasetView, FromRunsBody, NewDataset,
 };
-use dsrs_app::{App, DatasetPut, ExpectedOutputs, FromRuns, is_split};
+use dsrs_app::{App, DatasetPut};
 
 /// The kind of the tags of dataset versions.
 const DATASET_TAG: char = 'd';
@@ -91,7 +86,6 @@ pub(crate) async fn dataset_create(
 #[utoipa::path(
     put, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
         ("name" = Option<String>, Query, pattern = "^[a-z][a-z0-9_-]{0,62}$", description = "For JSON lines and CSV: as in the body"),
         ("description" = Option<String>, Query, description = "For JSON lines and CSV: as in the body"),
         ("inputs" = Option<String>, Query, description = "For JSON lines and CSV: as in the body, comma-separated; required for CSV"),
@@ -104,7 +98,7 @@ pub(crate) async fn dataset_create(
     responses((status = 200, description = "The newest version", body = ChangedDatasetView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "name_mismatch", "precondition_failed"])))
+        ("x-problems" = json!(["name_mismatch", "precondition_failed"])))
 )]
 pub(crate) async fn dataset_put(
     State(app): State<Arc<App>>,
@@ -130,9 +124,7 @@ pub(crate) async fn dataset_put(
 /// again.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/from-runs", tag = "datasets",
-    params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = FromRunsBody, example = json!(crate::routes::examples::from_runs())),
     responses(
         (status = 200, description = "The newest version", body = ChangedDatasetView, headers(
@@ -141,102 +133,16 @@ pub(crate) async fn dataset_put(
             ("Location" = String, description = "The address of the dataset"),
             ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "idempotency_key_reused",
-        "idempotency_in_progress"])))
+        ("x-problems" = json!(["idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn dataset_from_runs(Path(name): Path<String>, post: KeyedPost) -> Response {
     let path = format!("/v1/datasets/{}/from-runs", name.escape_debug());
     let add = |posted: PostedRequest| async move {
-        let request = read_from_runs(&posted.document?)?;
+        let request = posted.document?.request()?;
         let put = Box::pin(posted.app.dataset_from_runs(&posted.scope, &name, request)).await?;
         Ok(if put.is_new { created(&put) } else { changed(&put) })
     };
     post.answer(path, add).await
-}
-
-fn read_from_runs(document: &Document) -> Result<FromRuns, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let runs = object.required("runs", read_runs);
-        let expects = object.optional("expected", |payload, at, problems| {
-            match text(payload, at, problems)? {
-                "outputs" => Some(ExpectedOutputs::Outputs),
-                "corrected" => Some(ExpectedOutputs::Corrected),
-                "none" => Some(ExpectedOutputs::None),
-                other => {
-                    let detail =
-                        format!("expected `outputs`, `corrected` or `none`, found `{other}`");
-                    problems.add(at, Code::InvalidValue, detail);
-                    None
-                }
-            }
-        });
-        let known = runs.as_ref();
-        let corrections = object.optional("corrections", |payload, at, problems| {
-            read_corrections(payload, known, at, problems)
-        });
-        let split = object.optional("split", |payload, at, problems| {
-            let split = shared_text(payload, at, problems)?;
-            if !is_split(&split) {
-                let detail = "the name of a split is 1 to 64 letters, digits, `_` or `-`";
-                problems.add(at, Code::InvalidName, detail);
-            }
-            Some(split)
-        });
-        let description = object.optional("description", shared_text);
-        Some(FromRuns {
-            runs: runs?,
-            expects: expects.unwrap_or(ExpectedOutputs::Outputs),
-            corrections: corrections.unwrap_or_default(),
-            split,
-            description,
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-fn read_runs(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<IndexSet<Uuid>> {
-    let mut runs = IndexSet::new();
-    let read = list(payload, at, problems, |payload, at, problems| {
-        let id = read_run(text(payload, at, problems)?, at, problems)?;
-        if !runs.insert(id) {
-            problems.add(at, Code::DuplicateName, format!("run `{id}` is named twice"));
-        }
-        Some(())
-    });
-    if read?.is_empty() {
-        problems.add(at, Code::InvalidValue, "expected at least one run");
-    }
-    Some(runs)
-}
-
-fn read_run(text: &str, at: &At<'_>, problems: &mut Problems) -> Option<Uuid> {
-    let id = Uuid::try_parse(text).ok();
-    if id.is_none() {
-        problems.add(
-            at,
-            Code::InvalidValue,
-            format!("expected the id of a run, a UUID, found `{text}`"),
-        );
-    }
-    id
-}
-
-fn read_corrections(
-    payload: &Payload,
-    runs: Option<&IndexSet<Uuid>>,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<IndexMap<Uuid, Map>> {
-    let read = members(payload, at, problems, |name, payload, at, problems| {
-        let id = read_run(name, at, problems)?;
-        if runs.is_some_and(|runs| !runs.contains(&id)) {
-            problems.add(at, Code::InvalidValue, format!("run `{id}` is not among `runs`"));
-        }
-        Some((id, map(payload, at, problems)?.clone()))
-    });
-    Some(read?.into_iter().map(|(_, correction)| correction).collect())
 }
 
 /// List datasets
@@ -264,15 +170,13 @@ pub(crate) async fn dataset_list(
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
         ("version" = Option<u32>, Query, description = "A version. Default: the newest"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this is still the version")),
     responses(
         (status = 200, description = "The dataset", body = DatasetView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_get(
     State(app): State<Arc<App>>,
@@ -293,12 +197,9 @@ pub(crate) async fn dataset_get(
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/versions", tag = "datasets",
-    params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = DatasetVersionPage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_versions(
     State(app): State<Arc<App>>,
@@ -317,12 +218,10 @@ pub(crate) async fn dataset_versions(
 /// Jobs that use it continue. The name becomes available again.
 #[utoipa::path(
     delete, path = "/v1/datasets/{dataset}", tag = "datasets",
-    params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
-        ("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
+    params(("If-Match" = Option<String>, Header, description = "Proceed only if this is the newest version")),
     responses((status = 204, description = "The dataset was deleted")),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn dataset_delete(
     State(app): State<Arc<App>>,

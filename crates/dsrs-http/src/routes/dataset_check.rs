@@ -20,11 +20,10 @@ use dsrs_app::{App, DatasetCheck};
 /// type of that output. Nothing is stored. Evaluations and optimizations make the same check.
 #[utoipa::path(
     post, path = "/v1/datasets/{dataset}/check", tag = "datasets",
-    params(("dataset" = String, Path, description = "The name of the dataset")),
     request_body(content = DatasetCheckBody, example = json!(crate::routes::examples::dataset_check())),
     responses((status = 200, description = "The dataset matches the graph", body = FittingDatasetView)),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "invalid_input"])))
+        ("x-problems" = json!(["invalid_input"])))
 )]
 pub(crate) async fn dataset_check(
     State(app): State<Arc<App>>,

@@ -17,7 +17,8 @@ use crate::protocol::page::{PageParams, PageRequest};
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::Query;
 use crate::views::{DatasetExamplePage, DatasetExampleView};
-use dsrs_app::{App, AppError, example_line, is_split};
+use dsrs_api::dataset::{SPLIT, is_split};
+use dsrs_app::{App, AppError, example_line};
 use dsrs_store::Scope;
 use dsrs_store::dataset_example::{ExampleRow, PageLimits};
 
@@ -35,15 +36,13 @@ const DOWNLOAD: PageLimits = PageLimits { count: 500, bytes: 1 << 20 };
 #[utoipa::path(
     get, path = "/v1/datasets/{dataset}/examples", tag = "datasets",
     params(
-        ("dataset" = String, Path, description = "The name of the dataset"),
         ("version" = Option<u32>, Query, description = "A version. Default: the newest"),
         ("split" = Option<String>, Query, description = "Only examples of this split"),
         ("format" = Option<String>, Query, pattern = "^jsonl$", description = "`jsonl` for one download of all examples"),
         PageParams),
     responses((status = 200, description = "A page, or all examples", content(
         (DatasetExamplePage = "application/json"), (String = "application/jsonl")))),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn dataset_examples(
     State(app): State<Arc<App>>,
@@ -54,8 +53,7 @@ pub(crate) async fn dataset_examples(
 ) -> Result<Response, ApiProblem> {
     let scope = caller.scope();
     let version = query.number("version");
-    let expectation = "1 to 64 letters, digits, `_` or `-`";
-    let split = query.read("split", expectation, |text| is_split(text).then(|| text.to_owned()));
+    let split = query.read("split", SPLIT.expected, |text| is_split(text).then(|| text.to_owned()));
     let lines = query.read("format", "`jsonl`", |text| (text == "jsonl").then_some(()));
     if lines.is_some() || prefers_lines(&headers) {
         query.close()?;

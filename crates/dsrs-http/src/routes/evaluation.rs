@@ -44,15 +44,13 @@ impl JobResource for Evaluations {
 /// than `max_unmeasured` stay so, the evaluation fails with `too_many_unmeasured`.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/evaluations", tag = "evaluations",
-    params(
-        ("graph" = String, Path, description = "The name or id of the graph"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = EvaluationBody, example = json!(crate::routes::examples::evaluation())),
     responses((status = 202, description = "The accepted evaluation", body = EvaluationView,
         headers(("Location" = String, description = "The address of the evaluation")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
-        "idempotency_key_reused", "idempotency_in_progress"])))
+        ("x-problems" = json!(["invalid_input", "state_mismatch", "idempotency_key_reused",
+        "idempotency_in_progress"])))
 )]
 pub(crate) async fn evaluation_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
     let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
@@ -136,10 +134,8 @@ pub(crate) async fn evaluation_list(
 /// have ended, even if some of them failed.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}", tag = "evaluations",
-    params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Evaluations>(request).await
@@ -152,10 +148,9 @@ pub(crate) async fn evaluation_get(_: NoQuery, request: ById) -> Result<Response
 /// the evaluation as it is; it ends when the lease of the worker expires.
 #[utoipa::path(
     post, path = "/v1/evaluations/{id}/cancel", tag = "evaluations",
-    params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The evaluation", body = EvaluationView)),
     extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found", "run_finished"])))
+        ("x-problems" = json!(["run_finished"])))
 )]
 pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Evaluations>(request).await
@@ -168,14 +163,12 @@ pub(crate) async fn evaluation_cancel(_: NoQuery, request: ById) -> Result<Respo
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}/results", tag = "evaluations",
     params(
-        ("id" = String, Path, description = "The id of the evaluation"),
         ("failed" = Option<bool>, Query, description = "`true`: only examples that failed and have the score 0; `false`: only examples without an error"),
         ("unmeasured" = Option<bool>, Query, description = "`true`: only examples without a score; `false`: only others"),
         ("order" = Option<String>, Query, pattern = "^(examples|worst)$", description = "`examples` (default): the order of the dataset; `worst`: lowest scores first; without examples that have none"),
         PageParams),
     responses((status = 200, description = "A page", body = EvaluationResultPage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn evaluation_results(
     request: ById,

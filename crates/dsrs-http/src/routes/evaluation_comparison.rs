@@ -18,12 +18,11 @@ use crate::views::EvaluationComparisonView;
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}/comparison", tag = "evaluations",
     params(
-        ("id" = String, Path, description = "The id of the evaluation"),
         ("against" = Uuid, Query, description = "The id of the evaluation to compare against"),
         PageParams),
     responses((status = 200, description = "The comparison", body = EvaluationComparisonView)),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "not_comparable"])))
+        ("x-problems" = json!(["not_comparable"])))
 )]
 pub(crate) async fn evaluation_comparison(
     request: ById,

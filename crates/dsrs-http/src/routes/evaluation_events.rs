@@ -31,11 +31,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// misses nothing.
 #[utoipa::path(
     get, path = "/v1/evaluations/{id}/events", tag = "evaluations",
-    params(("id" = String, Path, description = "The id of the evaluation")),
     responses((status = 200, description = "The events", body = EvaluationEvents,
         content_type = "text/event-stream")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "rate_limited"])))
+        ("x-problems" = json!(["rate_limited"])))
 )]
 pub(crate) async fn evaluation_events(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;

@@ -101,15 +101,13 @@ pub(crate) async fn graph_list(
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}", tag = "graphs",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = Option<u32>, Query, description = "The version. Default: the newest"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "The graph", body = GraphView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn graph_get(
     request: ResourceRequest<GraphRef>,
@@ -128,15 +126,12 @@ pub(crate) async fn graph_get(
 /// equals the newest version creates no version. Never creates a graph.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
+    params(("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
     request_body(content = GraphVersionBody, example = json!(crate::routes::examples::graph())),
     responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "invalid_graph", "name_mismatch",
-        "precondition_failed"])))
+        ("x-problems" = json!(["invalid_graph", "name_mismatch", "precondition_failed"])))
 )]
 pub(crate) async fn graph_put(
     request: ResourceRequest<GraphRef>,
@@ -154,12 +149,10 @@ pub(crate) async fn graph_put(
 /// The runs of the graph stay readable, and its name becomes available.
 #[utoipa::path(
     delete, path = "/v1/graphs/{graph}", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
+    params(("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
     responses((status = 204, description = "The graph is deleted")),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn graph_delete(
     request: ResourceRequest<GraphRef>,
@@ -176,12 +169,9 @@ pub(crate) async fn graph_delete(
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/versions", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = VersionPage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn version_list(
     request: ResourceRequest<GraphRef>,
@@ -196,16 +186,12 @@ pub(crate) async fn version_list(
 /// Read one version of a graph
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/versions/{version}", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("version" = u32, Path, description = "The version"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
+    params(("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "The graph at that version", body = GraphView, headers(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn version_get(
     known: IfNoneMatch,

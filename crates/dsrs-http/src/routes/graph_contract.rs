@@ -22,15 +22,13 @@ use dsrs_store::graph::GraphRef;
 /// typed by the newest version of the graph.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/openapi.json", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
+    params(("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "An OpenAPI document", body = Json,
             headers(("ETag" = String, description = "The version")),
             example = json!({"openapi": "3.1.0", "info": {"title": "support-reply", "version": "1"}, "paths": {}})),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn graph_contract(
     known: IfNoneMatch,
@@ -47,16 +45,13 @@ pub(crate) async fn graph_contract(
 /// The same for one version: requests name it, so that a newer version changes nothing for the client.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/versions/{version}/openapi.json", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("version" = u32, Path, description = "The version"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
+    params(("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "An OpenAPI document", body = Json,
             headers(("ETag" = String, description = "The version")),
             example = json!({"openapi": "3.1.0", "info": {"title": "support-reply", "version": "1"}, "paths": {}})),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn version_contract(
     known: IfNoneMatch,

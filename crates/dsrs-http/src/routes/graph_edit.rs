@@ -18,14 +18,12 @@ use dsrs_store::graph::GraphRef;
 /// version, with the predictor state carried over, or the answer names every problem at its edit.
 #[utoipa::path(
     patch, path = "/v1/graphs/{graph}", tag = "graphs",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
+    params(("If-Match" = Option<String>, Header, description = "Only if this is the newest version")),
     request_body(content = GraphEdits, example = json!(crate::routes::examples::edits())),
     responses((status = 200, description = "The newest version", body = GraphUpdateView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "invalid_graph", "precondition_failed"])))
+        ("x-problems" = json!(["invalid_graph", "precondition_failed"])))
 )]
 pub(crate) async fn graph_patch(
     request: ResourceRequest<GraphRef>,
@@ -44,12 +42,10 @@ pub(crate) async fn graph_patch(
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/versions/{version}/diff", tag = "graphs",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The version that the edits lead to"),
         ("against" = Option<i32>, Query, minimum = 1, description = "The version that they start from. Default: the previous one")),
     responses((status = 200, description = "The difference", body = VersionDiffView)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn version_diff(
     request: ResourceRequest<(GraphRef, i32)>,

@@ -26,13 +26,11 @@ const DEFAULT_TIME: TimeDelta = TimeDelta::days(7);
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/profile", tag = "usage",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("since" = Option<String>, Query, description = "Of runs that were created at this time (RFC 3339) or later; 7 days before `until` if absent"),
         ("until" = Option<String>, Query, description = "Of runs that were created before this time (RFC 3339); now if absent"),
         ("version" = Option<u32>, Query, description = "Only of runs of this graph version")),
     responses((status = 200, description = "The profile", body = GraphProfileView)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn graph_profile(
     State(app): State<Arc<App>>,

@@ -1,15 +1,12 @@
 //! `/v1/keys`: keys of clients, created, listed, read and revoked.
 
-use dsrs_api::plain_name::PlainName;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{Object, count, list, number, text};
-use dsrs::value::Payload;
+use dsrs::problem::{At, Code};
 use secrecy::ExposeSecret;
 
 use crate::protocol::answer;
@@ -22,9 +19,8 @@ use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::status::ProblemCode;
 use crate::views::{CreatedKeyView, KeyBody, KeyPage, KeyView};
-use dsrs_app::{App, AppError, CreatedKey, KeyAdministration, KeyRequest};
-use dsrs_store::key::KeyLimits;
-use dsrs_store::key_scope::{KeyScope, KeyScopes};
+use dsrs_api::key::{KeyRequest, KeyScope};
+use dsrs_app::{App, AppError, CreatedKey, KeyAdministration};
 
 /// The refusal of an `Idempotency-Key`.
 const NO_IDEMPOTENCY_KEY: &str = "`POST /v1/keys` takes no `Idempotency-Key`: the answer shows a key and is not \
@@ -55,17 +51,27 @@ pub(crate) async fn key_create(
         return Err(ApiProblem::parameter(NO_IDEMPOTENCY_KEY));
     }
     let now = app.db.now().await.map_err(AppError::from)?;
-    let (request, workspace) = read_request(&document, now)?;
-    let is_first = !app.access.requires_key().await?;
-    if is_first && !request.scopes.allow(KeyScope::Admin) {
+    let (request, mut problems) = document.request::<KeyRequest>()?;
+    let end = request.expires_at.as_deref().map(|text| end_after(now, text));
+    if end == Some(None) {
+        let detail = "expected an RFC 3339 time in the future";
+        problems.add(&At::Root.key("expires_at"), Code::InvalidValue, detail);
+    }
+    let needs_admin = problems.is_empty() && !app.access.requires_key().await?;
+    if needs_admin && !request.scopes.contains(&KeyScope::Admin) {
         let detail =
             "the first key needs the scope `admin`: without it, no key could create another";
-        let mut problems = Problems::new();
         problems.add(&At::Root.key("scopes"), Code::InvalidValue, detail);
-        return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
     }
-    let keys = KeyAdministration::open(&app.db, &caller.identity, workspace.as_deref()).await?;
-    Ok(created(&keys.create(&request).await?))
+    problems.or(()).map_err(|found| ApiProblem::of(ProblemCode::InvalidRequest, found))?;
+    let workspace = request.workspace.as_deref();
+    let keys = KeyAdministration::open(&app.db, &caller.identity, workspace).await?;
+    Ok(created(&keys.create(&request, end.flatten()).await?))
+}
+
+fn end_after(now: DateTime<Utc>, text: &str) -> Option<DateTime<Utc>> {
+    let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
+    Some(time).filter(|time| *time > now)
 }
 
 fn created(created: &CreatedKey) -> Response {
@@ -78,100 +84,6 @@ fn created(created: &CreatedKey) -> Response {
         headers.insert(header::LOCATION, location);
     }
     response
-}
-
-fn read_request(
-    document: &Document,
-    now: DateTime<Utc>,
-) -> Result<(KeyRequest, Option<String>), ApiProblem> {
-    let (read, problems) = document.read(|object| {
-        let name = object.required("name", read_name);
-        let scopes = object.required("scopes", read_scopes);
-        let workspace = object.optional("workspace", text).map(str::to_owned);
-        let end = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            read_end(payload, at, problems, now)
-        };
-        let expires_at = object.optional("expires_at", end);
-        let limits = object.optional("limits", read_limits).unwrap_or_default();
-        Some((KeyRequest { name: name?, scopes: scopes?, limits, expires_at }, workspace))
-    })?;
-    match problems.is_empty() {
-        true => Ok(read),
-        false => Err(ApiProblem::of(ProblemCode::InvalidRequest, problems)),
-    }
-}
-
-/// Reads the name of a key or a workspace.
-pub(crate) fn read_name(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<PlainName> {
-    let found = PlainName::parse(text(payload, at, problems)?);
-    if found.is_none() {
-        problems.add(at, Code::InvalidName, format!("expected {}", PlainName::EXPECTED));
-    }
-    found
-}
-
-fn read_scopes(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<KeyScopes> {
-    let scopes = list(payload, at, problems, |item, at, problems| {
-        let word = text(item, at, problems)?;
-        let found = KeyScope::parse(word);
-        if found.is_none() {
-            let known = KeyScope::ALL.map(KeyScope::as_str).join("`, `");
-            problems.add(at, Code::InvalidValue, format!("expected one of `{known}`"));
-        }
-        found
-    })?;
-    if scopes.is_empty() && problems.is_empty() {
-        problems.add(at, Code::InvalidValue, "expected at least one scope");
-    }
-    Some(scopes.into_iter().collect())
-}
-
-fn read_end(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-    now: DateTime<Utc>,
-) -> Option<DateTime<Utc>> {
-    let found = DateTime::parse_from_rfc3339(text(payload, at, problems)?).ok();
-    let found = found.map(|time| time.with_timezone(&Utc)).filter(|time| *time > now);
-    if found.is_none() {
-        problems.add(at, Code::InvalidValue, "expected an RFC 3339 time in the future");
-    }
-    found
-}
-
-fn read_limits(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<KeyLimits> {
-    let mut object = Object::open(payload, at, problems)?;
-    let limits = KeyLimits {
-        requests_per_minute: object.optional("requests_per_minute", positive_count),
-        runs_per_minute: object.optional("runs_per_minute", positive_count),
-        concurrent_runs: object.optional("concurrent_runs", positive_count),
-        tokens_per_day: object.optional("tokens_per_day", positive_count),
-        cost_per_day: object.optional("cost_per_day", positive),
-    };
-    object.close();
-    Some(limits)
-}
-
-fn positive_count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i64> {
-    let found = i64::try_from(count(payload, at, problems)?).ok().filter(|found| *found > 0);
-    if found.is_none() {
-        problems.add(at, Code::InvalidValue, "expected 1 to 9223372036854775807");
-    }
-    found
-}
-
-fn positive(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
-    let found = number(payload, at, problems)?;
-    let fits = found.is_finite() && found > 0.0;
-    if !fits {
-        problems.add(at, Code::InvalidValue, "expected a number above 0");
-    }
-    fits.then_some(found)
 }
 
 /// List keys
@@ -202,11 +114,9 @@ pub(crate) async fn key_list(
 /// Without its text.
 #[utoipa::path(
     get, path = "/v1/keys/{id}", tag = "keys",
-    params(
-        ("id" = String, Path, description = "The id of the key"),
-        ("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
+    params(("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
     responses((status = 200, description = "The key", body = KeyView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn key_get(
     State(app): State<Arc<App>>,
@@ -225,11 +135,9 @@ pub(crate) async fn key_get(
 /// No server admits the key any more. It stays listed. A key that is revoked stays as it is.
 #[utoipa::path(
     delete, path = "/v1/keys/{id}", tag = "keys",
-    params(
-        ("id" = String, Path, description = "The id of the key"),
-        ("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
+    params(("workspace" = Option<String>, Query, description = "The name of the workspace. Default: the caller's")),
     responses((status = 204, description = "The key is revoked")),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn key_revoke(
     State(app): State<Arc<App>>,

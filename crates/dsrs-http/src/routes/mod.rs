@@ -42,7 +42,6 @@ mod response_events;
 pub(crate) mod run;
 pub(crate) mod run_events;
 pub(crate) mod schedule;
-pub(crate) mod schedule_body;
 pub(crate) mod schedule_start;
 mod schema_cut;
 pub(crate) mod share;

@@ -4,9 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{boolean, count, map, number};
-use dsrs::value::Payload;
 
 use crate::protocol::answer;
 use crate::protocol::body::Document;
@@ -15,7 +12,7 @@ use crate::protocol::etag::{ETag, IfMatch};
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::NoQuery;
 use crate::views::{OnlineEvaluationBody, OnlineEvaluationView};
-use dsrs_app::{App, OnlineEvaluationRequest};
+use dsrs_app::App;
 use dsrs_store::graph::GraphRef;
 use dsrs_store::online_evaluation::OnlineEvaluationRow;
 
@@ -33,14 +30,12 @@ fn tag_of(row: &OnlineEvaluationRow) -> ETag {
 /// `score.below`. Runs that the budget does not cover stay without scores. It replaces what was set before.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current; `*`: one must be set")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current; `*`: one must be set")),
     request_body(content = OnlineEvaluationBody, example = json!(crate::routes::examples::online_evaluation())),
     responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn online_evaluation_put(
     State(app): State<Arc<App>>,
@@ -50,67 +45,19 @@ pub(crate) async fn online_evaluation_put(
     _: NoQuery,
     document: Document,
 ) -> Result<Response, ApiProblem> {
-    let request = read_request(&document)?;
+    let request = document.request()?;
     let (scope, graph) = (caller.scope(), GraphRef::parse(&graph));
     let precondition = if_match.precondition(&[ONLINE_EVALUATION_TAG]);
     let row = Box::pin(app.online_evaluation_put(&scope, &graph, request, &precondition)).await?;
     Ok(answer::tagged(&tag_of(&row), &OnlineEvaluationView::from(&row)))
 }
 
-/// Reads an online evaluation to set.
-pub fn read_request(document: &Document) -> Result<OnlineEvaluationRequest, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let metrics =
-            object.required("metrics", |payload, at, problems| map(payload, at, problems).cloned());
-        let sample = object.required("sample", read_share);
-        let enabled = object.optional("enabled", boolean);
-        let calls = object.optional("calls_per_day", read_calls);
-        let cost = object.optional("cost_per_day", read_cost);
-        Some(OnlineEvaluationRequest {
-            metrics: metrics?,
-            sample: sample?,
-            enabled: enabled.unwrap_or(true),
-            calls_per_day: calls,
-            cost_per_day: cost,
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-fn read_share(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
-    let found = number(payload, at, problems)?;
-    if !(found > 0.0 && found <= 1.0) {
-        problems.add(at, Code::InvalidValue, "expected a number above 0, at most 1");
-    }
-    Some(found)
-}
-
-fn read_cost(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
-    let found = number(payload, at, problems)?;
-    if !(found > 0.0 && found.is_finite()) {
-        problems.add(at, Code::InvalidValue, "expected a number above 0");
-    }
-    Some(found)
-}
-
-fn read_calls(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i64> {
-    let found = i64::try_from(count(payload, at, problems)?).unwrap_or(i64::MAX);
-    if found == 0 {
-        problems.add(at, Code::InvalidValue, "expected 1 or more; `enabled: false` pauses it");
-    }
-    Some(found)
-}
-
 /// Read the online evaluation of a graph
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(("graph" = String, Path, description = "Name or id of the graph")),
     responses((status = 200, description = "The online evaluation", body = OnlineEvaluationView, headers(
         ("ETag" = String, description = "The revision: changes of clients count, spending does not")))),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn online_evaluation_get(
     State(app): State<Arc<App>>,
@@ -127,12 +74,10 @@ pub(crate) async fn online_evaluation_get(
 /// The scores stay.
 #[utoipa::path(
     delete, path = "/v1/graphs/{graph}/online-evaluation", tag = "evaluations",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The graph has no online evaluation")),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn online_evaluation_delete(
     State(app): State<Arc<App>>,

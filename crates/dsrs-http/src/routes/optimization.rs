@@ -58,16 +58,13 @@ impl JobResource for Optimizations {
 /// the scope `write`, too.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/optimizations", tag = "optimizations",
-    params(
-        ("graph" = String, Path, description = "The name or id of the graph"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
     request_body(content = OptimizationBody, example = json!(crate::routes::examples::optimization())),
     responses((status = 202, description = "The accepted optimization",
         body = OptimizationView,
         headers(("Location" = String, description = "The address of the optimization")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("job")),
-        ("x-problems" = json!(["not_found", "state_mismatch", "idempotency_key_reused",
-        "idempotency_in_progress"])))
+        ("x-problems" = json!(["state_mismatch", "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn optimization_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
     let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
@@ -219,10 +216,8 @@ pub(crate) async fn optimization_list(
 /// version that the result was stored as, and whether that version is active.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}", tag = "optimizations",
-    params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::get::<Optimizations>(request).await
@@ -236,14 +231,12 @@ pub(crate) async fn optimization_get(_: NoQuery, request: ById) -> Result<Respon
 /// again with `optimization.started`.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}/events", tag = "optimizations",
-    params(
-        ("id" = String, Path, description = "The id of the optimization"),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The last event that the client has received")),
+    params(("Last-Event-ID" = Option<u64>, Header, description = "The last event that the client has received")),
     responses((status = 200, description = "The events", body = OptimizationEvents,
         content_type = "text/event-stream"),
         (status = 204, description = "The optimization has ended and the client has received its last event")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "rate_limited"])))
+        ("x-problems" = json!(["rate_limited"])))
 )]
 pub(crate) async fn optimization_events(
     _: NoQuery,
@@ -268,10 +261,9 @@ fn ended(row: &OptimizationRow) -> (EventKind, String) {
 /// returns the optimization as it is; it ends when the lease of the worker expires.
 #[utoipa::path(
     post, path = "/v1/optimizations/{id}/cancel", tag = "optimizations",
-    params(("id" = String, Path, description = "The id of the optimization")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-scope" = json!("execute")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found", "run_finished"])))
+        ("x-problems" = json!(["run_finished"])))
 )]
 pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     job::cancel::<Optimizations>(request).await
@@ -284,13 +276,10 @@ pub(crate) async fn optimization_cancel(_: NoQuery, request: ById) -> Result<Res
 /// than the measured one is active, unless `If-Match` names that state.
 #[utoipa::path(
     post, path = "/v1/optimizations/{id}/activate", tag = "optimizations",
-    params(
-        ("id" = String, Path, description = "The id of the optimization"),
-        ("If-Match" = Option<String>, Header, description = "Proceed only if this state is active")),
+    params(("If-Match" = Option<String>, Header, description = "Proceed only if this state is active")),
     responses((status = 200, description = "The optimization", body = OptimizationView)),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "run_unfinished", "nothing_found",
-        "precondition_failed"])))
+        ("x-problems" = json!(["run_unfinished", "nothing_found", "precondition_failed"])))
 )]
 pub(crate) async fn optimization_activate(
     if_match: IfMatch,
@@ -309,12 +298,9 @@ pub(crate) async fn optimization_activate(
 /// original program.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}/candidates", tag = "optimizations",
-    params(
-        ("id" = String, Path, description = "The id of the optimization"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = OptimizationCandidatePage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn optimization_candidate_list(
     request: ById,
@@ -331,12 +317,8 @@ pub(crate) async fn optimization_candidate_list(
 /// With its state, its graph if it changes the graph, and the changes from the original program.
 #[utoipa::path(
     get, path = "/v1/optimizations/{id}/candidates/{number}", tag = "optimizations",
-    params(
-        ("id" = String, Path, description = "The id of the optimization"),
-        ("number" = u32, Path, description = "The number of the candidate")),
     responses((status = 200, description = "The candidate", body = OptimizationCandidateView)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn optimization_candidate_get(
     State(app): State<Arc<App>>,

@@ -32,8 +32,7 @@ pub(crate) async fn optimizer_list(mut query: Query) -> Result<Response, ApiProb
     get, path = "/v1/optimizers/{name}", tag = "optimizations",
     params(("name" = String, Path, example = "labeled_few_shot", description = "The name of the optimizer")),
     responses((status = 200, description = "The optimizer", body = OptimizerView)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn optimizer_get(
     Path(name): Path<String>,

@@ -27,12 +27,9 @@ use dsrs_store::graph::GraphRef;
 /// The predictors of the newest version with its active state, in the order of the graph.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/predictors", tag = "state",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = PredictorPage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn predictor_list(
     request: ResourceRequest<GraphRef>,
@@ -51,16 +48,12 @@ pub(crate) async fn predictor_list(
 /// The path of the predictor is one percent-encoded segment: `triage`, `reply.predict`.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("path" = String, Path, description = "The path of the predictor"),
-        ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
+    params(("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
         (status = 200, description = "The predictor", body = PredictorView, headers(
             ("ETag" = String, description = "The active state version"))),
         (status = 304, description = "The client has this version")),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn predictor_get(
     State(app): State<Arc<App>>,
@@ -86,15 +79,12 @@ pub(crate) async fn predictor_get(
 /// version and activates it, unless it equals the active one.
 #[utoipa::path(
     patch, path = "/v1/graphs/{graph}/predictors/{path}", tag = "state",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("path" = String, Path, description = "The path of the predictor"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is active")),
+    params(("If-Match" = Option<String>, Header, description = "Only if this state is active")),
     request_body(content = PredictorPatch, example = json!(crate::routes::examples::predictor())),
     responses((status = 200, description = "The predictor", body = PredictorView, headers(
         ("ETag" = String, description = "The active state version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
+        ("x-problems" = json!(["invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn predictor_patch(
     State(app): State<Arc<App>>,
@@ -138,11 +128,10 @@ fn without_read_only_members(changes: &Payload) -> Payload {
 /// contains changes of the state that are not stored: the prompt of an edit before it is saved.
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/render", tag = "graphs",
-    params(("graph" = String, Path, description = "Name or id of the graph")),
     request_body(content = RenderRequest, example = json!(crate::routes::examples::render())),
     responses((status = 200, description = "Messages by predictor path", body = RenderedView)),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "invalid_input", "invalid_state", "state_mismatch"])))
+        ("x-problems" = json!(["invalid_input", "invalid_state", "state_mismatch"])))
 )]
 pub(crate) async fn graph_render(
     resource: ResourceRequest<GraphRef>,

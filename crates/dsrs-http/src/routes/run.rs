@@ -49,7 +49,6 @@ const MOST_FILTERS: usize = 32;
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/execute", tag = "runs",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe"),
         ("X-Dsrs-Tags" = Option<String>, Header, description = "`tags`, separated by commas. The body takes precedence over all these headers"),
         ("X-Dsrs-Session-Id" = Option<String>, Header, description = "`session_id`"),
@@ -62,12 +61,11 @@ const MOST_FILTERS: usize = 32;
         (status = 202, description = "The run, which waits for a signal", body = RunView,
             headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("run")),
-        ("x-problems" = json!(["not_found", "invalid_input", "state_mismatch",
-        "unknown_model", "no_model", "missing_graph", "tools_unsupported", "program_failed",
-        "sandbox_failed", "module_failed", "op_failed", "parse_error", "answer_incomplete",
-        "answer_filtered", "provider_quota_exhausted", "constraint_failed", "reward_failed", "budget_spent", "invalid_value",
-        "run_cancelled", "rate_limited", "lm_error", "timeout", "idempotency_key_reused",
-        "idempotency_in_progress"])), ("x-runs-on" = json!("connection")))
+        ("x-problems" = json!(["invalid_input", "state_mismatch", "unknown_model", "no_model",
+        "missing_graph", "tools_unsupported", "program_failed", "sandbox_failed", "module_failed",
+        "op_failed", "parse_error", "answer_incomplete", "answer_filtered", "provider_quota_exhausted",
+        "constraint_failed", "reward_failed", "budget_spent", "invalid_value", "run_cancelled",
+        "rate_limited", "lm_error", "timeout", "idempotency_key_reused", "idempotency_in_progress"])), ("x-runs-on" = json!("connection")))
 )]
 pub(crate) async fn run_execute(
     State(app): State<Arc<App>>,
@@ -259,12 +257,9 @@ pub fn time(text: &str) -> Option<DateTime<Utc>> {
 /// output comes, down to the field. Provenance is computed on demand.
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs",
-    params(
-        ("id" = String, Path, description = "The id of the run"),
-        ("include" = Option<String>, Query, pattern = "^provenance(,provenance)*$", description = "`provenance`: the origin of each output")),
+    params(("include" = Option<String>, Query, pattern = "^provenance(,provenance)*$", description = "`provenance`: the origin of each output")),
     responses((status = 200, description = "The run", body = RunView)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn run_get(
     State(app): State<Arc<App>>,

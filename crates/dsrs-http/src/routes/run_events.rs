@@ -208,14 +208,12 @@ fn rendered<R: Followable>(
 /// streamed, background runs always.
 #[utoipa::path(
     get, path = "/v1/runs/{id}/events", tag = "runs",
-    params(
-        ("id" = String, Path, description = "The id of the run"),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The last event that was read")),
+    params(("Last-Event-ID" = Option<u64>, Header, description = "The last event that was read")),
     responses((status = 200, description = "The events", body = RunEvents,
         content_type = "text/event-stream"),
         (status = 204, description = "The run has ended, and its last event was read")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "rate_limited"])))
+        ("x-problems" = json!(["rate_limited"])))
 )]
 pub(crate) async fn run_events(
     _: NoQuery,

@@ -17,13 +17,14 @@ use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::{ById, ResourceRequest};
 use crate::protocol::status::ProblemCode;
-use crate::routes::schedule_body::{read_new, read_patch};
 use crate::routes::schedule_start::rehearse;
 use crate::views::{
     FiringPage, FiringView, ScheduleBody, SchedulePage, SchedulePatch, ScheduleView,
 };
-use dsrs_app::{App, Identity, Precondition, ScheduleChange, ScheduleDraft, ScheduleWithTimes};
-use dsrs_store::schedule::ScheduleSettings;
+use dsrs::document::Change;
+use dsrs_api::schedule::ScheduleSettings;
+use dsrs_app::{App, Identity, Precondition, ScheduleDraft, ScheduleWithTimes};
+use dsrs_store::schedule::ScheduleColumns;
 
 /// The kind of the tags of schedules.
 const SCHEDULE_TAG: char = 't';
@@ -61,11 +62,21 @@ pub(crate) async fn schedule_create(
     Ok(answer::created(&address, &tag_of(&created), &ScheduleView::from(&created)))
 }
 
+/// Reads a new schedule. A member that is missing or wrong is a problem of the change.
+pub fn read_new(document: &Document) -> Result<Change<ScheduleSettings>, ApiProblem> {
+    document.draft()
+}
+
+/// Reads a change.
+pub fn read_patch(document: &Document) -> Result<Change<ScheduleSettings>, ApiProblem> {
+    document.patch()
+}
+
 /// Creates a schedule, checked with its request.
 pub async fn create_schedule(
     app: &Arc<App>,
     identity: &Arc<Identity>,
-    change: &ScheduleChange,
+    change: &Change<ScheduleSettings>,
 ) -> Result<ScheduleWithTimes, ApiProblem> {
     let draft = app.schedule_new(&identity.scope, change).await?;
     let settings = checked(app, identity, draft).await?;
@@ -77,7 +88,7 @@ async fn checked(
     app: &Arc<App>,
     identity: &Arc<Identity>,
     draft: ScheduleDraft,
-) -> Result<ScheduleSettings, ApiProblem> {
+) -> Result<ScheduleColumns, ApiProblem> {
     let ScheduleDraft { settings, names_work, problems } = draft;
     let refused = match names_work {
         true => rehearse(app, identity, &settings).await.err(),
@@ -126,11 +137,9 @@ pub(crate) async fn schedule_list(
 /// With its next times.
 #[utoipa::path(
     get, path = "/v1/schedules/{id}", tag = "schedules",
-    params(("id" = String, Path, description = "The id of the schedule")),
     responses((status = 200, description = "The schedule", body = ScheduleView, headers(
         ("ETag" = String, description = "The revision: changes of clients count, times do not")))),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn schedule_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
@@ -145,15 +154,12 @@ pub(crate) async fn schedule_get(_: NoQuery, request: ById) -> Result<Response, 
 /// it does not catch up what it missed.
 #[utoipa::path(
     patch, path = "/v1/schedules/{id}", tag = "schedules",
-    params(
-        ("id" = String, Path, description = "The id of the schedule"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = SchedulePatch, example = json!({"cron": "0 3 * * 1-5"})),
     responses((status = 200, description = "The schedule", body = ScheduleView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("execute")),
-        ("x-problems" = json!(["not_found", "already_exists", "precondition_failed", "invalid_input",
-        "state_mismatch"])))
+        ("x-problems" = json!(["already_exists", "precondition_failed", "invalid_input", "state_mismatch"])))
 )]
 pub(crate) async fn schedule_patch(
     State(app): State<Arc<App>>,
@@ -175,7 +181,7 @@ pub async fn change_schedule(
     app: &Arc<App>,
     identity: &Arc<Identity>,
     id: Uuid,
-    change: &ScheduleChange,
+    change: &Change<ScheduleSettings>,
     precondition: &Precondition,
 ) -> Result<ScheduleWithTimes, ApiProblem> {
     let scope = &identity.scope;
@@ -195,12 +201,10 @@ pub async fn change_schedule(
 /// Work that it has started continues.
 #[utoipa::path(
     delete, path = "/v1/schedules/{id}", tag = "schedules",
-    params(
-        ("id" = String, Path, description = "The id of the schedule"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The schedule is deleted")),
     extensions(("x-scope" = json!("execute")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn schedule_delete(
     if_match: IfMatch,
@@ -217,9 +221,8 @@ pub(crate) async fn schedule_delete(
 /// Starts its work now, also if it is disabled or earlier work is in progress.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/fire", tag = "schedules",
-    params(("id" = String, Path, description = "The id of the schedule")),
     responses((status = 202, description = "The firing", body = FiringView)),
-    extensions(("x-scope" = json!("execute")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("execute")))
 )]
 pub(crate) async fn schedule_fire(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
@@ -233,10 +236,9 @@ pub(crate) async fn schedule_fire(_: NoQuery, request: ById) -> Result<Response,
 /// Newest first, each with what it has started, or why it has not.
 #[utoipa::path(
     get, path = "/v1/schedules/{id}/firings", tag = "schedules",
-    params(("id" = String, Path, description = "The id of the schedule"), PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = FiringPage)),
-    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn firing_list(request: ById, query: Query) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;

@@ -21,11 +21,11 @@ use crate::protocol::idempotency::{KEY, OwnRequest};
 use crate::protocol::problem::{ApiProblem, PendingProblem};
 use crate::protocol::status::ProblemCode;
 use crate::routes::{background_run, batch, evaluation, optimization};
-use dsrs_app::{
-    App, Identity, RequestId, ScheduleTarget, StartRefusal, WorkAnswer, WorkRequest, WorkStarter,
-};
+use dsrs::document::parse_word;
+use dsrs_api::schedule::ScheduleTarget;
+use dsrs_app::{App, Identity, RequestId, StartRefusal, WorkAnswer, WorkRequest, WorkStarter};
 use dsrs_store::key_scope::KeyScope;
-use dsrs_store::schedule::ScheduleSettings;
+use dsrs_store::schedule::ScheduleColumns;
 
 /// Starts work through the routes.
 pub(crate) struct RouteStarter;
@@ -90,9 +90,9 @@ async fn text_of(response: Response) -> String {
 pub(crate) async fn rehearse(
     app: &Arc<App>,
     identity: &Arc<Identity>,
-    settings: &ScheduleSettings,
+    settings: &ScheduleColumns,
 ) -> Result<(), ApiProblem> {
-    let Some(target) = ScheduleTarget::parse(&settings.target) else { return Ok(()) };
+    let Some(target) = parse_word(&settings.target) else { return Ok(()) };
     let caller = Caller {
         request_id: RequestId::new(new_request_id()),
         identity: identity.clone(),

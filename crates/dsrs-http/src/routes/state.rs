@@ -96,7 +96,6 @@ impl StateFormat {
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("format" = Option<String>, Query, pattern = "^(own|dspy)$", description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
     responses(
@@ -104,7 +103,7 @@ impl StateFormat {
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "invalid_state"])))
+        ("x-problems" = json!(["invalid_state"])))
 )]
 pub(crate) async fn state_get(
     request: ResourceRequest<GraphRef>,
@@ -132,14 +131,12 @@ pub(crate) async fn state_get(
 /// `program.save("x.json")` of DSPy wrote, and `ignored` names the members that have no meaning here.
 #[utoipa::path(
     put, path = "/v1/graphs/{graph}/state", tag = "state",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        ("If-Match" = Option<String>, Header, description = "Only if this state is active")),
+    params(("If-Match" = Option<String>, Header, description = "Only if this state is active")),
     request_body(content = PutState, example = json!(crate::routes::examples::state())),
     responses((status = 200, description = "The active state", body = StatePutView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "invalid_state", "precondition_failed"])))
+        ("x-problems" = json!(["invalid_state", "precondition_failed"])))
 )]
 pub(crate) async fn state_put(
     request: ResourceRequest<GraphRef>,
@@ -182,12 +179,9 @@ fn read_state<'v>(object: &mut Object<'v, '_, '_>) -> Option<StateDocument<'v>> 
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/versions", tag = "state",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = StatePage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn state_version_list(
     request: ResourceRequest<GraphRef>,
@@ -203,7 +197,6 @@ pub(crate) async fn state_version_list(
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/versions/{version}", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version"),
         ("format" = Option<String>, Query, pattern = "^(own|dspy)$", description = "`own`, or `dspy` for a file that `program.load` of DSPy reads"),
         ("If-None-Match" = Option<String>, Header, description = "Answer `304` if this version is current")),
@@ -212,7 +205,7 @@ pub(crate) async fn state_version_list(
             ("ETag" = String, description = "The version"))),
         (status = 304, description = "The client has this version")),
     extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found", "invalid_state"])))
+        ("x-problems" = json!(["invalid_state"])))
 )]
 pub(crate) async fn state_version_get(
     request: ResourceRequest<(GraphRef, i32)>,
@@ -233,12 +226,10 @@ pub(crate) async fn state_version_get(
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/versions/{version}/diff", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version that the difference leads to"),
         ("against" = Option<i32>, Query, minimum = 1, description = "The version that it starts from. Default: the parent, or version 1 without a parent")),
     responses((status = 200, description = "The difference", body = StateDiffView)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn state_version_diff(
     request: ResourceRequest<(GraphRef, i32)>,
@@ -258,13 +249,12 @@ pub(crate) async fn state_version_diff(
 #[utoipa::path(
     post, path = "/v1/graphs/{graph}/state/versions/{version}/activate", tag = "state",
     params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
         ("version" = u32, Path, description = "The state version"),
         ("If-Match" = Option<String>, Header, description = "Only if this state is active for that graph version")),
     responses((status = 200, description = "The active state", body = ActivatedStateView, headers(
         ("ETag" = String, description = "The version")))),
     extensions(("x-scope" = json!("write")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn state_activate(
     if_match: IfMatch,
@@ -284,12 +274,9 @@ pub(crate) async fn state_activate(
 /// active state version.
 #[utoipa::path(
     get, path = "/v1/graphs/{graph}/state/activations", tag = "state",
-    params(
-        ("graph" = String, Path, description = "Name or id of the graph"),
-        PageParams),
+    params(PageParams),
     responses((status = 200, description = "A page", body = ActivationPage)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn state_activation_list(
     request: ResourceRequest<GraphRef>,

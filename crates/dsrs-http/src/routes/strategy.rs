@@ -43,8 +43,7 @@ pub(crate) async fn strategy_list(mut query: Query) -> Result<Response, ApiProbl
     get, path = "/v1/strategies/{name}", tag = "strategies",
     params(("name" = String, Path, example = "predict", description = "The name of the strategy")),
     responses((status = 200, description = "The strategy", body = StrategyView)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn strategy_get(
     State(app): State<Arc<App>>,
@@ -63,8 +62,7 @@ pub(crate) async fn strategy_get(
     params(("name" = String, Path, example = "predict", description = "The name of the strategy")),
     request_body(content = PreviewRequest, example = json!(crate::routes::examples::preview())),
     responses((status = 200, description = "The strategy applied to the signature", body = PreviewView)),
-    extensions(("x-scope" = json!("read")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("read")))
 )]
 pub(crate) async fn strategy_preview(
     State(app): State<Arc<App>>,

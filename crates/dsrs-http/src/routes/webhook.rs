@@ -6,9 +6,6 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{count, text};
-use dsrs::value::Payload;
 
 use crate::protocol::answer;
 use crate::protocol::body::Document;
@@ -20,12 +17,11 @@ use crate::protocol::path;
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::{ById, ResourceRequest};
-use crate::protocol::status::ProblemCode;
 use crate::views::{
     RotateSecretBody, WebhookBody, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 use dsrs::document::Change;
-use dsrs_api::webhook::WebhookSettings;
+use dsrs_api::webhook::{SecretRotation, WebhookSettings};
 use dsrs_app::{App, WebhookSecret};
 use dsrs_store::webhook::WebhookRow;
 
@@ -35,10 +31,6 @@ const WEBHOOK_TAG: char = 'w';
 fn tag_of(row: &WebhookRow) -> ETag {
     ETag::of(WEBHOOK_TAG, row.id, row.revision)
 }
-
-/// The overlap of a rotation: the default, and the longest.
-const OVERLAP_S: u64 = 86_400;
-const LONGEST_OVERLAP_S: u64 = 7 * 86_400;
 
 /// The refusal of an `Idempotency-Key`.
 const NO_IDEMPOTENCY_KEY: &str = "`POST /v1/webhooks` takes no `Idempotency-Key`: the answer shows a secret and is \
@@ -93,23 +85,6 @@ pub fn read_patch(document: &Document) -> Result<Change<WebhookSettings>, ApiPro
     document.patch()
 }
 
-/// Reads a text of a length, in characters.
-pub(crate) fn read_text(
-    payload: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-    shortest: usize,
-    longest: usize,
-) -> Option<String> {
-    let found = text(payload, at, problems)?;
-    let fits = (shortest..=longest).contains(&found.chars().count()) && !found.contains('\0');
-    if !fits {
-        let detail = format!("expected {shortest} to {longest} characters without U+0000");
-        problems.add(at, Code::InvalidValue, detail);
-    }
-    fits.then(|| found.to_owned())
-}
-
 /// List webhooks
 ///
 /// Newest first, without their secrets.
@@ -133,11 +108,9 @@ pub(crate) async fn webhook_list(
 /// Without its secret.
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(("id" = String, Path, description = "The id of the webhook")),
     responses((status = 200, description = "The webhook", body = WebhookView, headers(
         ("ETag" = String, description = "The revision: changes of clients count, messages do not")))),
-    extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;
@@ -150,14 +123,12 @@ pub(crate) async fn webhook_get(_: NoQuery, request: ById) -> Result<Response, A
 /// Members that the body does not name stay as they are. Messages that wait are sent to the new URL.
 #[utoipa::path(
     patch, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = WebhookPatch, example = json!(crate::routes::examples::webhook_patch())),
     responses((status = 200, description = "The webhook", body = WebhookView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "already_exists", "precondition_failed"])))
+        ("x-problems" = json!(["already_exists", "precondition_failed"])))
 )]
 pub(crate) async fn webhook_patch(
     State(app): State<Arc<App>>,
@@ -179,12 +150,10 @@ pub(crate) async fn webhook_patch(
 /// The messages of the webhook are not sent any more.
 #[utoipa::path(
     delete, path = "/v1/webhooks/{id}", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     responses((status = 204, description = "The webhook is deleted")),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn webhook_delete(
     if_match: IfMatch,
@@ -202,14 +171,12 @@ pub(crate) async fn webhook_delete(
 /// `overlap_s` have passed, so that the receiver can change its secret without losing a message.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/rotate-secret", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
+    params(("If-Match" = Option<String>, Header, description = "The `ETag` that must be current")),
     request_body(content = RotateSecretBody, example = json!({"overlap_s": 3600})),
     responses((status = 200, description = "The webhook", body = WebhookSecretView, headers(
         ("ETag" = String, description = "The revision")))),
     extensions(("x-scope" = json!("admin")),
-        ("x-problems" = json!(["not_found", "precondition_failed"])))
+        ("x-problems" = json!(["precondition_failed"])))
 )]
 pub(crate) async fn webhook_rotate(
     State(app): State<Arc<App>>,
@@ -220,21 +187,9 @@ pub(crate) async fn webhook_rotate(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let id = path::id(&id)?;
-    let (overlap, problems) =
-        document.read(|object| Some(object.optional("overlap_s", read_overlap)))?;
-    if !problems.is_empty() {
-        return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
-    }
-    let overlap = Duration::from_secs(overlap.unwrap_or(OVERLAP_S));
+    let SecretRotation { overlap_s } = document.complete()?;
+    let overlap = Duration::from_secs(overlap_s);
     let precondition = if_match.precondition(&[WEBHOOK_TAG]);
     let rotated = app.webhook_rotate(&caller.scope(), id, overlap, &precondition).await?;
     Ok(shown_once(StatusCode::OK, &rotated))
-}
-
-fn read_overlap(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
-    let found = count(payload, at, problems)?;
-    if found > LONGEST_OVERLAP_S {
-        problems.add(at, Code::InvalidValue, format!("expected at most {LONGEST_OVERLAP_S}"));
-    }
-    Some(found)
 }

@@ -32,12 +32,10 @@ impl ResourceRef for DeliveryRef {
 #[utoipa::path(
     get, path = "/v1/webhooks/{id}/deliveries", tag = "webhooks",
     params(
-        ("id" = String, Path, description = "The id of the webhook"),
         ("status" = Option<String>, Query, pattern = "^(pending|succeeded|failed)$", description = "Only messages with this status"),
         PageParams),
     responses((status = 200, description = "A page", body = DeliveryPage)),
-    extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")),
-        ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")), ("x-runs-on" = json!("service")))
 )]
 pub(crate) async fn delivery_list(request: ById, mut query: Query) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource: id } = request;
@@ -57,11 +55,8 @@ pub(crate) async fn delivery_list(request: ById, mut query: Query) -> Result<Res
 /// one.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/deliveries/{delivery}/replay", tag = "webhooks",
-    params(
-        ("id" = String, Path, description = "The id of the webhook"),
-        ("delivery" = String, Path, description = "The id of the message")),
     responses((status = 202, description = "The message", body = DeliveryView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn delivery_replay(
     _: NoQuery,
@@ -77,9 +72,8 @@ pub(crate) async fn delivery_replay(
 /// Sends the message `webhook.test`, which reports nothing. It appears in the log.
 #[utoipa::path(
     post, path = "/v1/webhooks/{id}/test", tag = "webhooks",
-    params(("id" = String, Path, description = "The id of the webhook")),
     responses((status = 202, description = "The message", body = DeliveryView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn webhook_test(_: NoQuery, request: ById) -> Result<Response, ApiProblem> {
     let ResourceRequest { app, scope, resource } = request;

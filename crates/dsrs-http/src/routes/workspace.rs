@@ -13,7 +13,6 @@ use crate::protocol::page::{PageParams, PageRequest};
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::status::ProblemCode;
-use crate::routes::key::read_name;
 use crate::views::{WorkspaceBody, WorkspacePage, WorkspaceView};
 use dsrs_app::App;
 
@@ -44,11 +43,8 @@ pub(crate) async fn workspace_create(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     require_operator(&caller)?;
-    let (name, problems) = document.read(|object| object.required("name", read_name))?;
-    if !problems.is_empty() {
-        return Err(ApiProblem::of(ProblemCode::InvalidRequest, problems));
-    }
-    let row = dsrs_app::workspace_create(&caller.scope(), &app.db, &name).await?;
+    let request = document.complete()?;
+    let row = dsrs_app::workspace_create(&caller.scope(), &app.db, &request).await?;
     let mut response = answer::json(StatusCode::CREATED, &WorkspaceView::from(&row));
     if let Ok(location) = HeaderValue::from_str(&format!("/v1/workspaces/{}", row.name)) {
         response.headers_mut().insert(header::LOCATION, location);
@@ -81,9 +77,8 @@ pub(crate) async fn workspace_list(
 /// Needs a key of the workspace `default`.
 #[utoipa::path(
     get, path = "/v1/workspaces/{workspace}", tag = "keys",
-    params(("workspace" = String, Path, description = "The name of the workspace")),
     responses((status = 200, description = "The workspace", body = WorkspaceView)),
-    extensions(("x-scope" = json!("admin")), ("x-problems" = json!(["not_found"])))
+    extensions(("x-scope" = json!("admin")))
 )]
 pub(crate) async fn workspace_get(
     State(app): State<Arc<App>>,

@@ -71,34 +71,6 @@ const SETS: &[ClosedSet] = &[
         members: &[("Delivery", "status")],
     },
     ClosedSet {
-        name: "CatchUp",
-        words: &["none", "one", "all"],
-        members: &[
-            ("Schedule", "catch_up"),
-            ("ScheduleBody", "catch_up"),
-            ("SchedulePatch", "catch_up"),
-        ],
-    },
-    ClosedSet {
-        name: "Overlap",
-        words: &["skip", "queue", "allow"],
-        members: &[
-            ("Schedule", "overlap"),
-            ("ScheduleBody", "overlap"),
-            ("SchedulePatch", "overlap"),
-        ],
-    },
-    ClosedSet {
-        name: "ScheduleTarget",
-        words: &["run", "batch", "evaluation", "optimization"],
-        members: &[
-            ("Schedule", "target"),
-            ("ScheduleBody", "target"),
-            ("SchedulePatch", "target"),
-            ("Firing", "target"),
-        ],
-    },
-    ClosedSet {
         name: "FiringStatus",
         words: &["pending", "succeeded", "failed", "skipped", "missed"],
         members: &[("Firing", "status")],
@@ -122,11 +94,6 @@ const SETS: &[ClosedSet] = &[
         name: "FieldFormat",
         words: &["json", "yaml", "text"],
         members: &[("Field", "format"), ("SignatureField", "format")],
-    },
-    ClosedSet {
-        name: "ExpectedOutputs",
-        words: &["outputs", "corrected", "none"],
-        members: &[("FromRunsBody", "expected")],
     },
     ClosedSet { name: "HealthStatus", words: &["ok"], members: &[("Health", "status")] },
     ClosedSet {

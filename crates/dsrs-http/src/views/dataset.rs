@@ -9,28 +9,16 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::document::SchemaPart;
 use super::time::timestamp;
-use super::{Json, PageView, RawJson, example};
+use super::{PageView, RawJson, example};
+use dsrs_api::dataset::FromRunsRequest;
 use dsrs_app::{DatasetFit, DatasetPick, DatasetPut};
 use dsrs_store::dataset::{DatasetRow, DatasetVersionRow};
 use dsrs_store::dataset_example::ExampleRow;
 
 /// Runs to make examples from.
-#[derive(ToSchema)]
-pub struct FromRunsBody {
-    /// Ids of succeeded runs of one graph.
-    pub runs: Vec<Uuid>,
-    /// `outputs`: the outputs of a run are its expected outputs; `corrected`: with the newest corrected outputs of
-    /// its feedback; `none`: nothing is expected. Default: `outputs`.
-    pub expected: Option<String>,
-    /// Corrected outputs, by run id and field.
-    #[schema(value_type = Option<Object>)]
-    pub corrections: Option<Json>,
-    /// The split of the examples.
-    pub split: Option<String>,
-    /// A description of the version. Default: the description of the previous version.
-    pub description: Option<String>,
-}
+pub type FromRunsBody = SchemaPart<FromRunsRequest>;
 
 /// A version of a dataset.
 #[derive(Serialize, ToSchema)]

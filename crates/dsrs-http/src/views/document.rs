@@ -15,7 +15,7 @@ pub struct NewDocument<T>(PhantomData<T>);
 /// The body of a request that changes a `T`. The schema of `WebhookSettings` is `WebhookPatch`.
 pub struct DocumentPatch<T>(PhantomData<T>);
 
-/// A type that documents contain.
+/// A document that is only created, or a type that documents contain. Its schema has the name of the type.
 pub struct SchemaPart<T>(PhantomData<T>);
 
 /// The name of the resource whose settings a document has.

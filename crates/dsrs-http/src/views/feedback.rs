@@ -6,36 +6,15 @@ use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::document::SchemaPart;
 use super::time::timestamp;
-use super::{Json, PageView, RawJson, example};
+use super::{PageView, RawJson, example};
+use dsrs_api::feedback::FeedbackRequest;
 use dsrs_store::feedback::FeedbackRow;
 use dsrs_store::feedback_summary::{GraphScoreRow, RunScoreRow};
 
 /// Feedback on a run: a score, a comment, corrected outputs, or several of them.
-#[derive(ToSchema)]
-pub struct FeedbackBody {
-    /// The name of the score: 1 to 64 letters, digits, `-`, `_` and `.`. Required with `score` or `category`.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: Option<String>,
-    /// A score from 0 to 1.
-    #[schema(minimum = 0, maximum = 1)]
-    pub score: Option<f64>,
-    /// A score that is a word, instead of a number.
-    #[schema(min_length = 1, max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
-    pub category: Option<String>,
-    /// A comment.
-    #[schema(min_length = 1, max_length = 10000)]
-    pub comment: Option<String>,
-    /// Corrected outputs of the graph, some or all, by name.
-    #[schema(value_type = Option<Object>)]
-    pub outputs: Option<Json>,
-    /// The source of the feedback, such as `reviewer`. Default: `user`. `online` is reserved.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub source: Option<String>,
-    /// The person who gives it.
-    #[schema(min_length = 1, max_length = 200, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
-    pub user_id: Option<String>,
-}
+pub type FeedbackBody = SchemaPart<FeedbackRequest>;
 
 /// Feedback on a run.
 #[derive(Serialize, ToSchema)]

@@ -5,78 +5,20 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::document::SchemaPart;
 use super::time::{timestamp, timestamp_or_null};
 use super::{PageView, example};
+use dsrs_api::key::{KeyLimits, KeyRequest, KeyScope};
 use dsrs_app::KeyInWorkspace;
-use dsrs_store::key::KeyLimits;
 
 /// A key to be created.
-#[derive(ToSchema)]
-#[schema(as = KeyBody)]
-pub struct KeyBody {
-    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other key of the workspace has it.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: String,
-    /// The scopes of the key; at least one of `read`, `execute`, `write` and `admin`.
-    #[schema(value_type = Vec<KeyScopeName>, min_items = 1)]
-    pub scopes: Vec<String>,
-    /// The name of the workspace. Default: the caller's. Only `admin` keys of the workspace `default` may
-    /// name another.
-    pub workspace: Option<String>,
-    /// The time when the key ends (RFC 3339, in the future). Default: never.
-    #[schema(format = DateTime)]
-    pub expires_at: Option<String>,
-    /// The limits of the key. Default: none.
-    pub limits: Option<KeyLimitsView>,
-}
+pub type KeyBody = SchemaPart<KeyRequest>;
+
+/// The limits of a key.
+type KeyLimitsPart = SchemaPart<KeyLimits>;
 
 /// A scope of a key.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code, reason = "describes words that are stored as text")]
-pub enum KeyScopeName {
-    /// Reads, and computes without a model.
-    Read,
-    /// Starts, cancels and signals runs and other jobs.
-    Execute,
-    /// Creates, changes, activates and deletes graphs, states and datasets.
-    Write,
-    /// Manages keys and workspaces and reads the audit log; includes all others.
-    Admin,
-}
-
-/// The limits of a key. A limit that is absent or null does not apply.
-#[derive(Serialize, ToSchema)]
-#[schema(as = KeyLimits)]
-pub struct KeyLimitsView {
-    /// Requests in a minute.
-    #[schema(minimum = 1)]
-    pub requests_per_minute: Option<i64>,
-    /// Runs that start in a minute.
-    #[schema(minimum = 1)]
-    pub runs_per_minute: Option<i64>,
-    /// Runs at the same time.
-    #[schema(minimum = 1)]
-    pub concurrent_runs: Option<i64>,
-    /// Tokens in a day (UTC).
-    #[schema(minimum = 1)]
-    pub tokens_per_day: Option<i64>,
-    /// Money in a day (UTC), in the unit of the configured prices.
-    #[schema(exclusive_minimum = 0)]
-    pub cost_per_day: Option<f64>,
-}
-
-impl From<KeyLimits> for KeyLimitsView {
-    fn from(limits: KeyLimits) -> Self {
-        Self {
-            requests_per_minute: limits.requests_per_minute,
-            runs_per_minute: limits.runs_per_minute,
-            concurrent_runs: limits.concurrent_runs,
-            tokens_per_day: limits.tokens_per_day,
-            cost_per_day: limits.cost_per_day,
-        }
-    }
-}
+pub type KeyScopeName = SchemaPart<KeyScope>;
 
 /// A key, without its text.
 #[derive(Serialize, ToSchema)]
@@ -96,7 +38,8 @@ pub struct KeyView<'a> {
     #[schema(value_type = Vec<KeyScopeName>)]
     pub scopes: Vec<&'static str>,
     /// The limits of the key.
-    pub limits: KeyLimitsView,
+    #[schema(value_type = KeyLimitsPart)]
+    pub limits: KeyLimits,
     /// The time when the key ends; null: never.
     #[serde(serialize_with = "timestamp_or_null")]
     #[schema(required)]
@@ -126,7 +69,7 @@ impl<'a> From<&'a KeyInWorkspace> for KeyView<'a> {
             actor: &row.label,
             prefix: &row.prefix,
             scopes: row.scopes.words(),
-            limits: row.limits.into(),
+            limits: row.limits,
             expires_at: row.expires_at,
             created_at: row.created_at,
             created_by: &row.created_by,
@@ -145,7 +88,7 @@ impl KeyView<'static> {
             actor: "ci-6e2b7f0a",
             prefix: "dsrs_4f9a1b2c",
             scopes: vec!["read", "execute"],
-            limits: KeyLimits { runs_per_minute: Some(60), ..KeyLimits::default() }.into(),
+            limits: KeyLimits { runs_per_minute: Some(60), ..KeyLimits::default() },
             expires_at: None,
             created_at: example::time(0),
             created_by: example::CLIENT,

@@ -99,7 +99,7 @@ pub use graph_definition::{
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use graph_profile::{GraphProfileView, NodeProfileView};
 pub use health::{HealthView, ReadyView};
-pub use key::{CreatedKeyView, KeyBody, KeyLimitsView, KeyPage, KeyScopeName, KeyView};
+pub use key::{CreatedKeyView, KeyBody, KeyPage, KeyScopeName, KeyView};
 pub use mcp::McpMessage;
 pub(crate) use mcp::graph_tool;
 pub use model::{ModelPage, ModelView};
@@ -154,8 +154,8 @@ pub use trace::{Check, MessageView, SpanView, ToolCallFunction, ToolCallView, Tr
 pub use usage::UsageView;
 pub use usage_report::{UsageItemView, UsageReportView, UsageScoreView};
 pub use webhook::{
-    DeliveryAttemptView, DeliveryPage, DeliveryView, RotateSecretBody, ScoreThresholdView,
-    WebhookBody, WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
+    DeliveryAttemptView, DeliveryPage, DeliveryView, RotateSecretBody, WebhookBody,
+    WebhookEventName, WebhookPage, WebhookPatch, WebhookSecretView, WebhookView,
 };
 pub(crate) use webhook_message::webhook_messages;
 pub use webhook_message::{

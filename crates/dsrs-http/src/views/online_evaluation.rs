@@ -1,35 +1,18 @@
 //! Online evaluations of graphs.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::document::SchemaPart;
 use super::time::timestamp;
-use super::{Json, Metric, RawJson, example};
+use super::{RawJson, example};
+use dsrs_api::online_evaluation::OnlineEvaluationRequest;
 use dsrs_store::online_evaluation::OnlineEvaluationRow;
 
 /// An online evaluation to set.
-#[derive(ToSchema)]
-pub struct OnlineEvaluationBody {
-    /// 1 to 8 metrics, each by the name of its score, in the form of those of evaluations. They fit the current version of
-    /// the graph, and see no expected outputs: use `judge`, `expression` or `graph`.
-    #[schema(value_type = BTreeMap<String, Metric>)]
-    pub metrics: BTreeMap<String, Json>,
-    /// The share of the runs that are judged, above 0, at most 1.
-    #[schema(exclusive_minimum = 0, maximum = 1)]
-    pub sample: f64,
-    /// `false` pauses it. `true` if absent.
-    pub enabled: Option<bool>,
-    /// The most requests to models a day (UTC). Absent: any number.
-    #[schema(minimum = 1)]
-    pub calls_per_day: Option<i64>,
-    /// The most cost a day (UTC), in the currency of the configured prices. Absent: any.
-    #[schema(exclusive_minimum = 0)]
-    pub cost_per_day: Option<f64>,
-}
+pub type OnlineEvaluationBody = SchemaPart<OnlineEvaluationRequest>;
 
 /// The online evaluation of a graph.
 #[derive(Serialize, ToSchema)]

@@ -5,77 +5,27 @@ use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::document::{DocumentPatch, NewDocument, SchemaPart};
 use super::time::{timestamp, timestamp_or_null};
 use super::{PageView, RawJson, example};
+use dsrs_api::schedule::{CatchUp, Overlap, ScheduleSettings, ScheduleTarget};
 use dsrs_app::ScheduleWithTimes;
 use dsrs_store::schedule_firing::FiringRow;
 
 /// A schedule to be created.
-#[derive(ToSchema)]
-#[schema(as = ScheduleBody)]
-pub struct ScheduleBody {
-    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other schedule of the workspace has it.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: String,
-    /// A text for people. Default: empty.
-    #[schema(max_length = 500)]
-    pub description: Option<String>,
-    /// The times: five fields (minute, hour, day of the month, month, day of the week), or `@hourly`, `@daily`, `@weekly`,
-    /// `@monthly`, `@yearly`.
-    #[schema(min_length = 1, max_length = 200)]
-    pub cron: String,
-    /// A name of the IANA time zone database. The rules that the server contains count, and not those of Postgres or
-    /// the machine. Default: `UTC`.
-    #[schema(min_length = 1, max_length = 64)]
-    pub time_zone: Option<String>,
-    /// The treatment of a time while earlier work of the schedule is in progress: `skip` (default) starts nothing,
-    /// `queue` starts it when the earlier work has ended, `allow` starts it.
-    pub overlap: Option<String>,
-    /// The treatment of times at which no server was running: `none` (default) leaves them out, `one` starts work
-    /// for the newest one, `all` for the newest 100.
-    pub catch_up: Option<String>,
-    /// The name or id of the graph.
-    pub graph: String,
-    /// The kind of work.
-    pub target: String,
-    /// The body of the request that starts the work: that of `POST /v1/graphs/{graph}/runs`, `batches`, `evaluations` or
-    /// `optimizations`. Without a `version` the active one at the time is used. At most 256 KiB.
-    #[schema(value_type = Object)]
-    pub request: serde_json::Value,
-    /// Whether it starts anything. Default: `true`.
-    pub enabled: Option<bool>,
-}
+pub type ScheduleBody = NewDocument<ScheduleSettings>;
 
 /// A change of a schedule. What is absent stays as it is.
-#[derive(ToSchema)]
-#[schema(as = SchedulePatch)]
-pub struct SchedulePatch {
-    /// The name.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: Option<String>,
-    /// A text for people.
-    #[schema(max_length = 500)]
-    pub description: Option<String>,
-    /// The times, as a cron expression.
-    #[schema(min_length = 1, max_length = 200)]
-    pub cron: Option<String>,
-    /// The time zone.
-    #[schema(min_length = 1, max_length = 64)]
-    pub time_zone: Option<String>,
-    /// The treatment of a time while earlier work is in progress.
-    pub overlap: Option<String>,
-    /// The treatment of times that were missed.
-    pub catch_up: Option<String>,
-    /// The name or id of the graph.
-    pub graph: Option<String>,
-    /// The kind of work.
-    pub target: Option<String>,
-    /// The body of the request that starts the work, as a whole.
-    #[schema(value_type = Option<Object>)]
-    pub request: Option<serde_json::Value>,
-    /// `false` pauses it. `true` also enables a schedule that the server disabled.
-    pub enabled: Option<bool>,
-}
+pub type SchedulePatch = DocumentPatch<ScheduleSettings>;
+
+/// The treatment of a time while earlier work is in progress.
+type OverlapWord = SchemaPart<Overlap>;
+
+/// The treatment of times that were missed.
+type CatchUpWord = SchemaPart<CatchUp>;
+
+/// The kind of work of a schedule.
+type ScheduleTargetWord = SchemaPart<ScheduleTarget>;
 
 /// A schedule.
 #[derive(Serialize, ToSchema)]
@@ -92,14 +42,17 @@ pub struct ScheduleView<'a> {
     /// The time zone.
     pub time_zone: &'a str,
     /// `skip`, `queue` or `allow`.
+    #[schema(value_type = OverlapWord)]
     pub overlap: &'a str,
     /// `none`, `one` or `all`.
+    #[schema(value_type = CatchUpWord)]
     pub catch_up: &'a str,
     /// The name of the graph.
     pub graph: &'a str,
     /// The id of the graph.
     pub graph_id: Uuid,
     /// The kind of work.
+    #[schema(value_type = ScheduleTargetWord)]
     pub target: &'a str,
     /// The body of the request that starts the work.
     #[schema(value_type = Object)]
@@ -204,6 +157,7 @@ pub struct FiringView<'a> {
     /// The number of times that the work was requested.
     pub attempts: i32,
     /// The kind of its work; null as long as nothing was tried to start.
+    #[schema(value_type = Option<ScheduleTargetWord>)]
     pub target: Option<&'a str>,
     /// The id of the run, batch, evaluation or optimization that it started.
     pub work_id: Option<Uuid>,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::document::{DocumentPatch, NewDocument, SchemaPart};
 use super::time::{timestamp, timestamp_or_null};
 use super::{PageView, RawJson, example};
-use dsrs_api::webhook::{WebhookEvent, WebhookSettings};
+use dsrs_api::webhook::{ScoreThreshold, SecretRotation, WebhookEvent, WebhookSettings};
 use dsrs_app::WebhookSecret;
 use dsrs_store::webhook::WebhookRow;
 use dsrs_store::webhook_delivery::DeliveryRow;
@@ -22,25 +22,11 @@ pub type WebhookPatch = DocumentPatch<WebhookSettings>;
 /// An event that webhooks report.
 pub type WebhookEventName = SchemaPart<WebhookEvent>;
 
-/// The rotation of a secret.
-#[derive(ToSchema)]
-#[schema(as = RotateSecretBody)]
-pub struct RotateSecretBody {
-    /// The number of seconds that the previous secret signs messages, too. Default: 86400.
-    #[schema(minimum = 0, maximum = 604_800)]
-    pub overlap_s: Option<u64>,
-}
-
 /// The threshold of `score.below`.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ScoreThreshold)]
-pub struct ScoreThresholdView<'a> {
-    /// The name of the score.
-    #[schema(min_length = 1, max_length = 128, value_type = String)]
-    pub metric: &'a str,
-    /// A lower score is reported.
-    pub below: f64,
-}
+type ScoreThresholdPart = SchemaPart<ScoreThreshold>;
+
+/// The rotation of a secret.
+pub type RotateSecretBody = SchemaPart<SecretRotation>;
 
 /// A webhook, without its secret.
 #[derive(Serialize, ToSchema)]
@@ -62,7 +48,8 @@ pub struct WebhookView<'a> {
     /// The id of that graph.
     pub graph_id: Option<Uuid>,
     /// The threshold of `score.below`.
-    pub score: Option<ScoreThresholdView<'a>>,
+    #[schema(value_type = Option<ScoreThresholdPart>)]
+    pub score: Option<ScoreThreshold>,
     /// Whether it reports anything.
     pub enabled: bool,
     /// The reason why the server disabled the webhook: `failing` (every attempt failed for too long) or `gone` (the
@@ -89,7 +76,7 @@ pub struct WebhookView<'a> {
 impl<'a> From<&'a WebhookRow> for WebhookView<'a> {
     fn from(row: &'a WebhookRow) -> Self {
         let settings = &row.settings;
-        let score = settings.score_metric.as_deref().zip(settings.score_below);
+        let score = settings.score_metric.clone().zip(settings.score_below);
         Self {
             id: row.id,
             name: &settings.name,
@@ -98,7 +85,7 @@ impl<'a> From<&'a WebhookRow> for WebhookView<'a> {
             events: &settings.events,
             graph: settings.graph_name.as_deref(),
             graph_id: settings.graph_id,
-            score: score.map(|(metric, below)| ScoreThresholdView { metric, below }),
+            score: score.map(|(metric, below)| ScoreThreshold { metric, below }),
             enabled: settings.enabled,
             disabled_because: row.disabled_because.as_deref(),
             failing_since: row.failing_since,

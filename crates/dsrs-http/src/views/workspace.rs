@@ -5,18 +5,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::document::SchemaPart;
 use super::time::timestamp;
 use super::{PageView, example};
+use dsrs_api::workspace::WorkspaceRequest;
 use dsrs_store::workspace::WorkspaceRow;
 
 /// A workspace to be created.
-#[derive(ToSchema)]
-#[schema(as = WorkspaceBody)]
-pub struct WorkspaceBody {
-    /// The name: 1 to 64 letters, digits, `-`, `_` and `.`; no other workspace has it.
-    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9._-]+$")]
-    pub name: String,
-}
+pub type WorkspaceBody = SchemaPart<WorkspaceRequest>;
 
 /// A workspace.
 #[derive(Serialize, ToSchema)]

@@ -371,9 +371,9 @@ async fn runs_that_are_no_examples_are_all_named() {
     let refused = api.post("/v1/datasets/reviewed/from-runs", body).await.expect(422);
     let wanted = [
         "/runs/4 duplicate_name",
-        "/corrections/x invalid_value",
         "/split invalid_name",
         "/odd unknown_field",
+        "/corrections/x invalid_value",
         "/runs/1 invalid_value",
         "/runs/2 invalid_value",
         "/runs/3 invalid_value",

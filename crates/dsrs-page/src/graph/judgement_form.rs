@@ -21,7 +21,7 @@ use crate::parts::schema_form::SchemaForm;
 use crate::shell::{PageSection, View};
 use crate::visitor::Visitor;
 use dsrs_app::Precondition;
-use dsrs_http::{ApiProblem, ProblemCode, read_online_evaluation};
+use dsrs_http::{ApiProblem, ProblemCode};
 use dsrs_store::graph::{GraphRef, GraphRow};
 
 /// `GET /graphs/{graph}/online-evaluation`, with what is set.
@@ -79,7 +79,7 @@ async fn put(
     is_set: bool,
 ) -> Result<(), ApiProblem> {
     let Visitor { app, scope, .. } = visitor;
-    let request = read_online_evaluation(&document(form)?)?;
+    let request = document(form)?.request()?;
     let expected = match form.given(REVISION) {
         // Another person has set one since the form was opened.
         None if is_set => Precondition::OneOf(Vec::new()),

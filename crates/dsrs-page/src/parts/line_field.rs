@@ -56,7 +56,7 @@ pub(crate) fn word_field(
     fields: &SchemaForm<'_>,
     name: &str,
     label: &str,
-    words: &[(&str, &str)],
+    words: &[(&str, String)],
 ) -> Markup {
     let FieldMark { invalid, is_first } = fields.mark(name);
     let chosen = fields.form.text(name);

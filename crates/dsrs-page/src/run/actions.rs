@@ -7,7 +7,8 @@ use dsrs::problem::Problems;
 use crate::evaluation::id_of;
 use crate::form::{Form, encoded, see};
 use crate::visitor::Visitor;
-use dsrs_app::{AnswerBuilder, ExpectedOutputs, FromRuns, ResumeRequest};
+use dsrs_api::dataset::{ExpectedOutputs, FromRunsRequest};
+use dsrs_app::{AnswerBuilder, ResumeRequest};
 use dsrs_http::ApiProblem;
 use dsrs_store::graph::VersionSelection;
 
@@ -53,18 +54,16 @@ pub(crate) async fn make_example(
 ) -> Result<Response, ApiProblem> {
     let id = id_of(&id)?;
     let name = form.text("dataset").trim();
-    let request = FromRuns {
-        runs: [id].into_iter().collect(),
-        expects: match form.text("expected") {
+    let request = FromRunsRequest {
+        runs: vec![id.to_string()],
+        expected: match form.text("expected") {
             "none" => ExpectedOutputs::None,
             "corrected" => ExpectedOutputs::Corrected,
             _ => ExpectedOutputs::Outputs,
         },
-        corrections: indexmap::IndexMap::new(),
-        split: None,
-        description: None,
-        faults: Problems::new(),
+        ..FromRunsRequest::default()
     };
+    let request = (request, Problems::new());
     Box::pin(visitor.app.dataset_from_runs(&visitor.scope, name, request)).await?;
     Ok(see(&format!("/datasets/{}", encoded(name))))
 }

@@ -2,20 +2,20 @@
 
 use dsrs::graph::Program;
 use dsrs::problem::Problems;
-use dsrs::value::Payload;
-use dsrs_api::plain_name::PlainName;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::form::Form;
+use crate::parts::schema_entry::number_or_text;
 use crate::parts::time::ago;
 use crate::parts::value_form::{FieldProblems, ValueField};
 use crate::parts::values::members;
 use crate::run::span::shown;
 use crate::visitor::Visitor;
-use dsrs_app::{FeedbackRequest, FeedbackScore};
-use dsrs_http::ApiProblem;
+use dsrs::document::longest;
+use dsrs_api::feedback::FeedbackRequest;
+use dsrs_http::{ApiProblem, read_document};
 use dsrs_store::ListQuery;
 use dsrs_store::feedback::FeedbackRow;
 use dsrs_store::key_scope::KeyScope;
@@ -141,6 +141,7 @@ fn fields(program: &Program) -> Vec<ValueField<'_>> {
 }
 
 fn give_form(run: &RunRow, program: Option<&Program>, refused: Option<&RefusedFeedback>) -> Markup {
+    let longest = longest::<FeedbackRequest>;
     let problems = FieldProblems::of(refused.map(|refused| &refused.problem));
     let text = |name: &str| refused.map(|refused| refused.form.text(name)).unwrap_or_default();
     let fields = program.map(fields).unwrap_or_default();
@@ -154,11 +155,11 @@ fn give_form(run: &RunRow, program: Option<&Program>, refused: Option<&RefusedFe
                     p.refusal role="alert" { (refused.problem.code().title()) ": " (details(&refused.problem)) }
                 }
                 div.filters {
-                    label { "Name of the score" input name="name" value=(text("name")) maxlength="64" pattern="[A-Za-z0-9._\\-]+" placeholder="helpful" autocomplete="off"; }
+                    label { "Name of the score" input name="name" value=(text("name")) maxlength=[longest("name")] pattern="[A-Za-z0-9._\\-]+" placeholder="helpful" autocomplete="off"; }
                     label.short { "0 to 1" input name="score" value=(text("score")) inputmode="decimal" autocomplete="off"; }
-                    label { "or a category" input name="category" value=(text("category")) maxlength="64" autocomplete="off"; }
+                    label { "or a category" input name="category" value=(text("category")) maxlength=[longest("category")] autocomplete="off"; }
                 }
-                label.value-field { "Comment" textarea name="comment" rows="2" maxlength="10000" { "\n" (text("comment")) } }
+                label.value-field { "Comment" textarea name="comment" rows="2" maxlength=[longest("comment")] { "\n" (text("comment")) } }
                 @if fields.is_empty() {
                     p.hint { "Corrected outputs of this run are sent with the API." }
                 } @else {
@@ -186,62 +187,29 @@ fn read_outputs(fields: &[ValueField<'_>], form: &Form) -> Map<String, Value> {
     fields.iter().filter_map(read).collect()
 }
 
-/// The request of a form. Outputs that are as recorded are not corrected.
+/// The request of a form, with its problems. Outputs that are as recorded are not corrected.
 pub(super) async fn read(
     visitor: &Visitor,
     run: &RunRow,
     form: &Form,
-) -> Result<FeedbackRequest, ApiProblem> {
+) -> Result<(FeedbackRequest, Problems), ApiProblem> {
     let mut outputs = None;
     if form.has_within("/outputs") {
         let program = visitor.app.recorded_program(&visitor.scope, run).await?;
         let recorded = run.outputs.as_deref().map(members).unwrap_or_default();
         let mut written = read_outputs(&fields(&program), form);
         written.retain(|name, value| recorded.get(name) != Some(value));
-        let payload = Payload::from_json(&Value::Object(written).to_string())
-            .map_err(|error| ApiProblem::parameter(error.to_string()))?;
-        outputs = payload.as_map().filter(|map| !map.is_empty()).cloned();
+        outputs = Some(written).filter(|written| !written.is_empty());
     }
+    let mut body = Map::from_iter([("source".to_owned(), REVIEWER.into())]);
+    let texts = ["name", "category"].map(|name| (name, form.given(name)));
     let comment = form.given("comment").map(str::trim).filter(|text| !text.is_empty());
-    let request = FeedbackRequest {
-        source: REVIEWER.to_owned(),
-        score: read_score(form)?,
-        comment: comment.map(str::to_owned),
-        outputs,
-        user_id: Some(&*visitor.scope.actor)
-            .filter(|actor| *actor != "anonymous")
-            .unwrap_or_default()
-            .to_owned(),
-        faults: Problems::new(),
-    };
-    if request.score.is_none() && request.comment.is_none() && request.outputs.is_none() {
-        return Err(ApiProblem::parameter("give a score, a comment or a corrected output"));
+    let actor = Some(&*visitor.scope.actor).filter(|actor| *actor != "anonymous");
+    for (name, text) in texts.into_iter().chain([("comment", comment), ("user_id", actor)]) {
+        body.extend(text.map(|text| (name.to_owned(), text.into())));
     }
-    Ok(request)
-}
-
-fn read_score(form: &Form) -> Result<Option<(PlainName, FeedbackScore)>, ApiProblem> {
-    let number = form.given("score").map(|text| {
-        let number = text.trim().parse().ok().filter(|number| (0.0..=1.0).contains(number));
-        number
-            .map(FeedbackScore::Number)
-            .ok_or_else(|| ApiProblem::parameter("a score is a number from 0 to 1"))
-    });
-    let category = form.given("category").map(|text| {
-        let fits = text.chars().count() <= 64 && !text.contains(char::is_control);
-        let word = || FeedbackScore::Category(text.to_owned());
-        fits.then(word).ok_or_else(|| ApiProblem::parameter("a category has 1 to 64 characters"))
-    });
-    let score = match (number, category) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => {
-            return Err(ApiProblem::parameter("a score is a number or a category, not both"));
-        }
-        (Some(score), None) | (None, Some(score)) => score?,
-    };
-    let name = form.given("name").and_then(PlainName::parse);
-    let name = name.ok_or_else(|| {
-        ApiProblem::parameter(format!("a score has a name: {}", PlainName::EXPECTED))
-    })?;
-    Ok(Some((name, score)))
+    let score = form.given("score").map(|text| number_or_text(text.trim()));
+    body.extend(score.map(|score| ("score".to_owned(), score)));
+    body.extend(outputs.map(|outputs| ("outputs".to_owned(), Value::Object(outputs))));
+    read_document(Value::Object(body).to_string().as_bytes())?.request()
 }

@@ -6,7 +6,9 @@ use axum::response::Response;
 use crate::evaluation::id_of;
 use crate::form::see;
 use crate::visitor::Visitor;
-use dsrs_app::{Precondition, ScheduleChange};
+use dsrs::document::Change;
+use dsrs::value::Payload;
+use dsrs_app::Precondition;
 use dsrs_http::{ApiProblem, change_schedule};
 
 /// `POST /schedules/{id}/pause`.
@@ -27,7 +29,7 @@ pub(crate) async fn resume(
 
 async fn enable(visitor: &Visitor, id: &str, enabled: bool) -> Result<Response, ApiProblem> {
     let id = id_of(id)?;
-    let change = ScheduleChange { enabled: Some(enabled), ..ScheduleChange::default() };
+    let change = Change::of("enabled", Payload::Bool(enabled));
     let (app, identity) = (&visitor.app, &visitor.identity);
     Box::pin(change_schedule(app, identity, id, &change, &Precondition::Any)).await?;
     Ok(see(&format!("/schedules/{id}")))

@@ -21,7 +21,9 @@ use crate::schedule::request::{OPENED, StartedWork};
 use crate::schedule::work_fields::work_fields;
 use crate::shell::{PageSection, View};
 use crate::visitor::Visitor;
-use dsrs_app::{ScheduleTarget, times_of, zone_names};
+use dsrs::document::{described_words, longest, word_of};
+use dsrs_api::schedule::{CatchUp, Overlap, ScheduleSettings, ScheduleTarget};
+use dsrs_app::{times_of, zone_names};
 use dsrs_http::ApiProblem;
 
 /// Expressions that a field suggests, each with what it means.
@@ -33,25 +35,6 @@ const EXPRESSIONS: [(&str, &str); 7] = [
     ("0 3 * * 1-5", "at 03:00, Monday to Friday"),
     ("@weekly", "on Sunday at midnight"),
     ("@monthly", "on the first of each month at midnight"),
-];
-
-const OVERLAPS: [(&str, &str); 3] = [
-    ("skip", "nothing starts"),
-    ("queue", "work starts when the earlier work has ended"),
-    ("allow", "work starts beside the earlier work"),
-];
-
-const CATCH_UPS: [(&str, &str); 3] = [
-    ("none", "they are left out"),
-    ("one", "the newest one fires"),
-    ("all", "all of them fire, at most 100"),
-];
-
-const TARGETS: [(ScheduleTarget, &str); 4] = [
-    (ScheduleTarget::Run, "a run"),
-    (ScheduleTarget::Batch, "a batch: many inputs"),
-    (ScheduleTarget::Evaluation, "an evaluation"),
-    (ScheduleTarget::Optimization, "an optimization"),
 ];
 
 /// The form of a new schedule, or of one that is stored, with the problem of its last request.
@@ -110,7 +93,7 @@ fn identity(fields: &SchemaForm<'_>, is_new: bool) -> Markup {
         name: "/name",
         label: "Name",
         hint: "letters, digits, - _ and .",
-        longest: Some(64),
+        longest: longest::<ScheduleSettings>("name"),
         is_required: true,
         ..LineField::default()
     };
@@ -118,7 +101,7 @@ fn identity(fields: &SchemaForm<'_>, is_new: bool) -> Markup {
         name: "/description",
         label: "Description",
         hint: "for people; may be empty",
-        longest: Some(500),
+        longest: longest::<ScheduleSettings>("description"),
         ..LineField::default()
     };
     html! {
@@ -141,7 +124,7 @@ fn times(fields: &SchemaForm<'_>) -> Markup {
         hint: "minute, hour, day of the month, month, day of the week",
         placeholder: "0 3 * * 1-5",
         suggestions: Some("expressions"),
-        longest: Some(200),
+        longest: longest::<ScheduleSettings>("cron"),
         is_required: true,
         ..LineField::default()
     };
@@ -151,7 +134,7 @@ fn times(fields: &SchemaForm<'_>) -> Markup {
         hint: "a name of the IANA database, with the rules that the server contains",
         placeholder: "UTC",
         suggestions: Some("zones"),
-        longest: Some(64),
+        longest: longest::<ScheduleSettings>("time_zone"),
         ..LineField::default()
     };
     html! {
@@ -160,8 +143,8 @@ fn times(fields: &SchemaForm<'_>) -> Markup {
             div.body.fields {
                 div.pair { (cron.show(fields)) (zone.show(fields)) }
                 div.pair {
-                    (word_field(fields, "/overlap", "While earlier work is in progress", &OVERLAPS))
-                    (word_field(fields, "/catch_up", "Times at which no server was running", &CATCH_UPS))
+                    (word_field(fields, "/overlap", "While earlier work is in progress", &described_words::<Overlap>()))
+                    (word_field(fields, "/catch_up", "Times at which no server was running", &described_words::<CatchUp>()))
                 }
             }
         }
@@ -178,8 +161,8 @@ fn starts(fields: &SchemaForm<'_>, work: &StartedWork, graphs: &Names) -> Markup
                 div.pair {
                     label { "Kind of work"
                         select name="/target" data-reshapes aria-invalid=[kind.invalid] autofocus[kind.is_first] {
-                            @for (target, label) in TARGETS {
-                                option value=(target.as_str()) selected[target == work.target] { (label) }
+                            @for (target, label) in described_words::<ScheduleTarget>() {
+                                option value=(target) selected[target == word_of(&work.target)] { (label.trim_end_matches('.')) }
                             }
                         }
                         (fields.problems("/target"))

@@ -7,7 +7,7 @@ use crate::parts::revision::{REVISION, spelling};
 use crate::parts::schema_fill::FilledField;
 use crate::schedule::request::{OPENED, REQUEST, StartedWork, WAY};
 use dsrs_http::{ApiProblem, Document, ProblemCode, read_document};
-use dsrs_store::schedule::{ScheduleRow, ScheduleSettings};
+use dsrs_store::schedule::{ScheduleColumns, ScheduleRow};
 
 /// The members that are texts.
 const TEXTS: [&str; 8] =
@@ -40,7 +40,7 @@ pub(super) fn fields_of(row: &ScheduleRow) -> Vec<FilledField> {
     fields
 }
 
-fn opened(settings: &ScheduleSettings) -> Value {
+fn opened(settings: &ScheduleColumns) -> Value {
     json!({
         "name": settings.name, "description": settings.description, "cron": settings.cron,
         "time_zone": settings.time_zone, "overlap": settings.overlap, "catch_up": settings.catch_up,

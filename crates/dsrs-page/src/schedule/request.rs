@@ -13,7 +13,9 @@ use crate::parts::value_fill::filled_value;
 use crate::run_form::request::{fields, inputs};
 use crate::visitor::Visitor;
 use crate::{evaluation, optimization};
-use dsrs_app::{AppError, ScheduleTarget};
+use dsrs::document::parse_word;
+use dsrs_api::schedule::ScheduleTarget;
+use dsrs_app::AppError;
 use dsrs_http::ApiProblem;
 use dsrs_store::graph::GraphRef;
 
@@ -48,7 +50,7 @@ pub(super) struct StartedWork {
 
 impl StartedWork {
     pub(super) async fn read(visitor: &Visitor, form: Form) -> Result<Self, ApiProblem> {
-        let target = ScheduleTarget::parse(form.text("/target")).unwrap_or(ScheduleTarget::Run);
+        let target = parse_word(form.text("/target")).unwrap_or_default();
         let program = match target {
             ScheduleTarget::Run => program(visitor, form.given("/graph")).await?,
             _ => None,

@@ -11,7 +11,7 @@ use crate::schedule::request::{
 };
 use crate::visitor::Visitor;
 use crate::{evaluation, optimization};
-use dsrs_app::ScheduleTarget;
+use dsrs_api::schedule::ScheduleTarget;
 use dsrs_store::key_scope::KeyScope;
 
 /// The fields of the request.

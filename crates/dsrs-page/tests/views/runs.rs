@@ -207,8 +207,8 @@ async fn feedback_is_given_and_shown_on_the_page_of_a_run() {
     let wrong = submit(&api, &path, &[("/outputs/mood", "furious"), ("comment", "hm")]).await;
     let wrong = wrong.expect(422).text;
     assert!(wrong.contains(">\nhm<") && wrong.contains("furious"), "{wrong}");
-    submit(&api, &path, &[("score", "3"), ("name", "x")]).await.expect(400);
-    submit(&api, &path, &[]).await.expect(400);
+    submit(&api, &path, &[("score", "3"), ("name", "x")]).await.expect(422);
+    submit(&api, &path, &[]).await.expect(422);
     let shown = async |query: &str| {
         open(&api, &format!("/runs{query}"))
             .await

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use dsrs_api::key::KeyLimits;
 use dsrs_config::Record;
 use dsrs_store::background_run;
 use dsrs_store::group_writer::CommitOutcome;
 use dsrs_store::job::{Lease, claim_by_id};
-use dsrs_store::key::{self, KeyLimits, NewKey};
+use dsrs_store::key::{self, NewKey};
 use dsrs_store::key_scope::KeyScopes;
 use dsrs_store::run::{RunRow, RunStatus};
 use dsrs_store::run_progress::NodeRow;

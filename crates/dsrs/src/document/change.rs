@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::problem::{At, Problems};
+use crate::problem::{At, Code, Problems};
 use crate::reflect::{ReflectError, from_payload, to_payload};
 use crate::value::{Map, Payload};
 use facet::Facet;
@@ -41,7 +41,15 @@ impl<T: Facet<'static>> Change<T> {
     /// # Errors
     /// All problems, if a member that every document has is missing or cannot be read.
     pub fn read_new(body: &Payload, problems: Problems) -> Result<Self, Problems> {
-        Self::read(body, problems, true)
+        Self::read(body, problems, true, true)
+    }
+
+    /// The same for a document whose other members are checked further although some are missing or cannot be read.
+    ///
+    /// # Errors
+    /// All problems, if the body is no object.
+    pub fn read_draft(body: &Payload, problems: Problems) -> Result<Self, Problems> {
+        Self::read(body, problems, true, false)
     }
 
     /// Reads the body of a request that changes a document. What it does not name stays as it is.
@@ -49,12 +57,17 @@ impl<T: Facet<'static>> Change<T> {
     /// # Errors
     /// All problems, if the body is no object.
     pub fn read_patch(body: &Payload, problems: Problems) -> Result<Self, Problems> {
-        Self::read(body, problems, false)
+        Self::read(body, problems, false, false)
     }
 
-    fn read(body: &Payload, mut problems: Problems, is_new: bool) -> Result<Self, Problems> {
+    fn read(
+        body: &Payload,
+        mut problems: Problems,
+        is_new: bool,
+        needs_all: bool,
+    ) -> Result<Self, Problems> {
         match read_members(T::SHAPE, body, is_new, &At::Root, &mut problems) {
-            Some(read) if read.is_complete || !is_new => {
+            Some(read) if read.is_complete || !needs_all => {
                 Ok(Self { members: read.members, problems, document: PhantomData })
             }
             _ => Err(problems),
@@ -88,6 +101,26 @@ impl<T: Facet<'static>> Change<T> {
         let mut changed: Map = to_payload(current)?.as_map().cloned().unwrap_or_default();
         changed.extend(self.members.iter().map(|(name, value)| (name.clone(), value.clone())));
         from_payload(&Payload::map(changed))
+    }
+}
+
+/// Reads a document that is used at once: what it says, and the problems of members that a document may lack. They are
+/// reported together with those of further checks. `problems` are those of its JSON.
+///
+/// # Errors
+/// All problems, if a member that every document has is missing or cannot be read.
+pub fn read_document<T: Facet<'static>>(
+    body: &Payload,
+    problems: Problems,
+) -> Result<(T, Problems), Problems> {
+    let Change { members, mut problems, .. } = Change::<T>::read_new(body, problems)?;
+    match from_payload(&Payload::map(members)) {
+        Ok(document) => Ok((document, problems)),
+        // What was read fits its type, unless the type has a value that the reader does not know.
+        Err(error) => {
+            problems.add(&At::Root, Code::InvalidValue, error.to_string());
+            Err(problems)
+        }
     }
 }
 

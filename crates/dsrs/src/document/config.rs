@@ -3,9 +3,10 @@
 
 use facet::{Def, Facet, Shape, Type, UserType, Variant};
 
+use super::keywords::{describe, plain_number};
 use super::members::{DocumentMember, members};
 use super::read::read_members;
-use super::rule::{self, Rule, describe, plain_number};
+use super::rule::{self, Rule};
 use super::schema::{or_null, plain, required, scalar_kind, word_schema};
 use super::word::text_of;
 use crate::problem::{At, Code, Problems};

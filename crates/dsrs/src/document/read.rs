@@ -2,10 +2,12 @@
 //! without a fraction become integers, and members that are null although null is no value are left out, so that what
 //! it returns fits the type.
 
+use std::sync::Arc;
+
 use crate::problem::{At, Code, Problems};
-use crate::read::{Object, boolean, integer, list, number, text};
+use crate::read::{self, Object, boolean, integer, list, number, text, wrong_type};
 use crate::value::{Map, Payload};
-use facet::{Def, ScalarType, Shape, Type, UserType};
+use facet::{Def, Facet, ScalarType, Shape, Type, UserType};
 
 use super::members::{DocumentMember, members};
 use super::rule::Rule;
@@ -48,7 +50,7 @@ fn read_member(
         return Some(Payload::Null);
     }
     let read = |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-        let value = read_value(member.shape, payload, at, problems)?;
+        let value = read_value(member.shape, &rules, payload, at, problems)?;
         rules.iter().try_fold(value, |value, rule| rule.check(value, at, problems))
     };
     match is_whole && !member.is_optional {
@@ -57,8 +59,10 @@ fn read_member(
     }
 }
 
+/// Reads a value. `rules` are those of the field; here they count for the elements of its list.
 fn read_value(
     shape: &'static Shape,
+    rules: &[Rule],
     payload: &Payload,
     at: &At<'_>,
     problems: &mut Problems,
@@ -67,12 +71,22 @@ fn read_value(
         return read_scalar(scalar, payload, at, problems);
     }
     match (shape.def, shape.ty) {
-        (Def::Option(option), _) => read_value(option.t(), payload, at, problems),
+        _ if shape.id == Payload::SHAPE.id => Some(payload.clone()),
+        (Def::Option(option), _) => read_value(option.t(), rules, payload, at, problems),
         (Def::List(elements), _) => {
             let read = |element: &Payload, at: &At<'_>, problems: &mut Problems| {
-                read_value(elements.t(), element, at, problems)
+                let value = read_value(elements.t(), &[], element, at, problems)?;
+                rules.iter().for_each(|rule| rule.check_element(&value, at, problems));
+                Some(value)
             };
             list(payload, at, problems, read).map(Payload::list)
+        }
+        (Def::Map(map), _) => {
+            let read = |_: &Arc<str>, value: &Payload, at: &At<'_>, problems: &mut Problems| {
+                read_value(map.v(), &[], value, at, problems)
+            };
+            let read = read::members(payload, at, problems, read)?;
+            Some(Payload::map(read.into_iter().collect()))
         }
         (_, Type::User(UserType::Enum(_))) if !words_of(shape).is_empty() => {
             read_word(shape, payload, at, problems)
@@ -95,7 +109,40 @@ fn read_scalar(
         ScalarType::Bool => boolean(payload, at, problems).map(Payload::Bool),
         ScalarType::String => text(payload, at, problems).map(Payload::from),
         ScalarType::F32 | ScalarType::F64 => read_float(payload, at, problems),
-        _ => integer(payload, at, problems).map(Payload::Int),
+        _ => read_integer(scalar, payload, at, problems),
+    }
+}
+
+fn read_integer(
+    scalar: ScalarType,
+    payload: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Payload> {
+    let Some((least, most)) = range_of(scalar) else {
+        wrong_type(at, problems, "plain data", payload);
+        return None;
+    };
+    let found = integer(payload, at, problems)?;
+    let detail = match found {
+        _ if found < least => format!("expected at least {least}, found {found}"),
+        _ if found > most => format!("expected at most {most}, found {found}"),
+        _ => return Some(Payload::Int(found)),
+    };
+    problems.add(at, Code::InvalidValue, detail);
+    None
+}
+
+/// The least and the greatest integer of a type, of those that a document can hold.
+fn range_of(scalar: ScalarType) -> Option<(i64, i64)> {
+    match scalar {
+        ScalarType::I32 => Some((i32::MIN.into(), i32::MAX.into())),
+        ScalarType::I64 | ScalarType::ISize => Some((i64::MIN, i64::MAX)),
+        ScalarType::U8 => Some((0, u8::MAX.into())),
+        ScalarType::U16 => Some((0, u16::MAX.into())),
+        ScalarType::U32 => Some((0, u32::MAX.into())),
+        ScalarType::U64 | ScalarType::USize => Some((0, i64::MAX)),
+        _ => None,
     }
 }
 

@@ -1,12 +1,14 @@
 //! The rules of a field that its type does not say, as attributes: `#[facet(dsrs::length(1, 64))]`. A rule checks a
-//! value, and describes itself in JSON Schema, so that both always agree. Knows no document.
+//! value; `keywords` describes it in JSON Schema. Knows no document.
 
 use std::collections::HashSet;
 
 use facet::{Facet, Field, Shape};
 
+use super::text_format::TextFormat;
 use crate::problem::{At, Code, Problems};
-use crate::value::{Map, Payload};
+use crate::read::map;
+use crate::value::Payload;
 
 /// A rule of a field or a type, read from its shape.
 #[derive(Clone, Copy, Debug, Facet)]
@@ -23,35 +25,23 @@ pub enum Rule {
     Above(f64),
     /// The greatest number.
     Maximum(f64),
-    /// The least elements of a list.
-    Items(usize),
-    /// The value, of a type that accepts any, is an object.
-    Object,
     /// Null is a value in a config, too: like an absent member, it counts as this word.
     Nullable(&'static str),
     /// The list has at least one element, of this noun, and none twice.
     Distinct(&'static str),
-    /// The name of the type in schemas, where it is not that of the Rust type.
+    /// The value, of a type that accepts any, is an object of at most this number of bytes as JSON.
+    Object(usize),
+    /// The least elements of a list.
+    Items(usize),
+    /// Each text of the list has a format.
+    Each(&'static TextFormat),
+    /// Of a type: its name in schemas, where it is not that of the Rust type. Of a field: the name of the schema of its
+    /// values, where they are read by another reader and their Rust type is [`Payload`].
     Schema(&'static str),
     /// Further keywords of JSON Schema for a field or a type, as the text of an object. Only the schema checks them.
     Keywords(&'static str),
     /// The schema of a field whose type accepts any value. Only the schema checks it.
     ValueSchema(fn() -> Payload),
-}
-
-/// A format of texts.
-#[derive(Debug)]
-pub struct TextFormat {
-    /// The code of the problem of a text that has another format.
-    pub code: Code,
-    /// The format in words, after "expected".
-    pub expected: &'static str,
-    /// A pattern of JSON Schema that every text of the format matches.
-    pub pattern: &'static str,
-    /// The least and the most characters.
-    pub length: (usize, usize),
-    /// Whether a text has the format.
-    pub accepts: fn(&str) -> bool,
 }
 
 /// The rules of a field.
@@ -77,25 +67,39 @@ impl Rule {
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<Payload> {
-        if let (Self::Distinct(noun), Payload::List(found)) = (self, &value) {
-            return Some(distinct(noun, found, at, problems));
-        }
-        match self.breach(&value) {
-            Some((code, detail)) => {
-                problems.add(at, code, detail);
-                None
+        match (self, &value) {
+            (Self::Distinct(noun), Payload::List(found)) => {
+                return Some(distinct(noun, found, at, problems));
             }
-            None => Some(value),
+            (Self::Items(least), Payload::List(found)) if found.len() < least => {
+                report_short(&format!("{least} or more elements"), at, problems);
+            }
+            _ => {}
+        }
+        if let Self::Object(_) = self {
+            map(&value, at, problems)?;
+        }
+        let Some((code, detail)) = self.breach(&value) else { return Some(value) };
+        problems.add(at, code, detail);
+        // A number out of bounds is a number: the rest of the document is checked with it.
+        matches!(value, Payload::Int(_) | Payload::Float(_)).then_some(value)
+    }
+
+    /// Checks an element of the list of the field. It stays in the list, so that the others have their index.
+    pub(super) fn check_element(self, element: &Payload, at: &At<'_>, problems: &mut Problems) {
+        if let Self::Each(format) = self {
+            Self::Text(format).check(element.clone(), at, problems);
         }
     }
 
     fn breach(self, value: &Payload) -> Option<(Code, String)> {
-        if matches!(self, Self::Object) && value.as_map().is_none() {
-            return Some((Code::WrongType, format!("expected an object, found {}", value.kind())));
+        if let Self::Object(most) = self {
+            let is_large = most < usize::MAX && value.to_json().len() > most;
+            return is_large
+                .then(|| (Code::TooLarge, format!("expected an object of at most {most} bytes")));
         }
         let number = match value {
             Payload::Str(text) => return self.breach_of_text(text),
-            Payload::List(elements) => return self.breach_of_list(elements),
             Payload::Int(number) => *number as f64,
             Payload::Float(number) => *number,
             _ => return None,
@@ -122,78 +126,21 @@ impl Rule {
         }
     }
 
-    fn breach_of_list(self, elements: &[Payload]) -> Option<(Code, String)> {
-        match self {
-            Self::Items(least) if elements.len() < least => {
-                Some((Code::InvalidValue, format!("expected at least {least} elements")))
-            }
-            _ => None,
-        }
-    }
-
-    /// The keywords of the rule in a JSON Schema of the field.
-    pub(super) fn keywords(self) -> Vec<(&'static str, Payload)> {
-        match self {
-            Self::Length(least, most) => bounds(least, most),
-            Self::Text(format) => {
-                let (least, most) = format.length;
-                let mut keywords = bounds(least, most);
-                keywords.push(("pattern", format.pattern.into()));
-                keywords
-            }
-            Self::Minimum(least) => vec![("minimum", plain_number(least))],
-            Self::Above(least) => vec![("exclusiveMinimum", plain_number(least))],
-            Self::Maximum(most) => vec![("maximum", plain_number(most))],
-            Self::Items(least) => vec![("minItems", count(least))],
-            Self::Object => vec![("type", "object".into())],
-            Self::Distinct(_) => {
-                vec![("minItems", Payload::Int(1)), ("uniqueItems", Payload::Bool(true))]
-            }
-            Self::Nullable(word) => vec![("default", word.into())],
-            Self::Schema(_) | Self::Keywords(_) | Self::ValueSchema(_) => Vec::new(),
-        }
-    }
-
     /// The most characters of a text, if the rule bounds them.
     pub(super) fn longest(self) -> Option<usize> {
         match self {
             Self::Length(_, most) => Some(most),
-            Self::Text(format) => Some(format.length.1),
+            Self::Text(format) => format.length.map(|(_, most)| most),
             _ => None,
         }
     }
-}
 
-/// Adds the keywords of a rule to a schema.
-pub(super) fn describe(rule: Rule, schema: &mut Map) {
-    schema.extend(rule.keywords().into_iter().map(|(name, value)| (name.into(), value)));
-    let further = match rule {
-        Rule::Keywords(text) => Payload::from_json(text).unwrap_or_default(),
-        Rule::ValueSchema(make) => make(),
-        _ => return,
-    };
-    // What is no object gives a schema that does not compile: the tests of its owner find it.
-    let no_type = || Map::from_iter([("type".into(), Payload::Null)]);
-    schema.extend(further.as_map().cloned().unwrap_or_else(no_type));
-}
-
-fn bounds(least: usize, most: usize) -> Vec<(&'static str, Payload)> {
-    let mut keywords = vec![("maxLength", count(most))];
-    if least > 0 {
-        keywords.push(("minLength", count(least)));
-    }
-    keywords
-}
-
-fn count(number: usize) -> Payload {
-    Payload::Int(i64::try_from(number).unwrap_or(i64::MAX))
-}
-
-/// A number as people write it: a whole one has no fraction.
-pub(super) fn plain_number(number: f64) -> Payload {
-    match number as i64 {
-        whole if whole as f64 == number => Payload::Int(whole),
-        _ => Payload::Float(number),
+    /// The name of a schema.
+    pub(super) fn schema(self) -> Option<&'static str> {
+        match self {
+            Self::Schema(name) => Some(name),
+            _ => None,
+        }
     }
 }
 
@@ -201,7 +148,7 @@ fn has_length(text: &str, least: usize, most: usize) -> bool {
     (least..=most).contains(&text.chars().count()) && !text.contains('\0')
 }
 
-/// The elements, each once. A list whose elements could not be read is not reported as empty, too.
+/// The elements, each once.
 fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems) -> Payload {
     let (mut once, mut known) = (Vec::new(), HashSet::new());
     for (index, element) in found.iter().enumerate() {
@@ -217,8 +164,15 @@ fn distinct(noun: &str, found: &[Payload], at: &At<'_>, problems: &mut Problems)
             known.insert(text);
         }
     }
-    if found.is_empty() && !problems.iter().any(|known| known.pointer.starts_with(&at.pointer())) {
-        problems.add(at, Code::InvalidValue, format!("expected at least one {noun}"));
+    if found.is_empty() {
+        report_short(&format!("at least one {noun}"), at, problems);
     }
     Payload::list(once)
+}
+
+/// A list whose elements could not be read is not reported as too short, too.
+fn report_short(expected: &str, at: &At<'_>, problems: &mut Problems) {
+    if !problems.iter().any(|known| known.pointer.starts_with(&at.pointer())) {
+        problems.add(at, Code::InvalidValue, format!("expected {expected}"));
+    }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use facet::{Def, Facet, ScalarType, Shape, Type, UserType};
 
+use super::keywords::describe;
 use super::members::{DocumentMember, members};
-use super::rule::{self, Rule, describe};
+use super::rule::{self, Rule};
 use super::word::{text_of, words_of};
 use crate::value::{Map, Payload};
 
@@ -41,10 +42,7 @@ pub fn schema_of<T: Facet<'static>>(form: DocumentForm) -> (Payload, SchemaDefin
 }
 
 fn name_of(shape: &'static Shape) -> String {
-    let named = rule::of_shape(shape).find_map(|rule| match rule {
-        Rule::Schema(name) => Some(name),
-        _ => None,
-    });
+    let named = rule::of_shape(shape).find_map(Rule::schema);
     named.unwrap_or(shape.type_identifier).to_owned()
 }
 
@@ -70,6 +68,7 @@ fn definition(
     schema.insert("description".into(), description);
     required(members.iter().filter(is_required), &mut schema);
     schema.insert("properties".into(), Payload::map(properties));
+    schema.insert("additionalProperties".into(), Payload::Bool(false));
     rule::of_shape(shape).for_each(|rule| describe(rule, &mut schema));
     schema
 }
@@ -93,7 +92,8 @@ fn property(
     form: DocumentForm,
     definitions: &mut SchemaDefinitions,
 ) -> Payload {
-    let mut schema = value_schema(member.shape, definitions);
+    let named = member.rules().find_map(Rule::schema);
+    let mut schema = value_schema(member.shape, named, definitions);
     member.rules().for_each(|rule| describe(rule, &mut schema));
     let is_absent_by_null = match form {
         DocumentForm::New => member.is_optional,
@@ -113,6 +113,7 @@ pub(super) fn or_null(mut schema: Map) -> Map {
         schema.insert("enum".into(), Payload::list(words));
     }
     match schema.get("type").cloned() {
+        _ if schema.is_empty() => schema,
         Some(kind) => {
             schema.insert("type".into(), Payload::list(vec![kind, "null".into()]));
             schema
@@ -129,19 +130,29 @@ pub(super) fn plain(kind: &str) -> Map {
     Map::from_iter([("type".into(), kind.into())])
 }
 
-fn value_schema(shape: &'static Shape, definitions: &mut SchemaDefinitions) -> Map {
+/// The schema of a value. `named` is the schema of values whose Rust type is [`Payload`].
+fn value_schema(
+    shape: &'static Shape,
+    named: Option<&'static str>,
+    definitions: &mut SchemaDefinitions,
+) -> Map {
     match (shape.scalar_type(), shape.def, shape.ty) {
-        (Some(ScalarType::F32 | ScalarType::F64), ..) => {
-            let mut schema = plain("number");
-            schema.insert("format".into(), "double".into());
-            schema
-        }
-        (Some(scalar), ..) => plain(scalar_kind(scalar)),
-        (None, Def::Option(option), _) => value_schema(option.t(), definitions),
+        (Some(scalar), ..) => scalar_schema(scalar),
+        _ if shape.id == Payload::SHAPE.id => named.map_or_else(Map::new, reference_to),
+        (None, Def::Option(option), _) => value_schema(option.t(), named, definitions),
         (None, Def::List(list), _) => {
             let mut schema = plain("array");
-            let items = value_schema(list.t(), definitions);
+            let items = value_schema(list.t(), named, definitions);
             schema.insert("items".into(), Payload::map(items));
+            schema
+        }
+        (None, Def::Map(map), _) => {
+            let mut schema = plain("object");
+            let values = value_schema(map.v(), named, definitions);
+            if !values.is_empty() {
+                schema.insert("additionalProperties".into(), Payload::map(values));
+                schema.insert("propertyNames".into(), Payload::map(plain("string")));
+            }
             schema
         }
         (None, _, Type::User(UserType::Enum(_) | UserType::Struct(_))) => {
@@ -149,6 +160,22 @@ fn value_schema(shape: &'static Shape, definitions: &mut SchemaDefinitions) -> M
         }
         _ => Map::new(),
     }
+}
+
+fn scalar_schema(scalar: ScalarType) -> Map {
+    use ScalarType as S;
+    let mut schema = plain(scalar_kind(scalar));
+    let format = match scalar {
+        S::F32 | S::F64 => Some("double"),
+        S::I32 | S::U32 => Some("int32"),
+        S::I64 | S::U64 => Some("int64"),
+        _ => None,
+    };
+    schema.extend(format.map(|format| ("format".into(), format.into())));
+    if matches!(scalar, S::U8 | S::U16 | S::U32 | S::U64 | S::USize) {
+        schema.insert("minimum".into(), Payload::Int(0));
+    }
+    schema
 }
 
 /// The JSON type of a scalar.
@@ -169,6 +196,10 @@ fn reference(shape: &'static Shape, definitions: &mut SchemaDefinitions) -> Map 
         let schema = definition(shape, DocumentForm::New, definitions);
         definitions.insert(name.clone(), Payload::map(schema));
     }
+    reference_to(&name)
+}
+
+fn reference_to(name: &str) -> Map {
     let reference = format!("#/components/schemas/{name}");
     Map::from_iter([("$ref".into(), reference.into())])
 }

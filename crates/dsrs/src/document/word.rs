@@ -3,11 +3,20 @@
 use facet::{Facet, Shape, StructKind, Type, UserType};
 use facet_reflect::Peek;
 
+use crate::reflect::from_payload;
+use crate::value::Payload;
+
 /// The word of a value; empty for a type that is no enum.
 #[must_use]
 pub fn word_of<T: Facet<'static>>(value: &T) -> &'static str {
     let variant = Peek::new(value).into_enum().ok().and_then(|found| found.active_variant().ok());
     variant.map_or("", |variant| variant.effective_name())
+}
+
+/// The value that a word names, if there is one.
+#[must_use]
+pub fn parse_word<T: Facet<'static>>(word: &str) -> Option<T> {
+    from_payload(&Payload::from(word)).ok()
 }
 
 /// The words of a type with what they mean, which is the documentation of their variants.

@@ -111,6 +111,9 @@ fn fill(building: PartialValue, data: &Payload) -> BuildResult {
         (Def::Array(array), Payload::List(found)) if found.len() == array.n => {
             elements(building, found, PartialValue::begin_nth_field)
         }
+        (Def::Map(_), Payload::Map(found)) if shape.id == Map::SHAPE.id => {
+            building.set(Map::clone(found)).map_err(|error| step(&error))
+        }
         (Def::Map(_), Payload::Map(found)) => map(building, found),
         (Def::List(_) | Def::Set(_) | Def::Array(_) | Def::Map(_), _) => Err(misfit(shape, data)),
         _ => user_type(building, shape, data),
