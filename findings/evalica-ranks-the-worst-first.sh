@@ -4,7 +4,7 @@
 #
 # Seen with evalica 0.4.2 against choix 0.4.1. Guess: functions that return scores of pairwise comparisons under one interface put
 # the same clear winner on top, or fail where no estimate exists. Behaviour: without a loss the estimate of Bradley and Terry is
-# infinite. It is replaced, and at the end each score is the tolerance, 0.000001: a tie of all, and the order is that of chance, with
+# infinite. It is replaced, and at the end each score is the tolerance, 0.000001: a tie of all, in an order of chance, with
 # no warning. choix raises an error. `newman` does the same for a winner without losses, but not for a loser without wins. `eigen`
 # returns the reverse of the order, on ordinary data too, and with one draw `pagerank` puts an unbeaten candidate second. A judge
 # that compares a good prompt with bad ones makes such tables often. Use `average_win_rate`, or add half a win to both sides of

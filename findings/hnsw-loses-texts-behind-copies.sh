@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A text that occurs a thousand times in an index of vectors makes other texts unfindable: with the vector of a text itself, one in
-# ten is not among the ten nearest of faiss's HNSW, and one in three with usearch.
+# A text that occurs a thousand times in an index of vectors hides other texts: asked with their own vectors, one in ten
+# is not among the ten nearest of faiss's HNSW, and one in three with usearch.
 #
 # Seen with faiss-cpu 1.15.1 and usearch 2.26.6. Guess: copies of one text cost space, and the recall of the other texts stays
 # what it is without copies, all of 2000 here, or rises with the breadth of the search. Behaviour: equal vectors link to each
-# other, so that their whole list of neighbours is copies, and an insertion that reaches them cannot leave; texts that
-# are inserted afterwards have no way in. A search that is wider by far, or an insertion in random order, does not bring them
-# back. Up to some tens of copies nothing is lost, so a test with few texts does not show it. Logs of calls and of a support
-# desk have such texts: an empty answer, a greeting, a form letter. Insert each distinct text once, and keep a list of its ids.
+# other, so that their whole list of neighbours is copies, and an insertion that reaches them cannot leave; texts that are
+# inserted afterwards have no way in. A search that is eight times as wide, or an insertion in random order, brings back some of
+# them. Up to some tens of copies nothing is lost, so a test with few texts does not show it. Logs of calls and of a support desk
+# have such texts: an empty answer, a greeting, a form letter. Insert each distinct text once, and keep a list of its ids.
 set -euo pipefail
 
 place=$(mktemp -d)

@@ -2,7 +2,7 @@
 # The same Mustache prompt has `a &lt; b &amp;&amp; c` in LangChain for Python, and `a < b && c` in LangChain for JavaScript and in
 # Langfuse for JavaScript; a section with an empty dict is there for one language only.
 #
-# Seen with langchain-core 1.8.4 (PyPI), @langchain/core 1.4.0 and @langfuse/client 5.11.1 (npm). Guess: a prompt of a store, in
+# Seen with langchain-core 1.8.3 (PyPI), @langchain/core 1.4.0 and @langfuse/client 5.11.1 (npm). Guess: a prompt of a store, in
 # Mustache since its values are data, is filled in the same way by the two SDKs of one library. Behaviour: Python follows the
 # specification of Mustache, which was made for pages, and writes `&`, `<`, `>` and the double quotation mark as HTML; JavaScript
 # switched that off for prompts. True is `True` or `true`, a dict is Python's text or `[object Object]`. Code, JSON and quoted
@@ -13,7 +13,7 @@ set -euo pipefail
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 cd "$place"
-python3 -m pip install --quiet --root-user-action=ignore --no-compile --target packages langchain-core==1.8.4
+python3 -m pip install --quiet --root-user-action=ignore --no-compile --target packages langchain-core==1.8.3
 echo '{"private": true, "type": "module"}' >package.json
 npm install --silent --no-audit --no-fund @langchain/core@1.4.0 @langfuse/client@5.11.1 @langfuse/core@5.11.1 @opentelemetry/api@1.9.1
 

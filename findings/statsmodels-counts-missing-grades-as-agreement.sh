@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# statsmodels counts grades that nobody gave as agreement: the kappa of three judges who guess is 0.01, and 0.6 if half of the
-# examples were not graded at all.
+# statsmodels counts grades that nobody gave as agreement: the kappa of three judges who guess is 0, and 0.6 if half of
+# the examples were not graded at all.
 #
-# Seen with statsmodels 0.15.0, scikit-learn 1.9.1 and krippendorff 0.9.0. Guess: a grade that is NaN, the value that pandas has for
+# Seen with statsmodels 0.15.0, scikit-learn 1.9.1 and krippendorff 0.9.0. Guess: a grade that is NaN, what pandas has for
 # a missing one, is left out of an agreement, or refused. Behaviour: `aggregate_raters` makes NaN a category of its own, so that
 # judges who all gave nothing agree perfectly, and one of three who graded disagrees with the others; Fleiss' kappa is of that
 # table. The same happens in `cohen_kappa_score` of scikit-learn once a missing grade is a text such as "", while it refuses NaN.

@@ -65,7 +65,7 @@ const APP: &[&str] = &[
     "task",
     "compute",
     "precondition",
-    "answer_builder",
+    "commit",
     "request_id",
     "strategy",
     "parse",

@@ -8,6 +8,8 @@ pub mod feedback;
 pub mod key;
 pub mod online_evaluation;
 pub mod plain_name;
+pub mod problem_catalogue;
+pub mod problem_code;
 pub mod schedule;
 pub mod time;
 pub mod web_address;

@@ -25,10 +25,12 @@ pub struct ScheduleSettings {
     /// the machine. Default: `UTC`.
     #[facet(default = "UTC".to_owned(), dsrs::length(1, 64))]
     pub time_zone: String,
-    /// The treatment of a time while earlier work of the schedule is in progress. Default: `skip`.
+    /// The treatment of a time while earlier work of the schedule is in progress: `skip` (default) starts nothing,
+    /// `queue` starts it when the earlier work has ended, `allow` starts it.
     #[facet(default)]
     pub overlap: Overlap,
-    /// The treatment of times at which no server was running. Default: `none`.
+    /// The treatment of times at which no server was running: `none` (default) leaves them out, `one` starts work
+    /// for the newest one, `all` for the newest 100.
     #[facet(default)]
     pub catch_up: CatchUp,
     /// The name or id of the graph.

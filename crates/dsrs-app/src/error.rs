@@ -2,8 +2,10 @@
 //! internal errors keep their cause for the log.
 
 use dsrs::problem::{Code, Problem, Problems};
+use dsrs_api::problem_code::ProblemCode;
 use dsrs_archive::ArchiveFailure;
 
+use crate::json::JsonObject;
 use crate::parse::ParseFailure;
 use dsrs_store::StoreError;
 
@@ -89,6 +91,96 @@ impl AppError {
     /// An invalid document.
     pub fn invalid(what: Invalid, problems: Problems) -> Self {
         Self::Invalid { what, problems }
+    }
+
+    /// The code of its problem.
+    #[must_use]
+    pub fn code(&self) -> ProblemCode {
+        match self {
+            Self::NotFound(_) => ProblemCode::NotFound,
+            Self::Forbidden(_) => ProblemCode::Forbidden,
+            Self::AlreadyExists(_) => ProblemCode::AlreadyExists,
+            Self::Stale | Self::Superseded(_) => ProblemCode::PreconditionFailed,
+            Self::Invalid { what, .. } => what.code(),
+            Self::Parse(failure) if failure.constraint.is_some() => ProblemCode::ConstraintFailed,
+            Self::Parse(_) => ProblemCode::ParseError,
+            Self::StateMismatch(_) => ProblemCode::StateMismatch,
+            Self::RunFinished(_) => ProblemCode::RunFinished,
+            Self::RunArchived(_) => ProblemCode::RunArchived,
+            Self::NotWaiting(_) => ProblemCode::NodeNotWaiting,
+            Self::RunUnfinished(_) => ProblemCode::RunUnfinished,
+            Self::NotComparable(_) => ProblemCode::NotComparable,
+            Self::NothingFound(_) => ProblemCode::NothingFound,
+            Self::KeyTaken => ProblemCode::IdempotencyInProgress,
+            Self::TooBusy(_) => ProblemCode::RateLimited,
+            Self::Unavailable(_) => ProblemCode::Unavailable,
+            Self::Internal(_) => ProblemCode::Internal,
+        }
+    }
+
+    /// What happened, as clients may know it.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Invalid { problems, .. } => summary(problems),
+            Self::Internal(_) => "an internal error occurred; the log has details".to_owned(),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The seconds after which a repeat of the request may succeed, if it asks for one.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::KeyTaken | Self::TooBusy(_) | Self::Unavailable(_) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Its problem as JSON text: what the client of a request receives.
+    pub(crate) fn problem_json(&self, request_id: &str) -> String {
+        let code = self.code();
+        let mut object = JsonObject::new();
+        object.text("type", &code.path()).text("title", code.title());
+        object.shown("status", code.status()).text("detail", &self.detail());
+        object.text("code", code.as_str()).raw("errors", &self.items_json());
+        object.text("request_id", request_id);
+        object.finish()
+    }
+
+    fn items_json(&self) -> String {
+        let Self::Invalid { problems, .. } = self else { return "[]".to_owned() };
+        let item = |problem: &Problem| {
+            let mut item = JsonObject::new();
+            item.text("pointer", &problem.pointer).text("code", problem.code.as_str());
+            item.text("detail", &problem.detail);
+            item.finish()
+        };
+        format!("[{}]", problems.iter().map(item).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Invalid {
+    const fn code(self) -> ProblemCode {
+        match self {
+            Self::Request => ProblemCode::InvalidRequest,
+            Self::Graph => ProblemCode::InvalidGraph,
+            Self::Input => ProblemCode::InvalidInput,
+            Self::State => ProblemCode::InvalidState,
+            Self::Name => ProblemCode::NameMismatch,
+        }
+    }
+}
+
+/// The problems of a document in one text: the only one, or their number.
+#[must_use]
+pub fn summary(problems: &Problems) -> String {
+    match (problems.len(), problems.unrecorded()) {
+        (1, _) => problems.iter().next().map(ToString::to_string).unwrap_or_default(),
+        (many, 0) => format!("{many} problems, each named in `errors`"),
+        (many, more) => {
+            format!("{many} problems; `errors` names the first of them, {more} are left out")
+        }
     }
 }
 

@@ -5,13 +5,13 @@
 #![cfg_attr(not(feature = "mcp"), allow(dead_code, unused_imports))]
 
 mod access;
-mod answer_builder;
 mod audit;
 mod background;
 mod batch;
 mod capacity;
 mod chat_model;
 mod clock;
+mod commit;
 mod compute;
 mod dataset;
 pub mod engine;
@@ -57,7 +57,8 @@ mod worker;
 mod workspace;
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dsrs::sandbox::Sandbox;
@@ -83,20 +84,20 @@ use program::Programs;
 use run_spans::ModelEndpoints;
 
 pub use access::{Access, Identity, IdentityKey};
-pub use answer_builder::AnswerBuilder;
 pub use background::BackgroundTasks;
 pub use batch::BatchRequest;
 pub use batch::attempt::Batches;
 pub use capacity::{Capacity, CapacityExceeded, CapacityShare};
 pub use chat_model::{ChatMessage, ChatModel};
 pub use clock::timestamp;
+pub use commit::{AnswerBuilder, Commit};
 pub use compute::{ComputePool, compute_blocking};
 pub use dataset::example::{ColumnMapping, example_line};
 pub use dataset::reference::{DatasetPart, DatasetRef};
 pub use dataset::selection::{DatasetCheck, DatasetFit, DatasetPick};
 pub use dataset::{DatasetPut, DatasetRequest};
 pub use engine::{EngineFinding, check_engine};
-pub use error::{AppError, Invalid};
+pub use error::{AppError, Invalid, summary};
 pub use evaluation::EvaluationRequest;
 pub use evaluation::attempt::Evaluations;
 pub use evaluation::comparison::ScoreComparison;
@@ -125,13 +126,12 @@ pub use run::execute::{ExecuteRequest, FinishedRun, StreamedExecution};
 pub use run::failure::RunFailure;
 pub use run::failure::whole_seconds;
 pub use run::labels as run_labels;
+pub use run::request as run_request;
 pub use run::resume::{ResumeOutcome, ResumeRequest};
 pub use run::signal::SignalRequest;
 pub use run_spans::{AnsweredSpan, McpCall, McpCallEnd, McpCallSpan};
 pub use schedule::calendar::zone_names;
-pub use schedule::{
-    ScheduleDraft, ScheduleWithTimes, StartRefusal, WorkAnswer, WorkRequest, WorkStarter, times_of,
-};
+pub use schedule::{ScheduleWithTimes, times_of};
 pub use search::SearchMatches;
 pub use spool::{SpoolError, SpoolFile, SpoolSpace, check_spool_directory, no_space};
 pub use state::candidate::{StateCandidate, StatePromotion};
@@ -176,8 +176,8 @@ pub struct App {
     webhook_settings: WebhookConfig,
     /// Wakes the task that sends messages.
     deliveries_due: Notify,
-    /// Starts the work of schedules; only a process with routes has one.
-    pub work_starter: OnceLock<&'static dyn WorkStarter>,
+    /// Whether this process fires schedules: only one with routes does.
+    fires_schedules: AtomicBool,
     /// Wakes the task that fires schedules.
     firings_due: Notify,
     recorder: RunRecorder,
@@ -253,7 +253,7 @@ impl App {
             webhook_client: WebhookClient::new(config.webhooks.allow.clone()),
             webhook_settings: config.webhooks.clone(),
             deliveries_due: Notify::new(),
-            work_starter: OnceLock::new(),
+            fires_schedules: AtomicBool::new(false),
             firings_due: Notify::new(),
             recorder,
             telemetry: telemetry.map_err(io::Error::other)?,

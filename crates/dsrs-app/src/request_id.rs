@@ -65,6 +65,13 @@ impl RequestId {
         Self { noted: Arc::new(noted), message: None }
     }
 
+    /// A new id, for a request without one.
+    #[must_use]
+    pub fn unique() -> Self {
+        let mut room = Uuid::encode_buffer();
+        Self::new(&*Uuid::now_v7().hyphenated().encode_lower(&mut room))
+    }
+
     /// The id of a request that was answered before, with its span.
     pub(crate) fn with_span(id: impl Into<Box<str>>, span: Option<RemoteSpan>) -> Self {
         let id = Self::new(id);

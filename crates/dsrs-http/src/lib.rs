@@ -33,8 +33,8 @@ use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
     graph_edit, graph_profile, health, key, mcp, online_evaluation, openai_response, optimization,
-    optimizer, parse, predictor, run, run_events, schedule, schedule_start, state, strategy, usage,
-    webhook, webhook_delivery, workspace,
+    optimizer, parse, predictor, run, run_events, schedule, state, strategy, usage, webhook,
+    webhook_delivery, workspace,
 };
 
 pub use protocol::accept::names_html;
@@ -53,13 +53,9 @@ pub use protocol::same_site::admit_sign_in;
 pub use protocol::session::{ended_session, session_key, started_session};
 pub use protocol::status::ProblemCode;
 pub use routes::dataset_upload::read_pasted as read_pasted_dataset;
-pub use routes::evaluation::{read_request as read_evaluation_request, result_key_of};
-pub use routes::optimization::read_request as read_optimization_request;
+pub use routes::evaluation::result_key_of;
 pub use routes::run::{problem_text, time as read_time};
-pub use routes::schedule::{
-    change_schedule, create_schedule, read_new as read_new_schedule,
-    read_patch as read_schedule_patch,
-};
+pub use routes::schedule::{read_new as read_new_schedule, read_patch as read_schedule_patch};
 pub use routes::webhook::{read_new as read_new_webhook, read_patch as read_webhook_patch};
 
 /// Every route on one page.
@@ -167,8 +163,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 /// The whole service over HTTP, with the routes of the page.
 pub fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
     let (router, document) = routes().split_for_parts();
-    // Fails only for a second router of the same service, whose routes are the same.
-    let _ = app.work_starter.set(&schedule_start::RouteStarter);
+    app.fire_schedules();
     let front = Arc::new(Front {
         admission: Admission::new(app.access.clone(), Some(app.quotas.clone())),
         guard: SiteGuard::new(config),

@@ -21,7 +21,7 @@ pub(super) async fn problems() -> Response {
             tbody {
                 @for code in ProblemCode::ALL {
                     tr {
-                        td.number { (code.status().as_u16()) }
+                        td.number { (code.status()) }
                         td { a href=(code.path()) { code { (code.as_str()) } } }
                         td { (code.entry().cause) }
                         td { (code.entry().way_out) }
@@ -46,7 +46,7 @@ fn entry(code: ProblemCode) -> Markup {
     let entry = code.entry();
     let crumbs = [("/problems".to_owned(), "Problems")];
     let facts = html! {
-        (badge(Tone::Plain, code.status().as_str())) " "
+        (badge(Tone::Plain, &code.status().to_string())) " "
         @if code.names_retry() { (badge(Tone::Info, "names Retry-After")) }
     };
     html! {

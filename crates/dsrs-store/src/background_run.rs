@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::group_writer::{CommitOutcome, Write};
 use super::idempotency::{KeyedAnswer, store_answer};
-use super::job::{self, Job, JobRow, JobType, Lease, NewJob};
+use super::job::{self, Ending, Job, JobRow, JobType, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
@@ -33,22 +33,22 @@ impl JobRow for RunRow {
     }
 }
 
-/// Stores a queued run, its job, and the answer of a request with a key.
+/// Stores a queued run and its job.
 pub async fn accept(
     scope: &Scope,
     db: &Db,
     run: &RunRow,
     request: &str,
-    answer: Option<&KeyedAnswer>,
+    ending: &Ending,
 ) -> Result<(), StoreError> {
-    if answer.is_none() {
+    if *ending == Ending::Commit(None) {
         let (scope, run) = (scope.clone(), Arc::new(run.clone()));
         db.write(Write::Queue { scope, run, kind: JOB, request: request.into() }).await?;
         return Ok(());
     }
     let mut tx = db.begin(scope).await?;
     insert(scope, &mut tx, run).await?;
-    job::commit_queued(scope, db, tx, run, request, answer).await
+    job::commit_queued(scope, db, tx, run, request, ending).await
 }
 
 /// Stores a run that has not ended.

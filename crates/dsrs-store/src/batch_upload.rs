@@ -6,8 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use super::batch::BatchRow;
-use super::idempotency::KeyedAnswer;
-use super::job;
+use super::job::{self, Ending};
 use super::run_label::RunLabels;
 use super::{Db, Scope, StoreError};
 
@@ -48,13 +47,12 @@ impl<'a> BatchUpload<'a> {
         Ok(())
     }
 
-    /// Stores the batch itself, its job, and the answer of a request with a key. `request` has the
-    /// options of the request, as JSON text for the worker.
+    /// Stores the batch itself and its job. `request` has the options of the request, as JSON text for the worker.
     pub async fn accept(
         mut self,
         batch: &BatchRow,
         request: &str,
-        answer: Option<&KeyedAnswer>,
+        ending: &Ending,
     ) -> Result<(), StoreError> {
         let inserted = sqlx::query(
             "insert into batches (id, workspace_id, graph_id, graph_name, graph_version,
@@ -71,6 +69,6 @@ impl<'a> BatchUpload<'a> {
         let inserted = inserted.bind(batch.created_at).bind(&*self.scope.actor).bind(tags);
         let inserted = inserted.bind(session_id).bind(user_id).bind(metadata);
         inserted.execute(&mut *self.tx).await?;
-        job::commit_queued(self.scope, &self.db, self.tx, batch, request, answer).await
+        job::commit_queued(self.scope, &self.db, self.tx, batch, request, ending).await
     }
 }

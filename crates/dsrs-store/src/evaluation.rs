@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use super::batch::UsageTotals;
 use super::graph_ref::GraphRef;
-use super::idempotency::KeyedAnswer;
-use super::job::{self, JobRow, JobType};
+use super::job::{self, Ending, JobRow, JobType};
 use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -175,14 +174,13 @@ pub struct EvaluationResultRow {
     pub run_id: Option<Uuid>,
 }
 
-/// Stores a queued evaluation, its job, and the answer of a request with a key. `request` has the options
-/// of the request, as JSON text for the worker.
+/// Stores a queued evaluation and its job. `request` has the options of the request, as JSON text for the worker.
 pub async fn create(
     scope: &Scope,
     db: &Db,
     new: &EvaluationRow,
     request: &str,
-    answer: Option<&KeyedAnswer>,
+    ending: &Ending,
 ) -> Result<(), StoreError> {
     let mut tx = db.begin(scope).await?;
     sqlx::query!(
@@ -211,7 +209,7 @@ pub async fn create(
     )
     .execute(&mut *tx)
     .await?;
-    job::commit_queued(scope, db, tx, new, request, answer).await
+    job::commit_queued(scope, db, tx, new, request, ending).await
 }
 
 /// One page of evaluations, newest first; of one graph, if named. A name includes deleted graphs of that

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -23,6 +24,17 @@ pub struct KeyTimes {
     pub lease_until: DateTime<Utc>,
     /// When the key is removed.
     pub expires_at: DateTime<Utc>,
+}
+
+impl KeyTimes {
+    /// The times of a claim that counts for `lease`, of a key that is stored for `window`; both a year at most.
+    #[must_use]
+    pub fn new(now: DateTime<Utc>, lease: Duration, window: Duration) -> Self {
+        let year = TimeDelta::days(365);
+        let delta =
+            |time| TimeDelta::from_std(time).map_or(year, |delta: TimeDelta| delta.min(year));
+        Self { now, lease_until: now + delta(lease), expires_at: now + delta(window) }
+    }
 }
 
 /// An idempotency key. The caller is the actor of the scope.

@@ -6,8 +6,7 @@ use sqlx::{FromRow, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::batch::UsageTotals;
-use super::idempotency::KeyedAnswer;
-use super::job::{self, JobRow, JobType};
+use super::job::{self, Ending, JobRow, JobType};
 use super::page::ListedRow;
 use super::run::RunStatus;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -83,13 +82,13 @@ impl JobRow for OptimizationRow {
     }
 }
 
-/// Stores a queued optimization, its job, and the answer of a request with a key.
+/// Stores a queued optimization and its job.
 pub async fn accept(
     scope: &Scope,
     db: &Db,
     new: &OptimizationRow,
     request: &str,
-    answer: Option<&KeyedAnswer>,
+    ending: &Ending,
 ) -> Result<(), StoreError> {
     let mut tx = db.begin(scope).await?;
     sqlx::query!(
@@ -111,7 +110,7 @@ pub async fn accept(
     )
     .execute(&mut *tx)
     .await?;
-    job::commit_queued(scope, db, tx, new, request, answer).await
+    job::commit_queued(scope, db, tx, new, request, ending).await
 }
 
 /// One page of optimizations, newest first; of one graph, if named.

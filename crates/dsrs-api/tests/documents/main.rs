@@ -8,6 +8,7 @@ mod requests;
 use dsrs::document::{Change, DocumentForm, longest, schema_of};
 use dsrs::problem::Problems;
 use dsrs::value::Payload;
+use dsrs_api::schedule::ScheduleSettings;
 use dsrs_api::webhook::{ScoreThreshold, WebhookEvent, WebhookSettings};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -92,6 +93,25 @@ fn a_body_that_could_be_read_is_checked_further_beside_its_problems() {
     let change = new(&body).unwrap();
     assert_eq!(places(change.problems()), ["/description WrongType"]);
     assert_eq!(change.apply(&empty()).unwrap().name, "on-call");
+}
+
+#[test]
+fn a_draft_has_what_could_be_read_beside_all_problems() {
+    let body = r#"{"name": "a b", "overlap": "queue", "catch_up": 1, "request": []}"#;
+    let body = Payload::from_json(body).unwrap();
+    let draft = Change::<ScheduleSettings>::read_draft(&body, Problems::new()).unwrap();
+    assert!(draft.sets("overlap") && !draft.sets("name") && !draft.sets("request"));
+    assert_eq!(
+        places(draft.problems()),
+        [
+            "/name InvalidName",
+            "/cron MissingField",
+            "/catch_up WrongType",
+            "/graph MissingField",
+            "/target MissingField",
+            "/request WrongType",
+        ]
+    );
 }
 
 #[test]

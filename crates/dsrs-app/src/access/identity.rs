@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::AppError;
 use dsrs_api::key::KeyLimits;
 use dsrs_store::Scope;
 use dsrs_store::key_scope::{KeyScope, KeyScopes};
@@ -37,6 +38,23 @@ impl Identity {
     pub fn without_rights() -> Self {
         let scope = Scope { workspace: Uuid::nil(), actor: "".into() };
         Self { scope, scopes: KeyScopes::NONE, key: None }
+    }
+
+    /// Refuses it if its key lacks a scope.
+    ///
+    /// # Errors
+    /// What its key has instead.
+    pub fn require(&self, scope: KeyScope) -> Result<(), AppError> {
+        if self.scopes.allow(scope) {
+            return Ok(());
+        }
+        let has = match self.scopes.is_empty() {
+            true => "no scope".to_owned(),
+            false => format!("`{}`", self.scopes.words().join("`, `")),
+        };
+        let detail =
+            format!("this needs a key with the scope `{scope}`; the key of this request has {has}");
+        Err(AppError::Forbidden(detail))
     }
 
     /// Whether it may manage workspaces, and keys of all of them.

@@ -3,6 +3,7 @@
 pub(crate) mod attempt;
 pub(crate) mod item;
 pub(crate) mod page;
+mod request;
 pub(crate) mod shared_work;
 pub(crate) mod upload;
 
@@ -18,7 +19,7 @@ use crate::error::merge_faults;
 use crate::item_upload::ItemSource;
 use crate::job::await_check::refuse_await_nodes;
 use crate::job::request::JobRequest;
-use crate::{AnswerBuilder, App, AppError, RequestId};
+use crate::{App, AppError, Commit, RequestId};
 use dsrs_store::batch::{self, BatchResultRow, BatchRow, ItemCounts, UsageTotals};
 use dsrs_store::batch_upload::BatchUpload;
 use dsrs_store::graph::{GraphRef, ResolvedGraph, VersionSelection};
@@ -49,7 +50,7 @@ impl App {
         graph: &GraphRef,
         request: BatchRequest,
         items: impl ItemSource,
-        answer: AnswerBuilder<BatchRow>,
+        commit: Commit<BatchRow>,
     ) -> Result<BatchRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
@@ -65,10 +66,10 @@ impl App {
             labels: request.labels,
             ..queued(scope, &pin, id, total)
         };
-        let (asked, answer) = (asked.to_json(), answer.build(&batch));
+        let (asked, ending) = (asked.to_json(), commit.ending(&batch));
         let mut upload = BatchUpload::begin(scope, &self.db, id).await?;
         rows.store(&mut upload).await?;
-        upload.accept(&batch, &asked, answer.as_ref()).await?;
+        upload.accept(&batch, &asked, &ending).await?;
         Ok(batch)
     }
 

@@ -19,8 +19,7 @@ use uuid::Uuid;
 pub use check::{EngineFinding, check_engine};
 use dsrs_config::{EngineConfig, EngineKind};
 use dsrs_restate::{AdminClient, EngineClient, ServiceNames};
-use dsrs_store::idempotency::KeyedAnswer;
-use dsrs_store::job::{JobType, RenewedLease};
+use dsrs_store::job::{Ending, JobType, RenewedLease};
 use dsrs_store::run::RunRow;
 use dsrs_store::run_progress::NodeRow;
 use dsrs_store::{Db, Scope, StoreError};
@@ -36,7 +35,7 @@ pub(crate) trait Engine: Send + Sync {
     /// attempts arrive from outside.
     fn is_claimed(&self) -> bool;
 
-    /// Stores and queues a run, with the answer of a request that has a key.
+    /// Stores and queues a run.
     fn accept_run<'a>(
         &'a self,
         db: &'a Db,
@@ -78,8 +77,8 @@ pub(crate) struct AcceptedRun<'a> {
     pub(crate) run: &'a RunRow,
     /// The options of the request, as JSON text.
     pub(crate) request: &'a str,
-    /// The answer of a request that has a key.
-    pub(crate) answer: Option<&'a KeyedAnswer>,
+    /// How its transaction ends.
+    pub(crate) ending: &'a Ending,
 }
 
 /// The engine of the settings.

@@ -23,9 +23,9 @@ impl Engine for PostgresEngine {
     fn accept_run<'a>(
         &'a self,
         db: &'a Db,
-        AcceptedRun { scope, run, request, answer }: AcceptedRun<'a>,
+        AcceptedRun { scope, run, request, ending }: AcceptedRun<'a>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        background_run::accept(scope, db, run, request, answer).boxed()
+        background_run::accept(scope, db, run, request, ending).boxed()
     }
 
     fn progress(&self, _: Uuid) -> BoxFuture<'_, Vec<NodeRow>> {

@@ -12,7 +12,7 @@ use super::object_lease::nodes_of;
 use super::run_document::SentRun;
 use super::{AcceptedRun, Engine};
 use dsrs_restate::{AdminClient, EngineClient, EngineError, SentWork, Service};
-use dsrs_store::job::{self, JobType, Lease, RenewedLease};
+use dsrs_store::job::{self, Ending, JobType, Lease, RenewedLease};
 use dsrs_store::run_progress::NodeRow;
 use dsrs_store::{Db, Scope, StoreError, background_run, engine_run};
 
@@ -57,11 +57,11 @@ impl RestateEngine {
 
     /// Sends a run, then stores its row. If the server ends in between, its first attempt stores the row.
     async fn accept(&self, db: &Db, accepted: AcceptedRun<'_>) -> Result<(), StoreError> {
-        let AcceptedRun { scope, run, request, answer } = accepted;
+        let AcceptedRun { scope, run, request, ending } = accepted;
         // The answer and the work are one transaction, so the work passes through the queue. So does a run whose
         // inputs are large for a message of the engine.
-        if answer.is_some() || run.size() > LARGE {
-            return background_run::accept(scope, db, run, request, answer).await;
+        if *ending != Ending::Commit(None) || run.size() > LARGE {
+            return background_run::accept(scope, db, run, request, ending).await;
         }
         let (scope, request, run) = (scope.clone(), request.to_owned(), run.clone());
         let sent = SentRun { scope, request, run };

@@ -6,6 +6,7 @@ pub(crate) mod comparison;
 pub(crate) mod example;
 pub(crate) mod failure_limits;
 pub(crate) mod forecast;
+mod request;
 pub(crate) mod score_summary;
 
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::dataset::selection::DatasetPick;
 use crate::error::merge_faults;
 use crate::job::await_check::refuse_await_nodes;
 use crate::job::request::JobRequest;
-use crate::{AnswerBuilder, App, AppError, Invalid, RequestId};
+use crate::{App, AppError, Commit, Invalid, RequestId};
 use dsrs_store::batch::UsageTotals;
 use dsrs_store::evaluation::{
     self, EvaluationResultRow, EvaluationRow, EvaluationTotals, JudgingTotals, ResultCursor,
@@ -63,7 +64,7 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
         request: EvaluationRequest,
-        answer: AnswerBuilder<EvaluationRow>,
+        commit: Commit<EvaluationRow>,
     ) -> Result<EvaluationRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let mut faults = request.faults;
@@ -84,8 +85,8 @@ impl App {
             record: request.record,
             ..queued(scope, &pin, &examples, &metric)
         };
-        let (asked, answer) = (asked.to_json(), answer.build(&row));
-        evaluation::create(scope, &self.db, &row, &asked, answer.as_ref()).await?;
+        let (asked, ending) = (asked.to_json(), commit.ending(&row));
+        evaluation::create(scope, &self.db, &row, &asked, &ending).await?;
         Ok(row)
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod program_builder;
 pub(crate) mod progress;
 pub(crate) mod promotion;
 pub(crate) mod recorded_replies;
+mod request;
 pub(crate) mod result;
 mod rollout_spans;
 pub(crate) mod usage;
@@ -34,9 +35,10 @@ use crate::job::await_check::refuse_await_nodes;
 use crate::job::request::JobRequest;
 use crate::optimization::example_sets::ExampleSources;
 use crate::optimization::plan::{Activate, OptimizationPlan};
-use crate::{AnswerBuilder, App, AppError, RequestId};
+use crate::{App, AppError, Commit, Identity, RequestId};
 use dsrs_store::batch::UsageTotals;
 use dsrs_store::graph::{GraphRef, ResolvedGraph, VersionSelection};
+use dsrs_store::key_scope::KeyScope;
 use dsrs_store::optimization::{self, OptimizationRow};
 use dsrs_store::optimization_candidate::{self, CandidateOutlineRow, CandidateRow};
 use dsrs_store::run::RunStatus;
@@ -80,11 +82,15 @@ impl App {
     /// them.
     pub async fn optimization_start(
         self: &Arc<Self>,
-        scope: &Scope,
+        identity: &Identity,
         graph: &GraphRef,
         request: OptimizationRequest,
-        answer: AnswerBuilder<OptimizationRow>,
+        commit: Commit<OptimizationRow>,
     ) -> Result<OptimizationRow, AppError> {
+        if request.activate != Activate::Never {
+            identity.require(KeyScope::Write)?;
+        }
+        let scope = &identity.scope;
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let asked = JobRequest {
             timeout: request.timeout,
@@ -94,8 +100,8 @@ impl App {
         };
         let (optimizer, plan) = self.optimization_plan(scope, &program, request).await?;
         let row = OptimizationRow { optimizer, request: plan.to_json(), ..queued(scope, &pin) };
-        let (asked, answer) = (asked.to_json(), answer.build(&row));
-        optimization::accept(scope, &self.db, &row, &asked, answer.as_ref()).await?;
+        let (asked, ending) = (asked.to_json(), commit.ending(&row));
+        optimization::accept(scope, &self.db, &row, &asked, &ending).await?;
         Ok(row)
     }
 

@@ -16,20 +16,20 @@ use crate::job::request::JobRequest;
 use crate::run::documents::{fields_json, usage_json};
 use crate::run::execute::admit;
 use crate::run::merged_record::{AttemptOutput, NO_TRACE, UnfinishedRun, pending_nodes};
-use crate::{AnswerBuilder, App, AppError, ExecuteRequest, RunFailure};
+use crate::{App, AppError, Commit, ExecuteRequest, RunFailure};
 use dsrs_store::graph::{GraphRef, ResolvedGraph};
 use dsrs_store::run::{RunRow, RunStatus};
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::{Scope, StoreError, engine_run, job};
 
 impl App {
-    /// Accepts a run. When this returns, the run is stored and queued, with the answer to the request.
+    /// Accepts a run. When this returns, the run is stored and queued.
     pub async fn run_start(
         self: &Arc<Self>,
         scope: &Scope,
         graph: &GraphRef,
         request: ExecuteRequest,
-        answer: AnswerBuilder<RunRow>,
+        commit: Commit<RunRow>,
     ) -> Result<RunRow, AppError> {
         let (pin, program) = self.ready(scope, graph, request.pick).await?;
         let inputs = merge_faults(request.faults, admit(&program, &request.inputs))?;
@@ -41,11 +41,10 @@ impl App {
         };
         request.request_id.note_run(run.id);
         let job = JobRequest::new(request.timeout, request.request_id);
-        let (job, answer) = (job.to_json(), answer.build(&run));
-        let (run, answer) = (&run, answer.as_ref());
-        let accepted = AcceptedRun { scope, run, request: &job, answer };
+        let (job, ending) = (job.to_json(), commit.ending(&run));
+        let accepted = AcceptedRun { scope, run: &run, request: &job, ending: &ending };
         self.engine.accept_run(&self.db, accepted).await?;
-        Ok(run.clone())
+        Ok(run)
     }
 
     /// Ends a run that has no job: if no attempt has begun, or in any case with `force`. An attempt that begins

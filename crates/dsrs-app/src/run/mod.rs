@@ -14,6 +14,7 @@ pub mod labels;
 pub(crate) mod merged_record;
 pub(crate) mod provenance;
 pub(crate) mod record;
+pub mod request;
 pub(crate) mod resume;
 pub(crate) mod signal;
 pub(crate) mod times;

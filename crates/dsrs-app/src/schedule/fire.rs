@@ -1,18 +1,22 @@
 //! Fires schedules. Every server that answers requests looks for times that are over and writes their firings, then
-//! claims firings and starts their work. A server that is killed in between leaves a firing that another one takes, with
-//! the same idempotency key. May not know how work starts.
+//! claims firings and starts their work (`work`). A server that is killed in between leaves a firing that another one
+//! takes, with the same idempotency key. May not know HTTP.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use dsrs::document::parse_word;
 use dsrs_api::schedule::Overlap;
 use futures_util::future::join_all;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::{StartRefusal, WorkAnswer, WorkRequest, WorkStarter, calendar};
-use crate::App;
+use super::calendar;
+use super::work::{ScheduledWork, WorkRefusal};
 use crate::quota::Start;
+use crate::{App, AppError, Identity};
 use dsrs_store::schedule_firing::{self, ClaimedFiring, FiringOutcome};
 use dsrs_store::{Scope, StoreError, schedule};
 
@@ -35,6 +39,11 @@ const TURN: Duration = Duration::from_secs(2);
 const MOST_ATTEMPTS: i32 = 20;
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
+/// The details of refusals of a firing before its work is requested.
+const KEY_ENDED: &str = "the key that this schedule runs as was revoked or has expired; change the schedule with \
+     another key";
+const LIMIT: &str = "a limit of the key that this schedule runs as is reached";
+
 /// Fires schedules until the server stops.
 pub(crate) async fn fire_always(app: Arc<App>) {
     while !app.shutdown.is_draining() {
@@ -56,26 +65,22 @@ pub(crate) async fn fire_always(app: Arc<App>) {
 
 /// Writes firings and starts work. Whether there was any.
 async fn fire_due(app: &Arc<App>) -> Result<bool, StoreError> {
-    // A process without routes starts no work for schedules.
-    let Some(starter) = app.work_starter.get().copied() else { return Ok(false) };
+    if !app.fires_schedules.load(Ordering::Relaxed) {
+        return Ok(false);
+    }
     let advanced = schedule::advance(&app.db, calendar::advance).await?;
     let lease = LEASE.min(app.worker.lease * 4);
     let claimed = schedule_firing::claim(&app.db, CONCURRENT, lease).await?;
     let any = advanced > 0 || !claimed.is_empty();
-    let firings = claimed.into_iter().map(|firing| fire(app, starter, firing, lease));
+    let firings = claimed.into_iter().map(|firing| fire(app, firing, lease));
     for result in join_all(firings).await {
         result?;
     }
     Ok(any)
 }
 
-async fn fire(
-    app: &Arc<App>,
-    starter: &'static dyn WorkStarter,
-    firing: ClaimedFiring,
-    lease: Duration,
-) -> Result<(), StoreError> {
-    let outcome = outcome(app, starter, &firing, lease).await?;
+async fn fire(app: &Arc<App>, firing: ClaimedFiring, lease: Duration) -> Result<(), StoreError> {
+    let outcome = outcome(app, &firing, lease).await?;
     let recorded = schedule_firing::record(&app.db, &firing, &outcome).await?;
     if let Some(outcome) = ending(&outcome).filter(|_| recorded) {
         app.metrics.schedule_firing(outcome);
@@ -95,7 +100,6 @@ fn ending(outcome: &FiringOutcome) -> Option<&'static str> {
 
 async fn outcome(
     app: &Arc<App>,
-    starter: &'static dyn WorkStarter,
     firing: &ClaimedFiring,
     lease: Duration,
 ) -> Result<FiringOutcome, StoreError> {
@@ -107,39 +111,44 @@ async fn outcome(
         Ok(Some(identity)) => identity,
         Ok(None) => {
             schedule::disable_for_key(&app.db, firing.schedule_id, &firing.runs_as).await?;
-            return Ok(FiringOutcome::Refused(starter.problem(StartRefusal::KeyEnded)));
+            let refusal = WorkRefusal::from(AppError::Forbidden(KEY_ENDED.to_owned()));
+            return Ok(FiringOutcome::Refused(refusal.problem));
         }
         // The key could not be read, which says nothing about it: the claim does not count.
         Err(_) => return Ok(FiringOutcome::Waiting(TURN)),
-    };
-    let place = match app.quotas.of(&identity) {
-        Some(quota) => app.quotas.admit(&quota, Some(Start::Job)).await,
-        None => Ok(Ok(None)),
-    };
-    let is_last = firing.attempts >= MOST_ATTEMPTS;
-    let Ok(Ok(_place)) = place else {
-        let refused = || FiringOutcome::Refused(starter.problem(StartRefusal::Limit));
-        return Ok(if is_last { refused() } else { later(firing, None) });
     };
     // A newer release may have another kind of work.
     let Some(target) = parse_word(&firing.target) else {
         return Ok(FiringOutcome::Waiting(LONGEST_PAUSE));
     };
-    let work = WorkRequest {
-        identity,
-        target,
-        graph: firing.graph_id,
-        body: firing.request.clone(),
-        // The idempotency key: another claim of the same firing starts no second work.
-        key: firing.id,
-        lease,
-    };
-    Ok(match starter.start(app, work).await {
-        WorkAnswer::Accepted(work) => FiringOutcome::Started(work),
-        WorkAnswer::Refused(problem) => FiringOutcome::Refused(problem),
-        WorkAnswer::Later(problem, _) if is_last => FiringOutcome::Refused(problem),
-        WorkAnswer::Later(_, retry_after) => later(firing, retry_after),
+    let work = ScheduledWork { target, graph: firing.graph_id, request: firing.request.clone() };
+    Ok(match start(app, identity, work, firing.id, lease).await {
+        Ok(work) => FiringOutcome::Started(work),
+        Err(WorkRefusal { retry_after: Some(wait), .. }) if firing.attempts < MOST_ATTEMPTS => {
+            later(firing, wait)
+        }
+        Err(refusal) => FiringOutcome::Refused(refusal.problem),
     })
+}
+
+/// Starts the work of a firing within the limits of its key, on the threads for computations.
+async fn start(
+    app: &Arc<App>,
+    identity: Arc<Identity>,
+    work: ScheduledWork,
+    firing: Uuid,
+    lease: Duration,
+) -> Result<Uuid, WorkRefusal> {
+    let place = match app.quotas.of(&identity) {
+        Some(quota) => app.quotas.admit(&quota, Some(Start::Job)).await,
+        None => Ok(Ok(None)),
+    };
+    let Ok(Ok(_place)) = place else { return Err(AppError::TooBusy(LIMIT.to_owned()).into()) };
+    let (time, endless, starter) = (app.limits.run_timeout, CancellationToken::new(), app.clone());
+    let started = async move { starter.start_once(&identity, &work, firing, lease).await };
+    let started = app.compute().spawn_within("the work of a firing", time, &endless, started);
+    let panicked = || AppError::Internal("starting the work of a firing panicked".to_owned());
+    started.await.ok().flatten().unwrap_or_else(|| Err(panicked().into()))
 }
 
 /// What follows if earlier work is in progress.
@@ -157,10 +166,10 @@ async fn overlapping(
     Ok(is_active.then_some(outcome))
 }
 
-fn later(firing: &ClaimedFiring, retry_after: Option<u64>) -> FiringOutcome {
+fn later(firing: &ClaimedFiring, retry_after: u64) -> FiringOutcome {
     // More than 64 s is cut below, and a large shift would overflow.
     let own = Duration::from_secs(1 << firing.attempts.clamp(0, 6));
-    let asked = Duration::from_secs(retry_after.unwrap_or_default());
+    let asked = Duration::from_secs(retry_after);
     FiringOutcome::Later(own.max(asked).min(LONGEST_PAUSE))
 }
 

@@ -1,19 +1,18 @@
-//! Schedules: created, changed, deleted, fired by hand; their firings listed. `calendar` has their times, `fire` starts
-//! their work. What starts work is given by a higher room ([`WorkStarter`]): a firing is the same request as that of a
-//! client. May not know HTTP.
+//! Schedules: created, changed, deleted, fired by hand; their firings listed. `calendar` has their times, `fire` claims
+//! firings, `work` starts what they start. May not know HTTP.
 
 pub(crate) mod calendar;
 mod cron;
 pub(crate) mod fire;
+mod work;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
 use dsrs::document::{Change, word_of};
 use dsrs::problem::{At, Code, Problems};
-use dsrs_api::schedule::{CatchUp, Overlap, ScheduleSettings, ScheduleTarget};
-use futures_util::future::BoxFuture;
+use dsrs_api::schedule::{CatchUp, Overlap, ScheduleSettings};
 use uuid::Uuid;
 
 use crate::clock::now;
@@ -25,46 +24,6 @@ use dsrs_store::schedule::{self, MOST_SCHEDULES, ScheduleColumns, ScheduleRow};
 use dsrs_store::schedule_firing::{self, FiringRow};
 use dsrs_store::{ListQuery, Page, Scope, StoreError};
 
-/// Work that is to be started as a client would.
-pub struct WorkRequest {
-    /// The caller.
-    pub identity: Arc<Identity>,
-    /// The kind of work.
-    pub target: ScheduleTarget,
-    pub graph: Uuid,
-    pub body: String,
-    /// The idempotency key, and how long a claim of it counts.
-    pub key: Uuid,
-    pub lease: Duration,
-}
-
-/// What became of a request.
-pub enum WorkAnswer {
-    Accepted(Uuid),
-    /// It is refused for good, with a problem as JSON text.
-    Refused(String),
-    /// It cannot be accepted now: the problem as JSON text, and when to try again.
-    Later(String, Option<u64>),
-}
-
-/// Starts work.
-pub trait WorkStarter: Send + Sync {
-    /// Starts work once for each key.
-    fn start<'a>(&'a self, app: &'a Arc<App>, work: WorkRequest) -> BoxFuture<'a, WorkAnswer>;
-
-    /// A refusal as a problem, as JSON text.
-    fn problem(&self, refusal: StartRefusal) -> String;
-}
-
-/// Why work is not even requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartRefusal {
-    /// The key was revoked or has expired.
-    KeyEnded,
-    /// A limit of the key is reached.
-    Limit,
-}
-
 /// A schedule with its next times.
 pub struct ScheduleWithTimes {
     pub row: ScheduleRow,
@@ -73,16 +32,19 @@ pub struct ScheduleWithTimes {
 }
 
 /// What a schedule would be, and the problems found so far.
-pub struct ScheduleDraft {
+struct ScheduleDraft {
     /// The settings, as far as they could be read.
-    pub settings: ScheduleColumns,
+    settings: ScheduleColumns,
     /// Whether graph, kind of work and request are known, and are to be checked as a request.
-    pub names_work: bool,
-    pub problems: Problems,
+    names_work: bool,
+    problems: Problems,
 }
 
 /// The members that say which work starts.
 const WORK: [&str; 3] = ["graph", "target", "request"];
+
+/// How often a change is tried again if another one was made at the same time.
+const TRIES: usize = 5;
 
 /// The next times that are shown.
 const SHOWN_TIMES: usize = 5;
@@ -105,7 +67,7 @@ impl ScheduleWithTimes {
 
 impl App {
     /// A new schedule; nothing is stored.
-    pub async fn schedule_new(
+    async fn schedule_new(
         &self,
         scope: &Scope,
         change: &Change<ScheduleSettings>,
@@ -161,12 +123,15 @@ impl App {
         Ok(ScheduleDraft { settings, names_work, problems })
     }
 
-    /// Stores a new schedule.
+    /// Creates a schedule, checked with its request.
     pub async fn schedule_create(
-        &self,
-        scope: &Scope,
-        settings: &ScheduleColumns,
+        self: &Arc<Self>,
+        identity: &Identity,
+        change: &Change<ScheduleSettings>,
     ) -> Result<ScheduleWithTimes, AppError> {
+        let scope = &identity.scope;
+        let draft = self.schedule_new(scope, change).await?;
+        let settings = &self.schedule_checked(identity, draft).await?;
         let next_at = next_time(settings, self.db.now().await?);
         let id = Uuid::now_v7();
         let created = schedule::create(scope, &self.db, id, settings, next_at, now()).await?;
@@ -197,25 +162,52 @@ impl App {
         Ok(ScheduleWithTimes::of(schedule::get(scope, &self.db, id).await?))
     }
 
-    /// A schedule, and what it would be with a change; nothing is stored.
-    pub async fn schedule_prepare(
-        &self,
-        scope: &Scope,
+    /// The settings of a draft without problems, neither of its own nor of its request; otherwise all of them.
+    async fn schedule_checked(
+        self: &Arc<Self>,
+        identity: &Identity,
+        draft: ScheduleDraft,
+    ) -> Result<ScheduleColumns, AppError> {
+        let ScheduleDraft { settings, names_work, mut problems } = draft;
+        let refused = match names_work {
+            true => self.rehearse(identity, &settings).await.err(),
+            false => None,
+        };
+        match refused {
+            None if problems.is_empty() => return Ok(settings),
+            Some(refused) if problems.is_empty() => return Err(refused),
+            Some(AppError::Invalid { problems: of_request, .. }) => problems.also(of_request),
+            _ => {}
+        }
+        Err(AppError::invalid(Invalid::Request, problems))
+    }
+
+    /// Changes a schedule, checked as one that is created.
+    pub async fn schedule_change(
+        self: &Arc<Self>,
+        identity: &Identity,
         id: Uuid,
         change: &Change<ScheduleSettings>,
         precondition: &Precondition,
-    ) -> Result<(ScheduleRow, ScheduleDraft), AppError> {
-        let seen = schedule::get(scope, &self.db, id).await?;
-        precondition.check(id, seen.revision)?;
-        let mut draft = self.schedule_draft(scope, &seen.settings, change).await?;
-        // A schedule whose graph is gone can be paused.
-        let changes_work = WORK.iter().any(|member| change.sets(member));
-        draft.names_work &= draft.settings.enabled || changes_work;
-        Ok((seen, draft))
+    ) -> Result<ScheduleWithTimes, AppError> {
+        let scope = &identity.scope;
+        for _ in 0..TRIES {
+            let seen = schedule::get(scope, &self.db, id).await?;
+            precondition.check(id, seen.revision)?;
+            let mut draft = self.schedule_draft(scope, &seen.settings, change).await?;
+            // A schedule whose graph is gone can be paused.
+            let changes_work = WORK.iter().any(|member| change.sets(member));
+            draft.names_work &= draft.settings.enabled || changes_work;
+            let settings = self.schedule_checked(identity, draft).await?;
+            if let Some(changed) = self.schedule_replace(scope, &seen, &settings).await? {
+                return Ok(changed);
+            }
+        }
+        Err(AppError::Unavailable("other requests change the schedule; try again".to_owned()))
     }
 
     /// Stores the settings of a schedule, unless another request has changed it since it was `seen`: then `None`.
-    pub async fn schedule_replace(
+    async fn schedule_replace(
         &self,
         scope: &Scope,
         seen: &ScheduleRow,
@@ -245,6 +237,11 @@ impl App {
                 return Ok(());
             }
         }
+    }
+
+    /// From now on this process fires schedules.
+    pub fn fire_schedules(&self) {
+        self.fires_schedules.store(true, Ordering::Relaxed);
     }
 
     /// Fires a schedule now.

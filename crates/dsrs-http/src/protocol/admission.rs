@@ -6,7 +6,6 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use crate::protocol::caller::require;
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::route::RouteInfo;
 use crate::protocol::same_site::admit_session;
@@ -174,7 +173,7 @@ pub(crate) fn admit(
         return Ok(());
     }
     if let Some(scope) = info.and_then(RouteInfo::scope) {
-        require(identity, scope)?;
+        identity.require(scope)?;
     }
     if is_metrics && !identity.is_of_default_workspace() {
         let detail = "the metrics are of the whole server; use a key of the workspace `default`";

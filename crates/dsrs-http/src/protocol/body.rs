@@ -8,8 +8,8 @@ use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use dsrs::document::{Change, read_document};
-use dsrs::problem::{At, Problems};
-use dsrs::read::Object;
+use dsrs::problem::Problems;
+use dsrs::read::{Object, read_object};
 use dsrs::value::{ParsedJson, Payload, parse_json};
 use facet::Facet;
 use http_body_util::BodyExt;
@@ -67,17 +67,7 @@ impl Document {
         &'v self,
         read: impl FnOnce(&mut Object<'v, '_, '_>) -> Option<T>,
     ) -> Result<(T, Problems), ApiProblem> {
-        let ParsedJson { payload, duplicates } = &self.parsed;
-        let mut problems = duplicates.clone();
-        let found = Object::open(payload, &At::Root, &mut problems).and_then(|mut object| {
-            let found = read(&mut object);
-            object.close();
-            found
-        });
-        match found {
-            Some(found) => Ok((found, problems)),
-            None => Err(refusal(problems)),
-        }
+        read_object(&self.parsed, read).map_err(refusal)
     }
 
     /// Reads a document that is checked further; its problems so far are reported together with those.

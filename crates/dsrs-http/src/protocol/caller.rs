@@ -9,11 +9,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
-use crate::protocol::problem::ApiProblem;
-use crate::protocol::status::ProblemCode;
 use dsrs_app::{Identity, RequestId, RunPlace};
 use dsrs_store::Scope;
-use dsrs_store::key_scope::{KeyScope, KeyScopes};
 
 /// The header that carries the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -61,39 +58,15 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// Refuses a caller whose key lacks a scope.
-pub(crate) fn require(identity: &Identity, scope: KeyScope) -> Result<(), ApiProblem> {
-    if identity.scopes.allow(scope) {
-        return Ok(());
-    }
-    let has = listed(identity.scopes);
-    let detail =
-        format!("this needs a key with the scope `{scope}`; the key of this request has {has}");
-    Err(ApiProblem::new(ProblemCode::Forbidden, detail))
-}
-
-fn listed(scopes: KeyScopes) -> String {
-    match scopes.is_empty() {
-        true => "no scope".to_owned(),
-        false => format!("`{}`", scopes.words().join("`, `")),
-    }
-}
-
 /// The id of a request: that of the client if it is one plain word, otherwise a new one.
 pub(crate) fn request_id(headers: &HeaderMap) -> (RequestId, HeaderValue) {
     let given = headers.get(REQUEST_ID).filter(|value| is_plain(value.as_bytes()));
     if let Some((value, text)) = given.and_then(|value| Some((value, value.to_str().ok()?))) {
         return (RequestId::new(text), value.clone());
     }
-    let id = new_request_id();
+    let id = RequestId::unique();
     let value = HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("unknown"));
-    (RequestId::new(id), value)
-}
-
-/// An id for a request without one.
-pub(crate) fn new_request_id() -> String {
-    let mut room = Uuid::encode_buffer();
-    Uuid::now_v7().hyphenated().encode_lower(&mut room).to_owned()
+    (id, value)
 }
 
 fn is_plain(id: &[u8]) -> bool {

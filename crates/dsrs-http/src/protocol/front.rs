@@ -25,7 +25,7 @@ use crate::protocol::problem::{
 use crate::protocol::request_log::{AnsweredRequest, run_traced};
 use crate::protocol::route::{RouteInfo, RouteTable, RunsOn};
 use crate::protocol::same_site::{SiteGuard, is_probe};
-use crate::protocol::status::ProblemCode;
+use crate::protocol::status::{ProblemCode, code_of};
 use dsrs_app::metrics::Metrics;
 use dsrs_app::{AnsweredSpan, AppError, ComputePool, RequestId, spawn_named_on};
 use dsrs_telemetry::{RemoteSpan, Telemetry};
@@ -262,7 +262,7 @@ fn framework_problem(status: StatusCode) -> ApiProblem {
         other if other.is_server_error() => broken(),
         other => {
             let reason = other.canonical_reason().unwrap_or("refused").to_lowercase();
-            ApiProblem::new(ProblemCode::of_status(other), reason)
+            ApiProblem::new(code_of(other), reason)
         }
     }
 }

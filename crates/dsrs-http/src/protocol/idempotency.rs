@@ -12,7 +12,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use chrono::TimeDelta;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Collected};
@@ -48,25 +47,12 @@ const KIND: HeaderName = HeaderName::from_static("x-answer-kind");
 const LONGEST: usize = 255;
 
 /// How long beyond the longest run a key stays claimed by a request that never completes.
-const MARGIN: TimeDelta = TimeDelta::minutes(1);
-
-/// A request of the server itself, as an extension of the request. It has a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnRequest {
-    /// Its key is not claimed, so its work is refused when it is about to be stored.
-    Rehearsed,
-    /// The claim of its key counts for this time only.
-    Fired {
-        /// The time.
-        lease: Duration,
-    },
-}
+const MARGIN: Duration = Duration::from_secs(60);
 
 /// The key of a request, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyKey {
     key: Option<Arc<str>>,
-    own: Option<OwnRequest>,
     /// The hash of the labels in its headers.
     labels: Option<Vec<u8>>,
 }
@@ -82,16 +68,15 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = ApiProblem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiProblem> {
-        let own = parts.extensions.get().copied();
         let mut values = parts.headers.get_all(KEY).iter();
-        let Some(value) = values.next() else { return Ok(Self { key: None, own, labels: None }) };
+        let Some(value) = values.next() else { return Ok(Self { key: None, labels: None }) };
         let fits = |text: &&str| {
             (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
         };
         match value.to_str().ok().filter(fits).filter(|_| values.next().is_none()) {
             Some(key) => {
                 let labels = hash_of_labels(&parts.headers);
-                Ok(Self { key: Some(Arc::from(key)), own, labels })
+                Ok(Self { key: Some(Arc::from(key)), labels })
             }
             None => Err(ApiProblem::parameter(
                 "`Idempotency-Key` must be given once, as 1 to 255 visible ASCII characters",
@@ -131,7 +116,6 @@ pub(crate) struct KeyedRequest {
     scope: Scope,
     body_hash: Vec<u8>,
     place: Arc<AnswerPlace>,
-    own: Option<OwnRequest>,
 }
 
 /// Where the answer of one request is stored.
@@ -191,7 +175,7 @@ impl KeyedRequest {
         route: String,
         body_hash: impl FnOnce() -> Vec<u8>,
     ) -> Option<Self> {
-        let IdempotencyKey { key, own, labels } = key;
+        let IdempotencyKey { key, labels } = key;
         let (request_id, key) = (caller.request_id.clone(), key?);
         let place = AnswerPlace { request_id, route, key, holder: Uuid::now_v7() };
         let (app, scope) = (app.clone(), caller.scope());
@@ -199,7 +183,7 @@ impl KeyedRequest {
             None => body_hash(),
             Some(labels) => hash_of(&Bytes::from([body_hash(), labels].concat())),
         };
-        Some(Self { app, scope, body_hash, place: Arc::new(place), own })
+        Some(Self { app, scope, body_hash, place: Arc::new(place) })
     }
 
     /// Claims the key, unless an earlier request has.
@@ -225,9 +209,6 @@ impl KeyedRequest {
     }
 
     async fn run(self, work: ResponseFuture) -> Response {
-        if self.own == Some(OwnRequest::Rehearsed) {
-            return catch_panic(work).await.into_response();
-        }
         match self.claim().await {
             KeyState::Repeated(response) => response,
             KeyState::First(claim) => {
@@ -238,14 +219,10 @@ impl KeyedRequest {
     }
 
     async fn begin(&self) -> Result<KeyLookup, ApiProblem> {
-        let longest = match self.own {
-            Some(OwnRequest::Fired { lease }) => delta(lease),
-            _ => delta(self.app.limits.run_timeout) + MARGIN,
-        };
-        let keep = delta(self.app.idempotency_window);
         // Keys are compared with this time on all servers.
         let now = self.app.db.now().await.map_err(AppError::from)?;
-        let times = KeyTimes { now, lease_until: now + longest, expires_at: now + keep };
+        let longest = self.app.limits.run_timeout.saturating_add(MARGIN);
+        let times = KeyTimes::new(now, longest, self.app.idempotency_window);
         let (key, holder) = (self.key(), self.place.holder);
         let begun =
             idempotency::begin(&self.scope, &self.app.db, &key, &self.body_hash, holder, times);
@@ -342,12 +319,6 @@ pub(crate) async fn catch_panic<T>(
         tracing::error!("a handler panicked");
         Err(broken())
     })
-}
-
-/// As a difference of dates, a year at most.
-fn delta(duration: Duration) -> TimeDelta {
-    let year = TimeDelta::days(365);
-    TimeDelta::from_std(duration).map_or(year, |delta| delta.min(year))
 }
 
 fn replay(answer: StoredResponse) -> Response {

@@ -3,9 +3,10 @@
 
 use axum::http::header;
 
-use crate::protocol::caller::{REQUEST_ID, new_request_id};
+use crate::protocol::caller::REQUEST_ID;
 use crate::protocol::problem::{ApiProblem, PROBLEM_JSON};
 use crate::protocol::status::ProblemCode;
+use dsrs_app::RequestId;
 
 /// The answer to send instead of a head that the HTTP library wrote itself; `None` for a head of our
 /// own answers, which always has a request id.
@@ -14,8 +15,8 @@ pub fn explained(head: &str) -> Option<String> {
     let status = head.strip_prefix("HTTP/1.")?.get(2..5)?;
     let problem = problem(status)?;
     let bare = head.strip_suffix("\r\n\r\n").filter(|head| !head.contains(REQUEST_ID.as_str()))?;
-    let id = new_request_id();
-    tracing::debug!(id, status, "refused bytes that are not a request");
+    let id = RequestId::unique();
+    tracing::debug!(id = &*id, status, "refused bytes that are not a request");
     let body = problem.to_json(&id);
     let others =
         bare.split("\r\n").filter(|line| !line.starts_with(header::CONTENT_LENGTH.as_str()));

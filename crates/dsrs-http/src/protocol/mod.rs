@@ -33,7 +33,6 @@ pub(crate) mod parameter;
 pub(crate) mod path;
 pub(crate) mod path_parameter;
 pub(crate) mod problem;
-pub(crate) mod problem_catalogue;
 pub(crate) mod problem_view;
 pub(crate) mod problems_page;
 pub(crate) mod query;

@@ -72,7 +72,7 @@ pub(crate) fn error_of(problem: &ApiProblem) -> OpenAiError {
     OpenAiError {
         error: OpenAiErrorBody {
             message,
-            r#type: kind_of(problem.code().status()),
+            r#type: kind_of(problem.status()),
             param: param.filter(|place| !place.is_empty()),
             code: problem.code().as_str().to_owned(),
         },

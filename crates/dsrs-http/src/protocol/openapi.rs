@@ -173,7 +173,7 @@ fn complete_operation(path: &str, operation: &mut Map<String, Value>) -> Vec<Pro
         return Vec::new();
     }
     for code in codes.iter().copied() {
-        let status = code.status().as_u16().to_string();
+        let status = code.status().to_string();
         let response = responses.entry(status).or_insert_with(empty_problem);
         add_problem(response, code);
     }

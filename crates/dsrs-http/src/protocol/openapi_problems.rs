@@ -115,7 +115,7 @@ fn problem(code: ProblemCode) -> Value {
     let members = [
         ("type", json!(code.path())),
         ("title", json!(code.title())),
-        ("status", json!(code.status().as_u16())),
+        ("status", json!(code.status())),
         ("detail", json!(code.entry().example)),
         ("code", json!(code.as_str())),
         ("errors", errors),

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use dsrs::problem::{Problem, Problems};
 
 use crate::protocol::problem_view::{ProblemItemView, ProblemView};
-use crate::protocol::status::ProblemCode;
+use crate::protocol::status::{ProblemCode, status_of};
+use dsrs_app::summary;
 
 /// The media type of problems.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -38,17 +39,8 @@ impl ApiProblem {
     /// A problem made of many, each with its place in the body.
     #[must_use]
     pub fn of(code: ProblemCode, errors: Problems) -> Self {
-        let detail = match errors.len() {
-            1 => errors.iter().next().map(ToString::to_string).unwrap_or_default(),
-            many => match errors.unrecorded() {
-                0 => format!("{many} problems, each named in `errors`"),
-                more => format!(
-                    "{many} problems; `errors` names the first of them, {more} are left out"
-                ),
-            },
-        };
         let items = errors.iter().map(item_view).collect();
-        Self::new(code, detail).with(|view| view.errors = items)
+        Self::new(code, summary(&errors)).with(|view| view.errors = items)
     }
 
     /// A query parameter, path segment or header with an invalid value.
@@ -101,6 +93,12 @@ impl ApiProblem {
         self.0.code
     }
 
+    /// The HTTP status of its answer.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        status_of(self.0.code)
+    }
+
     /// What happened, for people.
     #[must_use]
     pub fn detail(&self) -> &str {
@@ -124,7 +122,7 @@ impl ApiProblem {
     #[must_use]
     pub fn render(&self, request_id: &str) -> Response {
         let mut response = Response::new(Body::from(self.to_json(request_id)));
-        *response.status_mut() = self.0.code.status();
+        *response.status_mut() = self.status();
         response.headers_mut().insert(header::CONTENT_TYPE, PROBLEM_JSON);
         for (name, value) in &self.0.headers {
             response.headers_mut().insert(name, value.clone());
@@ -165,7 +163,7 @@ impl AnsweredProblem {
 impl IntoResponse for ApiProblem {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
-        *response.status_mut() = self.0.code.status();
+        *response.status_mut() = self.status();
         response.extensions_mut().insert(PendingProblem(Arc::new(self)));
         response
     }

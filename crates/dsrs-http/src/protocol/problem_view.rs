@@ -134,7 +134,7 @@ impl<'a> ProblemView<'a> {
         Self {
             r#type: code.path(),
             title: code.title().into(),
-            status: code.status().as_u16(),
+            status: code.status(),
             code: code.as_str().into(),
             ..self
         }

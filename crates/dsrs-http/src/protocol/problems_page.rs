@@ -14,7 +14,7 @@ fn problem_section(code: ProblemCode) -> String {
     format!(
         "### {name}\n\n**{status} {title}.** {cause}{retry}\n\n- Way out: {way_out}\n- Example of `detail`: {example}\n\n",
         name = code.as_str(),
-        status = code.status().as_u16(),
+        status = code.status(),
         title = code.title(),
         cause = entry.cause,
         way_out = entry.way_out,

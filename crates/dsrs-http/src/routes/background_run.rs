@@ -15,8 +15,9 @@ use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::NoQuery;
 use crate::protocol::resource::ById;
 use crate::routes::job::{self, JobResource};
-use crate::routes::run::{millis, read_pick, read_request};
+use crate::routes::run::read_request;
 use crate::views::{ExecuteBody, ResumeBody, ResumedRunView, RunView, SignalBody};
+use dsrs_app::run_request::{millis, read_pick};
 use dsrs_app::{BackgroundRuns, RequestId, ResumeOutcome, ResumeRequest, SignalRequest};
 use dsrs_store::graph::GraphRef;
 
@@ -51,9 +52,9 @@ pub(crate) async fn run_start(
     labels: Result<LabelHeaders, ApiProblem>,
     post: KeyedPost,
 ) -> Response {
-    let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
+    let accept = |graph: GraphRef, posted: PostedRequest, commit| async move {
         let request = read_request(&posted.document?, labels?, posted.request_id)?;
-        Ok(posted.app.run_start(&posted.scope, &graph, request, answer).await?)
+        Ok(posted.app.run_start(&posted.scope, &graph, request, commit).await?)
     };
     job::start::<BackgroundRuns, _>(graph, post, accept).await
 }

@@ -6,9 +6,7 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{boolean, count, list};
-use dsrs::value::Payload;
+use dsrs::problem::Problems;
 use futures_util::stream;
 use uuid::Uuid;
 
@@ -25,16 +23,12 @@ use crate::protocol::query::{NoQuery, Query, plain_number};
 use crate::protocol::resource::{ById, ResourceRequest};
 use crate::protocol::upload::{BatchUploadKind, SpooledBody, UploadFormat, UploadedBody};
 use crate::routes::job::{self, JobResource};
-use crate::routes::run::{millis, read_pick};
 use crate::views::{BatchBody, BatchPage, BatchResultPage, BatchResultView, BatchView};
-use dsrs_app::run_labels::read_labels;
-use dsrs_app::{App, AppError, BatchRequest, Batches, RequestId, run_blocking};
+use dsrs_app::run_request::{BATCH_CONCURRENCY, up_to};
+use dsrs_app::{App, AppError, BatchRequest, Batches, Commit, RequestId, run_blocking};
 use dsrs_store::graph::{GraphRef, VersionSelection};
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::{ListQuery, Scope};
-
-/// The setting that limits how many items run at the same time.
-const CONCURRENCY: &str = "worker.batch_concurrency";
 
 /// Results per read of a download.
 const DOWNLOAD_PAGE: u32 = 50;
@@ -88,13 +82,14 @@ pub(crate) async fn batch_start(
     let route = format!("POST /v1/graphs/{}/batches{}", graph.escape_debug(), query.written());
     let keyed = KeyedRequest::new(&app, &caller, key, route, || hash);
     let answer = AnswerSlot::of(keyed.as_ref()).answer(job::accepted::<Batches>);
+    let commit = Commit::Now(answer);
     let (scope, request_id) = (caller.scope(), caller.request_id);
     let work = Box::pin(async move {
         let _place = place;
         let (mut request, items) = read_batch(&app, body?, query, request_id).await?;
         request.labels = labels?.or_body(request.labels);
         let graph = GraphRef::parse(&graph);
-        let batch = Box::pin(app.batch_start(&scope, &graph, request, items, answer)).await?;
+        let batch = Box::pin(app.batch_start(&scope, &graph, request, items, commit)).await?;
         Ok(job::accepted::<Batches>(&batch))
     });
     once(keyed, work).await
@@ -115,7 +110,8 @@ async fn read_batch(
     let read = run_blocking(move || items.options().map(|options| (options, items))).await;
     let broken = || AppError::Internal("reading a body was interrupted".to_owned());
     let (options, items) = read.ok_or_else(broken)??;
-    Ok((read_options(&options, most, request_id)?, items))
+    let options = parse(options.as_bytes())?;
+    Ok((BatchRequest::read(&options.parsed, most, request_id)?, items))
 }
 
 /// The options of a batch of lines.
@@ -131,7 +127,7 @@ fn read_query(
     let positive = |text: &str| plain_number(text).filter(|millis: &u64| *millis > 0);
     let timeout = query.read("timeout_ms", "1 or more milliseconds", positive);
     let in_range = |text: &str| plain_number(text).filter(|n: &u32| (1..=most).contains(n));
-    let concurrency = query.read("concurrency", &up_to(most, CONCURRENCY), in_range);
+    let concurrency = query.read("concurrency", &up_to(most, BATCH_CONCURRENCY), in_range);
     let flag = |text: &str| text.parse::<bool>().ok();
     let dedupe = query.read("dedupe", "true or false", flag);
     query.close()?;
@@ -144,56 +140,6 @@ fn read_query(
         request_id,
         faults: Problems::new(),
     })
-}
-
-/// The options of a batch in one document, from which the items have been removed.
-fn read_options(text: &str, most: u32, request_id: RequestId) -> Result<BatchRequest, ApiProblem> {
-    let document = parse(text.as_bytes())?;
-    let (mut request, faults) = document.read(|object| {
-        let items = object.required("items", |payload, at, problems| {
-            list(payload, at, problems, |_, _, _| Some(()))
-        });
-        let pick = read_pick(object);
-        let timeout = object.optional("timeout_ms", millis);
-        let dedupe = object.optional("dedupe", boolean);
-        let labels = read_labels(object);
-        let concurrency = object.optional("concurrency", |payload, at, problems| {
-            at_most(payload, most, CONCURRENCY, at, problems)
-        });
-        items?;
-        Some(BatchRequest {
-            pick: pick?,
-            timeout,
-            concurrency,
-            dedupe: dedupe.unwrap_or(false),
-            labels,
-            request_id,
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-/// Reads a concurrency, up to the maximum of a setting.
-pub(crate) fn at_most(
-    payload: &Payload,
-    most: u32,
-    setting: &str,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<i32> {
-    let found = count(payload, at, problems)?;
-    if !(1..=u64::from(most)).contains(&found) {
-        let range = up_to(most, setting);
-        problems.add(at, Code::InvalidValue, format!("expected {range}, found {found}"));
-        return None;
-    }
-    i32::try_from(found).ok()
-}
-
-fn up_to(most: u32, setting: &str) -> String {
-    format!("a whole number from 1 to {most} (`{setting}`)")
 }
 
 /// List batches

@@ -5,25 +5,18 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{boolean, count};
-use dsrs::value::Payload;
 
-use crate::protocol::body::Document;
 use crate::protocol::caller::Caller;
 use crate::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::protocol::page::{PageKey, PageParams, PageRequest};
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query, plain_number};
 use crate::protocol::resource::{ById, ResourceRequest};
-use crate::routes::batch::at_most;
 use crate::routes::job::{self, JobResource};
-use crate::routes::run::{millis, read_pick};
-use crate::routes::share::share;
 use crate::views::{
     EvaluationBody, EvaluationPage, EvaluationResultPage, EvaluationResultView, EvaluationView,
 };
-use dsrs_app::{App, DatasetRef, EvaluationRequest, Evaluations, RequestId};
+use dsrs_app::{App, EvaluationRequest, Evaluations};
 use dsrs_store::evaluation::{ResultCursor, ResultFilter};
 use dsrs_store::graph::GraphRef;
 
@@ -53,54 +46,12 @@ impl JobResource for Evaluations {
         "idempotency_in_progress"])))
 )]
 pub(crate) async fn evaluation_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
-    let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
+    let accept = |graph: GraphRef, posted: PostedRequest, commit| async move {
         let most = posted.app.worker.evaluation_concurrency;
-        let request = read_request(&posted.document?, most, posted.request_id)?;
-        Ok(posted.app.evaluation_start(&posted.scope, &graph, request, answer).await?)
+        let request = EvaluationRequest::read(&posted.document?.parsed, most, posted.request_id)?;
+        Ok(posted.app.evaluation_start(&posted.scope, &graph, request, commit).await?)
     };
     job::start::<Evaluations, _>(graph, post, accept).await
-}
-
-/// Reads the body of the request. `most` is the greatest concurrency.
-pub fn read_request(
-    document: &Document,
-    most: u32,
-    request_id: RequestId,
-) -> Result<EvaluationRequest, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let dataset = object.required("dataset", DatasetRef::read);
-        let metric = object.required("metric", |payload, _, _| Some(payload.clone()));
-        let pick = read_pick(object);
-        let timeout = object.optional("timeout_ms", millis);
-        let concurrency = object.optional("concurrency", |payload, at, problems| {
-            at_most(payload, most, "worker.evaluation_concurrency", at, problems)
-        });
-        let max_errors = object.optional("max_errors", whole);
-        let max_unmeasured = object.optional("max_unmeasured", share);
-        let record = object.optional("record", boolean);
-        Some(EvaluationRequest {
-            dataset: dataset?,
-            metric: metric?,
-            pick: pick?,
-            concurrency,
-            max_errors,
-            max_unmeasured,
-            timeout,
-            record: record.unwrap_or(false),
-            request_id,
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-fn whole(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {
-    let found = i32::try_from(count(payload, at, problems)?).ok();
-    if found.is_none() {
-        problems.add(at, Code::InvalidValue, format!("expected at most {}", i32::MAX));
-    }
-    found
 }
 
 /// List evaluations

@@ -9,7 +9,7 @@ use crate::protocol::answer;
 use crate::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::resource::{ById, ResourceRequest};
-use dsrs_app::{AnswerBuilder, JobKind};
+use dsrs_app::{Commit, JobKind};
 use dsrs_store::graph::GraphRef;
 use dsrs_store::job::JobRow;
 
@@ -27,7 +27,7 @@ pub(crate) trait JobResource: JobKind {
 pub(crate) async fn start<K, F>(
     graph: String,
     post: KeyedPost,
-    accept: impl FnOnce(GraphRef, PostedRequest, AnswerBuilder<K::Row>) -> F + Send + 'static,
+    accept: impl FnOnce(GraphRef, PostedRequest, Commit<K::Row>) -> F + Send + 'static,
 ) -> Response
 where
     K: JobResource,
@@ -35,8 +35,8 @@ where
 {
     let path = format!("/v1/graphs/{}/{}", graph.escape_debug(), K::COLLECTION);
     let start = |posted: PostedRequest| async move {
-        let answer = posted.slot.clone().answer(accepted::<K>);
-        Ok(accepted::<K>(&accept(GraphRef::parse(&graph), posted, answer).await?))
+        let commit = Commit::Now(posted.slot.clone().answer(accepted::<K>));
+        Ok(accepted::<K>(&accept(GraphRef::parse(&graph), posted, commit).await?))
     };
     post.answer(path, start).await
 }

@@ -6,15 +6,9 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use dsrs::lm::Budget;
-use dsrs::optimize::MAX_UNMEASURED;
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{Object, count, number, shared_text};
-use dsrs::value::Payload;
 
 use crate::protocol::answer;
-use crate::protocol::body::Document;
-use crate::protocol::caller::{Caller, require};
+use crate::protocol::caller::Caller;
 use crate::protocol::etag::IfMatch;
 use crate::protocol::keyed_post::{KeyedPost, PostedRequest};
 use crate::protocol::page::{PageParams, PageRequest};
@@ -24,19 +18,14 @@ use crate::protocol::query::{NoQuery, Query, plain_number};
 use crate::protocol::resource::{ById, ResourceRequest};
 use crate::protocol::sse;
 use crate::routes::job::{self, JobResource};
-use crate::routes::run::{millis, read_pick};
 use crate::routes::run_events;
-use crate::routes::share::share;
 use crate::routes::state::STATE_TAG;
 use crate::views::{
     OptimizationBody, OptimizationCandidateItemView, OptimizationCandidatePage,
     OptimizationCandidateView, OptimizationEvents, OptimizationPage, OptimizationView,
 };
-use dsrs_app::{
-    Activate, App, DatasetRef, EventKind, OptimizationRequest, Optimizations, RequestId,
-};
+use dsrs_app::{App, EventKind, OptimizationRequest, Optimizations};
 use dsrs_store::graph::GraphRef;
-use dsrs_store::key_scope::KeyScope;
 use dsrs_store::optimization::OptimizationRow;
 
 impl JobResource for Optimizations {
@@ -67,117 +56,12 @@ impl JobResource for Optimizations {
         ("x-problems" = json!(["state_mismatch", "idempotency_key_reused", "idempotency_in_progress"])))
 )]
 pub(crate) async fn optimization_start(Path(graph): Path<String>, post: KeyedPost) -> Response {
-    let accept = |graph: GraphRef, posted: PostedRequest, answer| async move {
+    let accept = |graph: GraphRef, posted: PostedRequest, commit| async move {
         let most = posted.app.worker.batch_concurrency;
-        let request = read_request(&posted.document?, most, posted.request_id)?;
-        if request.activate != Activate::Never {
-            require(&posted.identity, KeyScope::Write)?;
-        }
-        Ok(posted.app.optimization_start(&posted.scope, &graph, request, answer).await?)
+        let request = OptimizationRequest::read(&posted.document?.parsed, most, posted.request_id)?;
+        Ok(posted.app.optimization_start(&posted.identity, &graph, request, commit).await?)
     };
     job::start::<Optimizations, _>(graph, post, accept).await
-}
-
-/// Reads the body of the request. `most` is the greatest concurrency.
-pub fn read_request(
-    document: &Document,
-    most: u32,
-    request_id: RequestId,
-) -> Result<OptimizationRequest, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let optimizer = object.required("optimizer", shared_text);
-        let config = object.optional("config", |payload, _, _| Some(payload.clone()));
-        let metric = object.required("metric", |payload, _, _| Some(payload.clone()));
-        let trainset = object.required("trainset", DatasetRef::read);
-        let valset = object.optional("valset", DatasetRef::read);
-        let testset = object.optional("testset", DatasetRef::read);
-        let budget = object.optional("budget", read_budget);
-        let activate = object.optional("activate", read_activate);
-        let seed = object.optional("seed", count);
-        let concurrency = object.optional("concurrency", |payload, at, problems| {
-            read_concurrency(payload, most, at, problems)
-        });
-        let max_unmeasured = object.optional("max_unmeasured", share);
-        let prompt_model = object.optional("prompt_model", shared_text);
-        let timeout = object.optional("timeout_ms", millis);
-        let pick = read_pick(object);
-        Some(OptimizationRequest {
-            pick: pick?,
-            optimizer,
-            config,
-            metric,
-            trainset,
-            valset,
-            testset,
-            budget: budget.unwrap_or_default(),
-            activate: activate.unwrap_or_default(),
-            seed: seed.unwrap_or(0),
-            concurrency,
-            max_unmeasured: max_unmeasured.unwrap_or(MAX_UNMEASURED),
-            prompt_model,
-            timeout,
-            request_id,
-            faults: Problems::new(),
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-fn read_budget(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Budget> {
-    let mut object = Object::open(payload, at, problems)?;
-    let budget = Budget {
-        lm_calls: object.optional("lm_calls", positive_count),
-        tokens: object.optional("tokens", positive_count),
-        cost: object.optional("cost", positive),
-        seconds: object.optional("seconds", positive),
-    };
-    object.close();
-    Some(budget)
-}
-
-fn positive_count(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<u64> {
-    let found = count(payload, at, problems)?;
-    if found == 0 {
-        problems.add(at, Code::InvalidValue, "expected 1 or more");
-    }
-    (found > 0).then_some(found)
-}
-
-fn positive(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<f64> {
-    let found = number(payload, at, problems)?;
-    let fits = found.is_finite() && found > 0.0;
-    if !fits {
-        problems.add(at, Code::InvalidValue, "expected a number above 0");
-    }
-    fits.then_some(found)
-}
-
-fn read_activate(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Activate> {
-    let word = shared_text(payload, at, problems)?;
-    let found = Activate::parse(&word);
-    if found.is_none() {
-        let known = Activate::ALL.map(|when| format!("`{}`", when.as_str())).join(" or ");
-        problems.add(at, Code::InvalidValue, format!("expected {known}, found `{word}`"));
-    }
-    found
-}
-
-fn read_concurrency(
-    payload: &Payload,
-    most: u32,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<u32> {
-    let found = count(payload, at, problems)?;
-    let fitting = u32::try_from(found).ok().filter(|found| (1..=most).contains(found));
-    if fitting.is_none() {
-        let detail = format!(
-            "expected a whole number from 1 to {most} (`worker.batch_concurrency`), found {found}"
-        );
-        problems.add(at, Code::InvalidValue, detail);
-    }
-    fitting
 }
 
 /// List optimizations

@@ -16,9 +16,9 @@ use crate::protocol::page::{PageParams, PageRequest, slice};
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::ResourceRequest;
-use crate::routes::run::read_pick;
 use crate::routes::state::{STATE_TAG, state_tag};
 use crate::views::{PredictorPage, PredictorPatch, PredictorView, RenderRequest, RenderedView};
+use dsrs_app::run_request::read_pick;
 use dsrs_app::{App, NodeRenderRequest, StateDocument, StateRequest};
 use dsrs_store::graph::GraphRef;
 

@@ -1,15 +1,11 @@
 //! Runs: executed at `/v1/graphs/{graph}/execute`, listed and read at `/v1/runs`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
-use dsrs::problem::{At, Code, Problems};
-use dsrs::read::{Object, boolean, count};
-use dsrs::value::Payload;
 use uuid::Uuid;
 
 use crate::protocol::accept::prefers_events;
@@ -28,9 +24,8 @@ use crate::routes::run_events::{self, StreamRequest};
 use crate::views::{
     ExecuteBody, RunEvents, RunFeedbackView, RunItemView, RunPage, RunScoreView, RunView,
 };
-use dsrs_app::run_labels::read_labels;
 use dsrs_app::{App, ExecuteRequest, RequestId};
-use dsrs_store::graph::{GraphRef, VersionSelection};
+use dsrs_store::graph::GraphRef;
 use dsrs_store::run::{RunFilter, RunStatus};
 use dsrs_store::run_label::RunLabel;
 
@@ -100,61 +95,14 @@ pub(crate) async fn run_execute(
     once(keyed, work).await
 }
 
-/// Reads a request to execute a graph.
+/// Reads a request to execute a graph, whose headers may have labels, too.
 pub(crate) fn read_request(
     document: &Document,
     headers: LabelHeaders,
     request_id: RequestId,
 ) -> Result<ExecuteRequest, ApiProblem> {
-    let (mut request, faults) = document.read(|object| {
-        let inputs = object.required("inputs", |payload, _, _| Some(payload.clone()));
-        let pick = read_pick(object);
-        let trace = object.optional("trace", boolean);
-        let timeout = object.optional("timeout_ms", millis);
-        let labels = headers.or_body(read_labels(object));
-        Some(ExecuteRequest {
-            inputs: inputs?,
-            pick: pick?,
-            trace: trace.unwrap_or(false),
-            timeout,
-            labels,
-            request_id,
-            faults: Problems::new(),
-            place: None,
-        })
-    })?;
-    request.faults = faults;
-    Ok(request)
-}
-
-/// Reads `version` and `state_version`; `None` if one of them is not a version.
-pub(crate) fn read_pick(object: &mut Object<'_, '_, '_>) -> Option<VersionSelection> {
-    let known = object.problems().len();
-    let version = object.optional("version", version);
-    let state_version = object.optional("state_version", self::version);
-    (object.problems().len() == known).then_some(VersionSelection { version, state_version })
-}
-
-fn version(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<i32> {
-    let found = count(payload, at, problems)?;
-    let version = i32::try_from(found).ok().filter(|version| *version > 0);
-    if version.is_none() {
-        problems.add(
-            at,
-            Code::InvalidValue,
-            format!("expected a version of 1 or more, found {found}"),
-        );
-    }
-    version
-}
-
-pub(crate) fn millis(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Duration> {
-    let found = count(payload, at, problems)?;
-    if found == 0 {
-        problems.add(at, Code::InvalidValue, "expected 1 or more milliseconds");
-        return None;
-    }
-    Some(Duration::from_millis(found))
+    let request = ExecuteRequest::read(&document.parsed, request_id)?;
+    Ok(ExecuteRequest { labels: headers.or_body(request.labels), ..request })
 }
 
 /// List runs

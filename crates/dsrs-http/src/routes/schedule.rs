@@ -1,11 +1,9 @@
-//! Schedules at `/v1/schedules`, and their firings. `schedule_start` starts their work.
+//! Schedules at `/v1/schedules`, and their firings.
 
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use dsrs::problem::Problems;
-use uuid::Uuid;
 
 use crate::protocol::answer;
 use crate::protocol::body::Document;
@@ -16,21 +14,15 @@ use crate::protocol::path;
 use crate::protocol::problem::ApiProblem;
 use crate::protocol::query::{NoQuery, Query};
 use crate::protocol::resource::{ById, ResourceRequest};
-use crate::protocol::status::ProblemCode;
-use crate::routes::schedule_start::rehearse;
 use crate::views::{
     FiringPage, FiringView, ScheduleBody, SchedulePage, SchedulePatch, ScheduleView,
 };
 use dsrs::document::Change;
 use dsrs_api::schedule::ScheduleSettings;
-use dsrs_app::{App, Identity, Precondition, ScheduleDraft, ScheduleWithTimes};
-use dsrs_store::schedule::ScheduleColumns;
+use dsrs_app::{App, ScheduleWithTimes};
 
 /// The kind of the tags of schedules.
 const SCHEDULE_TAG: char = 't';
-
-/// How often a change is tried again if another one was made at the same time.
-const TRIES: usize = 5;
 
 fn tag_of(schedule: &ScheduleWithTimes) -> ETag {
     ETag::of(SCHEDULE_TAG, schedule.row.id, schedule.row.revision)
@@ -57,7 +49,7 @@ pub(crate) async fn schedule_create(
     document: Document,
 ) -> Result<Response, ApiProblem> {
     let change = read_new(&document)?;
-    let created = create_schedule(&app, &caller.identity, &change).await?;
+    let created = Box::pin(app.schedule_create(&caller.identity, &change)).await?;
     let address = format!("/v1/schedules/{}", created.row.id);
     Ok(answer::created(&address, &tag_of(&created), &ScheduleView::from(&created)))
 }
@@ -70,48 +62,6 @@ pub fn read_new(document: &Document) -> Result<Change<ScheduleSettings>, ApiProb
 /// Reads a change.
 pub fn read_patch(document: &Document) -> Result<Change<ScheduleSettings>, ApiProblem> {
     document.patch()
-}
-
-/// Creates a schedule, checked with its request.
-pub async fn create_schedule(
-    app: &Arc<App>,
-    identity: &Arc<Identity>,
-    change: &Change<ScheduleSettings>,
-) -> Result<ScheduleWithTimes, ApiProblem> {
-    let draft = app.schedule_new(&identity.scope, change).await?;
-    let settings = checked(app, identity, draft).await?;
-    Ok(app.schedule_create(&identity.scope, &settings).await?)
-}
-
-/// The settings of a draft without problems; otherwise all of them.
-async fn checked(
-    app: &Arc<App>,
-    identity: &Arc<Identity>,
-    draft: ScheduleDraft,
-) -> Result<ScheduleColumns, ApiProblem> {
-    let ScheduleDraft { settings, names_work, problems } = draft;
-    let refused = match names_work {
-        true => rehearse(app, identity, &settings).await.err(),
-        false => None,
-    };
-    match refused {
-        None if problems.is_empty() => Ok(settings),
-        Some(refused) if problems.is_empty() => Err(refused),
-        refused => Err(together(problems, refused)),
-    }
-}
-
-/// The problems of a schedule with those of its request.
-fn together(problems: Problems, refused: Option<ApiProblem>) -> ApiProblem {
-    let of_request = refused.map(|refused| refused.items().to_vec()).unwrap_or_default();
-    let all = ApiProblem::of(ProblemCode::InvalidRequest, problems);
-    match of_request.is_empty() {
-        true => all,
-        false => all.with(|view| {
-            view.errors.extend(of_request);
-            view.detail = format!("{} problems, each named in `errors`", view.errors.len()).into();
-        }),
-    }
 }
 
 /// List schedules
@@ -172,28 +122,9 @@ pub(crate) async fn schedule_patch(
     let id = path::id(&id)?;
     let change = read_patch(&document)?;
     let precondition = if_match.precondition(&[SCHEDULE_TAG]);
-    let changed = change_schedule(&app, &caller.identity, id, &change, &precondition).await?;
+    let changing = app.schedule_change(&caller.identity, id, &change, &precondition);
+    let changed = Box::pin(changing).await?;
     Ok(answer::tagged(&tag_of(&changed), &ScheduleView::from(&changed)))
-}
-
-/// Changes a schedule, checked as one that is created.
-pub async fn change_schedule(
-    app: &Arc<App>,
-    identity: &Arc<Identity>,
-    id: Uuid,
-    change: &Change<ScheduleSettings>,
-    precondition: &Precondition,
-) -> Result<ScheduleWithTimes, ApiProblem> {
-    let scope = &identity.scope;
-    for _ in 0..TRIES {
-        let (seen, draft) = app.schedule_prepare(scope, id, change, precondition).await?;
-        let settings = checked(app, identity, draft).await?;
-        if let Some(changed) = app.schedule_replace(scope, &seen, &settings).await? {
-            return Ok(changed);
-        }
-    }
-    let detail = "other requests change the schedule; try again";
-    Err(ApiProblem::new(ProblemCode::Unavailable, detail).retry_after(1))
 }
 
 /// Delete a schedule

@@ -17,8 +17,8 @@ use crate::parts::same_request::SameRequest;
 use crate::parts::schema_form::SchemaForm;
 use crate::shell::{PageSection, View};
 use crate::visitor::Visitor;
-use dsrs_app::AnswerBuilder;
-use dsrs_http::{ApiProblem, Query, read_document, read_evaluation_request};
+use dsrs_app::{AnswerBuilder, Commit, EvaluationRequest};
+use dsrs_http::{ApiProblem, Query, read_document};
 use dsrs_store::ListQuery;
 use dsrs_store::evaluation::EvaluationRow;
 use dsrs_store::graph::GraphRef;
@@ -52,10 +52,10 @@ async fn started(visitor: &Visitor, form: &Form) -> Result<EvaluationRow, ApiPro
     let Visitor { app, scope, .. } = visitor;
     let document = read_document(body(form, "").to_string().as_bytes())?;
     let most = app.worker.evaluation_concurrency;
-    let request = read_evaluation_request(&document, most, visitor.request_id.clone())?;
+    let request = EvaluationRequest::read(&document.parsed, most, visitor.request_id.clone())?;
     let graph = form.given("/graph").ok_or_else(|| ApiProblem::parameter("choose a graph"))?;
     let graph = GraphRef::parse(graph);
-    Ok(app.evaluation_start(scope, &graph, request, AnswerBuilder::none()).await?)
+    Ok(app.evaluation_start(scope, &graph, request, Commit::Now(AnswerBuilder::none())).await?)
 }
 
 /// The datasets to choose from, newest first.

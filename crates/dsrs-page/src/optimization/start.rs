@@ -19,8 +19,8 @@ use crate::parts::same_request::SameRequest;
 use crate::parts::schema_form::SchemaForm;
 use crate::shell::{PageSection, View};
 use crate::visitor::Visitor;
-use dsrs_app::{Activate, AnswerBuilder};
-use dsrs_http::{ApiProblem, Query, read_document, read_optimization_request};
+use dsrs_app::{AnswerBuilder, Commit, OptimizationRequest};
+use dsrs_http::{ApiProblem, Query, read_document};
 use dsrs_store::graph::GraphRef;
 use dsrs_store::key_scope::KeyScope;
 use dsrs_store::optimization::OptimizationRow;
@@ -52,16 +52,15 @@ pub(crate) async fn start(visitor: Visitor, form: Form) -> Result<Response, ApiP
 }
 
 async fn started(visitor: &Visitor, form: &Form) -> Result<OptimizationRow, ApiProblem> {
-    let Visitor { app, scope, .. } = visitor;
+    let Visitor { app, identity, .. } = visitor;
     let document = read_document(body(form, "").to_string().as_bytes())?;
     let most = app.worker.batch_concurrency;
-    let request = read_optimization_request(&document, most, visitor.request_id.clone())?;
-    if request.activate != Activate::Never {
-        visitor.require(KeyScope::Write)?;
-    }
+    let request = OptimizationRequest::read(&document.parsed, most, visitor.request_id.clone())?;
     let graph = form.given("/graph").ok_or_else(|| ApiProblem::parameter("choose a graph"))?;
     let graph = GraphRef::parse(graph);
-    Ok(app.optimization_start(scope, &graph, request, AnswerBuilder::none()).await?)
+    Ok(app
+        .optimization_start(identity, &graph, request, Commit::Now(AnswerBuilder::none()))
+        .await?)
 }
 
 async fn show(

@@ -29,8 +29,8 @@ pub(crate) async fn give(
     };
     match given {
         Ok(_) => Ok(see(&format!("/runs/{id}#feedback"))),
-        Err(problem) if problem.code().status().is_client_error() => {
-            let status = problem.code().status();
+        Err(problem) if problem.status().is_client_error() => {
+            let status = problem.status();
             let refused_feedback = Some(RefusedFeedback { form, problem });
             let focus = RunFocus { refused_feedback, ..RunFocus::default() };
             let mut response = show(&visitor, id, &focus).await?;

@@ -37,7 +37,7 @@ pub(crate) async fn signal(
     match Box::pin(signalled).await.map_err(ApiProblem::from) {
         Ok(_) => Ok(see(&format!("/runs/{id}"))),
         Err(problem) if problem.items().iter().any(|item| item.pointer.starts_with("/value")) => {
-            let status = problem.code().status();
+            let status = problem.status();
             let refused = Some(RefusedSignal { node, value, problem });
             let mut response =
                 show(&visitor, id, &RunFocus { refused, ..RunFocus::default() }).await?;

@@ -118,7 +118,7 @@ pub(crate) async fn execute(
         Err(error) => (Some(ApiProblem::from(error)), None),
     };
     let datasets = dataset_names(&visitor).await?;
-    let status = refused.as_ref().map(|problem| problem.code().status());
+    let status = refused.as_ref().map(|problem| problem.status());
     let mut response = show(
         &visitor,
         &FilledForm { row: &row, program: &program, chosen, inputs, refused, answer, datasets },

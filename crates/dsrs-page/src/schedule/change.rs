@@ -9,7 +9,7 @@ use crate::visitor::Visitor;
 use dsrs::document::Change;
 use dsrs::value::Payload;
 use dsrs_app::Precondition;
-use dsrs_http::{ApiProblem, change_schedule};
+use dsrs_http::ApiProblem;
 
 /// `POST /schedules/{id}/pause`.
 pub(crate) async fn pause(
@@ -31,7 +31,7 @@ async fn enable(visitor: &Visitor, id: &str, enabled: bool) -> Result<Response, 
     let id = id_of(id)?;
     let change = Change::of("enabled", Payload::Bool(enabled));
     let (app, identity) = (&visitor.app, &visitor.identity);
-    Box::pin(change_schedule(app, identity, id, &change, &Precondition::Any)).await?;
+    Box::pin(app.schedule_change(identity, id, &change, &Precondition::Any)).await?;
     Ok(see(&format!("/schedules/{id}")))
 }
 

@@ -11,10 +11,7 @@ use crate::schedule::form::show;
 use crate::schedule::members::{changed_body, document, explained, fields_of, new_body, new_form};
 use crate::schedule::request::StartedWork;
 use crate::visitor::Visitor;
-use dsrs_http::{
-    ApiProblem, ProblemCode, Query, change_schedule, create_schedule, read_new_schedule,
-    read_schedule_patch,
-};
+use dsrs_http::{ApiProblem, ProblemCode, Query, read_new_schedule, read_schedule_patch};
 
 /// `GET /schedules/new`, with what the address names filled in.
 pub(crate) async fn new(visitor: Visitor, query: Query) -> Result<Response, ApiProblem> {
@@ -41,7 +38,7 @@ pub(crate) async fn create(visitor: Visitor, form: Form) -> Result<Response, Api
 
 async fn created(visitor: &Visitor, work: &StartedWork) -> Result<Uuid, ApiProblem> {
     let change = read_new_schedule(&document(work, new_body(work))?)?;
-    Ok(create_schedule(&visitor.app, &visitor.identity, &change).await?.row.id)
+    Ok(visitor.app.schedule_create(&visitor.identity, &change).await?.row.id)
 }
 
 /// `GET /schedules/{id}/edit`.
@@ -89,6 +86,6 @@ async fn changed(visitor: &Visitor, work: &StartedWork, id: Uuid) -> Result<(), 
     let change = read_schedule_patch(&document(work, changed_body(work))?)?;
     let (app, identity) = (&visitor.app, &visitor.identity);
     let expected = precondition(&work.form);
-    Box::pin(change_schedule(app, identity, id, &change, &expected)).await?;
+    Box::pin(app.schedule_change(identity, id, &change, &expected)).await?;
     Ok(())
 }

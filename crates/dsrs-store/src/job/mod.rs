@@ -31,7 +31,7 @@ pub(super) use lease::{begin_results, lock, progress, release, remove};
 pub use part::{ItemRange, OtherParts, divide, offer, reclaim, take_back, take_front};
 pub(super) use queue::{add, add_parked, set_parked};
 pub use queue::{are_too_many_parked, claim, claim_by_id, count_queued, requeue_expired};
-pub use row::{JobRow, get, status_of};
+pub use row::{Ending, JobRow, get, status_of};
 pub(super) use row::{commit_queued, get_of, list};
 pub(super) use status::finish_within;
 pub use status::{ClaimState, JobEnd, cancel, finish};

@@ -69,18 +69,31 @@ pub(crate) async fn list<R: JobRow>(
     list.newest_first(&mut *db.scoped(scope).await?, sql, "").await
 }
 
-/// Adds the job of a new status row, and commits the transaction that stored the row, with the answer of
-/// the request if it has a key.
+/// How the transaction that stores work ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It commits, with the answer of a request that has a key.
+    Commit(Option<KeyedAnswer>),
+    /// It is rolled back: the request was only to be checked.
+    Rollback,
+}
+
+/// Adds the job of a new status row, and ends the transaction that stored the row.
 pub(crate) async fn commit_queued<R: JobRow>(
     scope: &Scope,
     db: &Db,
     mut tx: Transaction<'static, Postgres>,
     row: &R,
     request: &str,
-    answer: Option<&KeyedAnswer>,
+    ending: &Ending,
 ) -> Result<(), StoreError> {
     let new = row.cursor();
     add(scope, &mut tx, NewJob { id: new.id, kind: R::JOB, request, at: new.created_at }).await?;
-    store_answer(scope, &mut tx, answer).await?;
-    db.commit_job(tx).await
+    match ending {
+        Ending::Commit(answer) => {
+            store_answer(scope, &mut tx, answer.as_ref()).await?;
+            db.commit_job(tx).await
+        }
+        Ending::Rollback => Ok(tx.rollback().await?),
+    }
 }

@@ -93,7 +93,7 @@ async fn a_run_that_returns_with_checkpoints_counts_as_started_even_if_its_start
     assert!(give_back(&db, &returned, None).await);
     assert!(unstarted(&db, &returned).await.is_empty());
     let new = queued();
-    background_run::accept(&ann(), &db, &new, "{}", None).await.unwrap();
+    background_run::accept(&ann(), &db, &new, "{}", &super::COMMIT).await.unwrap();
     assert_eq!(unstarted(&db, &new).await, [new.id]);
 }
 

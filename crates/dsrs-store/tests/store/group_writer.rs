@@ -31,7 +31,7 @@ fn node(name: &str) -> Arc<NodeRow> {
 /// Accepts a run and claims it.
 async fn claimed(db: &Db) -> (RunRow, Lease) {
     let run = queued();
-    background_run::accept(&ann(), db, &run, "{}", None).await.unwrap();
+    background_run::accept(&ann(), db, &run, "{}", &super::COMMIT).await.unwrap();
     let lease = Lease { job: run.id, holder: Uuid::now_v7(), workspace: ann().workspace };
     job::claim_by_id(db, lease, HOUR).await.unwrap().unwrap();
     (run, lease)
@@ -67,9 +67,9 @@ async fn what_gathers_while_the_writer_is_busy_is_one_transaction() {
     let accepted: Vec<_> = (0..200)
         .map(|_| {
             let db = db.clone();
-            tokio::spawn(
-                async move { background_run::accept(&ann(), &db, &queued(), "{}", None).await },
-            )
+            tokio::spawn(async move {
+                background_run::accept(&ann(), &db, &queued(), "{}", &super::COMMIT).await
+            })
         })
         .collect();
     while recorder.queued() < 200 {
@@ -152,7 +152,7 @@ async fn a_run_whose_acceptance_is_repeated_after_its_end_is_not_queued_again() 
     let (run, lease) = claimed(&db).await;
     let done = Arc::new(RunRow { status: RunStatus::Succeeded, ..run.clone() });
     background_run::finish(&ann(), &db, lease, &done, 0).await.unwrap();
-    background_run::accept(&ann(), &db, &run, "{}", None).await.unwrap();
+    background_run::accept(&ann(), &db, &run, "{}", &super::COMMIT).await.unwrap();
     let jobs = job::claim(&db, &[background_run::JOB], &[Uuid::now_v7()], &[], HOUR).await.unwrap();
     assert!(jobs.is_empty());
     let stored: RunRow = job::get(&ann(), &db, run.id).await.unwrap();

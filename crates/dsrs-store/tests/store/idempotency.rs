@@ -5,6 +5,7 @@ use dsrs_store::idempotency::{
     KeyLease, KeyLookup, KeyRef, KeyTimes, KeyedAnswer, StoredResponse, abandon, begin, complete,
     purge,
 };
+use dsrs_store::job::Ending;
 use dsrs_store::run::{RunFilter, RunRow, RunStatus, list};
 use dsrs_store::{Db, ListQuery, Scope, StoreError, background_run};
 use uuid::Uuid;
@@ -88,7 +89,7 @@ async fn an_answer_is_stored_with_its_work_or_neither_is() {
         let run = RunRow { status: RunStatus::Queued, started_at: None, ..run("late") };
         let (route, key) = (KEY.route.to_owned(), KEY.key.into());
         let answer = KeyedAnswer { route, key, holder, response: answer() };
-        async move { background_run::accept(&ann, &db, &run, "{}", Some(&answer)).await }
+        async move { background_run::accept(&ann, &db, &run, "{}", &Ending::Commit(Some(answer))).await }
     };
     assert!(matches!(start(slow).await, Err(StoreError::KeyTaken)));
     let runs = || async {

@@ -226,7 +226,7 @@ async fn a_statement_that_names_no_workspace_finds_nothing_of_another() {
     assert!(db.is_isolated().await.unwrap());
     let eve = Scope { workspace: Uuid::now_v7(), actor: "eve".into() };
     let row = RunRow { status: RunStatus::Queued, started_at: None, ..run("guarded") };
-    background_run::accept(&ann(), &db, &row, "{}", None).await.unwrap();
+    background_run::accept(&ann(), &db, &row, "{}", &super::COMMIT).await.unwrap();
     run_event::count(&ann(), &db, row.id, 7, tick()).await.unwrap();
     assert_eq!(run_event::newest(&ann(), &db, row.id).await.unwrap(), Some(7));
     assert_eq!(run_event::newest(&eve, &db, row.id).await.unwrap(), None);

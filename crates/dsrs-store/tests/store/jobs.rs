@@ -21,7 +21,7 @@ use dsrs_test::{test_database, within};
 /// A queued run.
 async fn queued(db: &Db) -> RunRow {
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
-    background_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#, None).await.unwrap();
+    background_run::accept(&ann(), db, &run, r#"{"timeout_ms": 5}"#, &super::COMMIT).await.unwrap();
     run
 }
 

@@ -29,6 +29,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use dsrs_store::graph::{self, GraphRef, GraphRow, NewGraph};
 use dsrs_store::graph_version::NewGraphVersion;
 use dsrs_store::id_time::first_id;
+use dsrs_store::job::Ending;
 use dsrs_store::run::{RunRow, RunStatus};
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::state::NewState;
@@ -45,6 +46,9 @@ async fn database() -> Db {
     let url = dsrs_test::test_database().await;
     Db::connect(&url, &PoolSettings::default()).await.unwrap()
 }
+
+/// Work is stored for a request without a key.
+const COMMIT: Ending = Ending::Commit(None);
 
 /// Waits until sessions of a database have begun so often to wait for a lock on a table. The session itself may be in a
 /// transaction.

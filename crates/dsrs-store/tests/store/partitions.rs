@@ -57,7 +57,7 @@ fn run_at(created_at: DateTime<Utc>, status: RunStatus) -> RunRow {
 }
 
 async fn store(db: &Db, row: &RunRow) {
-    background_run::accept(&ann(), db, row, "{}", None).await.unwrap();
+    background_run::accept(&ann(), db, row, "{}", &super::COMMIT).await.unwrap();
 }
 
 /// Stores a run that has ended.

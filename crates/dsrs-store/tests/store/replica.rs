@@ -24,7 +24,7 @@ async fn pair() -> (Db, Db, String) {
 
 async fn store(db: &Db, status: RunStatus) -> RunRow {
     let row = RunRow { status, ..new_run("q") };
-    background_run::accept(&ann(), db, &row, "{}", None).await.unwrap();
+    background_run::accept(&ann(), db, &row, "{}", &super::COMMIT).await.unwrap();
     row
 }
 

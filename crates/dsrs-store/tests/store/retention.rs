@@ -44,7 +44,7 @@ async fn steps(db: &Db, old: ExpiredRows) -> Vec<u64> {
 async fn ended(db: &Db) -> Uuid {
     let row = run("q");
     let row = RunRow { finished_at: Some(tick()), ..row };
-    background_run::accept(&ann(), db, &row, "{}", None).await.unwrap();
+    background_run::accept(&ann(), db, &row, "{}", &super::COMMIT).await.unwrap();
     let workspace = ann().workspace;
     let lease = Lease { job: row.id, holder: Uuid::now_v7(), workspace };
     claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
@@ -58,7 +58,7 @@ async fn ended(db: &Db) -> Uuid {
 async fn runs_that_ended_long_ago_go_step_by_step_and_others_stay() {
     let db = database().await;
     let waiting = run("q");
-    background_run::accept(&ann(), &db, &waiting, "{}", None).await.unwrap();
+    background_run::accept(&ann(), &db, &waiting, "{}", &super::COMMIT).await.unwrap();
     for _ in 0..24 {
         ended(&db).await;
     }
@@ -102,7 +102,7 @@ async fn batch_of(db: &Db, items: usize) -> Uuid {
         labels: RunLabels::default(),
         created_by: "ann".to_owned(),
     };
-    upload.accept(&row, "{}", None).await.unwrap();
+    upload.accept(&row, "{}", &super::COMMIT).await.unwrap();
     id
 }
 
@@ -227,7 +227,7 @@ async fn evaluation(db: &Db) -> Uuid {
         finished_at: None,
         created_by: "ann".to_owned(),
     };
-    evaluation::create(&ann(), db, &row, "{}", None).await.unwrap();
+    evaluation::create(&ann(), db, &row, "{}", &super::COMMIT).await.unwrap();
     row.id
 }
 
@@ -254,7 +254,7 @@ async fn optimization(db: &Db) -> Uuid {
         finished_at: None,
         created_by: "ann".to_owned(),
     };
-    optimization::accept(&ann(), db, &row, "{}", None).await.unwrap();
+    optimization::accept(&ann(), db, &row, "{}", &super::COMMIT).await.unwrap();
     row.id
 }
 

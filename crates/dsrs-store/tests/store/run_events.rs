@@ -27,7 +27,7 @@ async fn purge(db: &Db, at: DateTime<Utc>) {
 async fn old_events_are_removed_except_the_newest_of_an_unfinished_run() {
     let db = database().await;
     let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("lasting") };
-    background_run::accept(&ann(), &db, &run, "{}", None).await.unwrap();
+    background_run::accept(&ann(), &db, &run, "{}", &super::COMMIT).await.unwrap();
     let start = tick();
     let until = Duration::from_secs(3 * 3600);
     let jobs =

@@ -61,7 +61,7 @@ async fn the_writer_opens_another_connection_when_its_own_is_silent() {
     let writer = tokio::spawn(writer.run());
     let accept = async || {
         let run = RunRow { status: RunStatus::Queued, started_at: None, ..new_run("accepted") };
-        background_run::accept(&ann(), &db, &run, "{}", None).await.is_ok()
+        background_run::accept(&ann(), &db, &run, "{}", &super::COMMIT).await.is_ok()
     };
     assert!(accept().await);
     silence(&db, &wire).await;
@@ -154,7 +154,7 @@ async fn a_group_of_a_server_that_is_cut_off_delays_the_writers_of_others_for_se
     sqlx::raw_sql("lock table jobs in share mode").execute(&mut *locked).await.unwrap();
     let here = tokio::spawn({
         let (ann, run) = (ann.clone(), run.clone());
-        async move { background_run::accept(&ann, &db, &run, "{}", None).await }
+        async move { background_run::accept(&ann, &db, &run, "{}", &super::COMMIT).await }
     });
     begun_to_wait(&mut locked, 1).await;
     wire.cut(0);
@@ -162,7 +162,8 @@ async fn a_group_of_a_server_that_is_cut_off_delays_the_writers_of_others_for_se
     until_a_session_is(&mut owner, "idle in transaction").await;
 
     let begun = Instant::now();
-    let there = async || background_run::accept(&ann, &other, &run, "{}", None).await.is_ok();
+    let there =
+        async || background_run::accept(&ann, &other, &run, "{}", &super::COMMIT).await.is_ok();
     until_done(there).await;
     assert!(begun.elapsed() < FORGOTTEN, "the group has waited for a forgotten transaction");
     wire.heal(0, After::Broken);

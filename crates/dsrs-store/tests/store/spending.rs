@@ -98,7 +98,7 @@ async fn a_background_run_counts_with_each_checkpoint_and_for_the_key_that_resum
         usage: r#"{"input_tokens":0,"output_tokens":0,"cost":null}"#.to_owned(),
         ..new_run("q")
     };
-    background_run::accept(&one, &db, &run, "{}", None).await.unwrap();
+    background_run::accept(&one, &db, &run, "{}", &super::COMMIT).await.unwrap();
     let lease = claimed(&db, &one, run.id).await;
     let first = Arc::new(checkpoint("first", usage(9, 0.1)));
     for _ in 0..2 {

@@ -11,7 +11,7 @@ pub use value_schema::ValueSchema;
 use std::sync::Arc;
 
 use crate::problem::{At, Code, Problems};
-use crate::value::{Map, Payload};
+use crate::value::{Map, ParsedJson, Payload};
 
 /// A function that reads one member. It returns `None` if the member is invalid and adds the reasons
 /// to the problems.
@@ -147,6 +147,27 @@ pub fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
 /// Reports that `found` is not of the expected kind (`an object`, `a string`, …).
 pub fn wrong_type(at: &At<'_>, problems: &mut Problems, expected: &str, found: &Payload) {
     problems.add(at, Code::WrongType, format!("expected {expected}, found {}", found.kind()));
+}
+
+/// Reads the members of the object that a document has to be. Returns the result together with the problems found so
+/// far, to be reported together with those of further checks.
+///
+/// # Errors
+/// All problems, if too little could be read for further checks.
+pub fn read_object<'v, T>(
+    document: &'v ParsedJson,
+    read: impl FnOnce(&mut Object<'v, '_, '_>) -> Option<T>,
+) -> Result<(T, Problems), Problems> {
+    let mut problems = document.duplicates.clone();
+    let found = Object::open(&document.payload, &At::Root, &mut problems).and_then(|mut object| {
+        let found = read(&mut object);
+        object.close();
+        found
+    });
+    match found {
+        Some(found) => Ok((found, problems)),
+        None => Err(problems),
+    }
 }
 
 /// Reads a string.

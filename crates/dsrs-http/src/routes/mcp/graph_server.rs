@@ -85,7 +85,7 @@ impl GraphServer {
         let detail = problem.detail().to_owned();
         match problem.code() {
             ProblemCode::NotFound => ErrorData::resource_not_found(detail, data),
-            code if code.status().is_server_error() => ErrorData::internal_error(detail, data),
+            _ if problem.status().is_server_error() => ErrorData::internal_error(detail, data),
             _ => ErrorData::invalid_request(detail, data),
         }
     }

@@ -20,7 +20,7 @@ use crate::protocol::answer;
 use crate::protocol::body::PostedBody;
 use crate::protocol::label_headers::LabelHeaders;
 use crate::protocol::problem::{ApiProblem, ForeignError};
-use crate::protocol::status::ProblemCode;
+use crate::protocol::status::{ProblemCode, code_of};
 use dsrs_app::App;
 use dsrs_store::run_label::RunLabels;
 
@@ -135,7 +135,7 @@ async fn rendered(answer: Response) -> Result<Response, ApiProblem> {
     let code = match status {
         // The media type was checked: the SDK answers so if it recognizes no message.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => ProblemCode::InvalidRequest,
-        other => ProblemCode::of_status(other),
+        other => code_of(other),
     };
     Err(ApiProblem::new(code, detail))
 }

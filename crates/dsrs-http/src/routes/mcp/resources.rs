@@ -7,7 +7,6 @@ use rmcp::model::{
 };
 use serde::Serialize;
 
-use crate::protocol::caller::require;
 use crate::protocol::path;
 use crate::protocol::problem::ApiProblem;
 use crate::routes::mcp::graph_server::GraphServer;
@@ -23,7 +22,7 @@ pub(super) async fn list(
     from: usize,
     most: usize,
 ) -> Result<ListResourcesResult, ApiProblem> {
-    require(&server.caller.identity, KeyScope::Read)?;
+    server.caller.identity.require(KeyScope::Read)?;
     let exposed = server.app.exposed_graphs(&server.caller.scope()).await?;
     let states = exposed.tools().skip(from).take(most).map(|graph| {
         let name = graph.name();
@@ -39,7 +38,7 @@ pub(super) async fn list(
 
 /// The forms of all resources.
 pub(super) fn templates(server: &GraphServer) -> Result<ListResourceTemplatesResult, ApiProblem> {
-    require(&server.caller.identity, KeyScope::Read)?;
+    server.caller.identity.require(KeyScope::Read)?;
     let state = ResourceTemplate::new("dsrs://graphs/{graph}/state", "state")
         .with_description("The active instructions and demos of a graph, by its name or id")
         .with_mime_type(JSON);
@@ -54,7 +53,7 @@ pub(super) async fn read(
     server: &GraphServer,
     uri: &str,
 ) -> Result<ReadResourceResult, ApiProblem> {
-    require(&server.caller.identity, KeyScope::Read)?;
+    server.caller.identity.require(KeyScope::Read)?;
     let scope = server.caller.scope();
     let steps = uri.strip_prefix("dsrs://").unwrap_or_default();
     let text = match steps.split('/').collect::<Vec<_>>().as_slice() {

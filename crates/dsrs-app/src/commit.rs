@@ -1,7 +1,25 @@
-//! The answer of a request with an idempotency key, made when its work is stored, so that both are one
-//! transaction. May not know how an answer looks: the caller renders it.
+//! How the transaction of a request ends: it commits, with the answer of a request with an idempotency key, or it is a
+//! rehearsal. May not know how an answer looks: the caller renders it.
 
 use dsrs_store::idempotency::KeyedAnswer;
+use dsrs_store::job::Ending;
+
+/// What becomes of work once all of it is done: a row of type `R`.
+pub enum Commit<R> {
+    /// It is stored, with the answer of a request with a key.
+    Now(AnswerBuilder<R>),
+    /// It is rolled back: the request is only checked.
+    Rehearse,
+}
+
+impl<R> Commit<R> {
+    pub(crate) fn ending(self, row: &R) -> Ending {
+        match self {
+            Self::Now(answer) => Ending::Commit(answer.build(row)),
+            Self::Rehearse => Ending::Rollback,
+        }
+    }
+}
 
 /// Makes the answer of a request with a key from what its work stores: a row of type `R`.
 pub struct AnswerBuilder<R>(Option<Build<R>>);

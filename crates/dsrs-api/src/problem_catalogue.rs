@@ -1,7 +1,7 @@
 //! The catalogue of problems: for each code an example of its `detail`, its cause and the way out. Read by the OpenAPI
 //! document and by the page under the `type` of a problem. Knows nothing of the code that raises them.
 
-use crate::protocol::status::ProblemCode;
+use crate::problem_code::ProblemCode;
 
 /// What a problem means.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,7 @@ pub struct ProblemEntry {
 
 impl ProblemCode {
     /// The entry of the code.
+    #[must_use]
     pub const fn entry(self) -> ProblemEntry {
         let (example, cause, way_out) = match self {
             Self::InvalidJson => (
@@ -316,6 +317,7 @@ impl ProblemCode {
     }
 
     /// Whether its answers say when to repeat the request.
+    #[must_use]
     pub const fn names_retry(self) -> bool {
         matches!(
             self,
@@ -327,6 +329,7 @@ impl ProblemCode {
     }
 
     /// The path under which the server explains the code: the `type` of its problems.
+    #[must_use]
     pub fn path(self) -> String {
         format!("/problems/{}", self.as_str())
     }
