@@ -22,6 +22,16 @@ fn the_committed_document_is_current() {
     );
 }
 
+#[test]
+fn every_parameter_is_described() {
+    for (path, method, operation) in operations(dsrs_http::openapi()) {
+        for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let description = parameter["description"].as_str().unwrap_or_default();
+            assert!(!description.is_empty(), "{method} {path}: {parameter}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_serves_the_document_and_a_self_contained_page() {
     let api = Api::new().await;

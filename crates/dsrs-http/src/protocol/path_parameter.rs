@@ -15,6 +15,8 @@ pub(crate) fn add(path: &str, operation: &mut Map<String, Value>) {
     }
     let declared = operation.entry("parameters").or_insert_with(|| json!([]));
     let Some(declared) = declared.as_array_mut() else { return };
+    // The library infers those of handlers that extract them, without a description.
+    declared.retain(|known| known["in"] != "path" || known.get("description").is_some());
     let is_missing =
         |name: &str| !declared.iter().any(|known| known["in"] == "path" && known["name"] == name);
     let of_path = parameters(path).filter(|(_, name)| is_missing(name));
@@ -66,6 +68,16 @@ mod tests {
         let names: Vec<&str> = found.iter().filter_map(|found| found["name"].as_str()).collect();
         assert_eq!(names, ["id", "number", "id"]);
         assert_eq!(found[0]["description"], "The id of the batch");
+    }
+
+    #[test]
+    fn a_parameter_that_the_library_infers_is_described() {
+        let inferred = json!([{"name": "limit", "in": "query"}, {"name": "graph", "in": "path"}]);
+        let mut operation = Map::from_iter([("parameters".to_owned(), inferred)]);
+        add("/v1/graphs/{graph}/runs", &mut operation);
+        let parameters = operation["parameters"].as_array().unwrap();
+        assert_eq!(parameters.len(), 2);
+        assert_eq!(parameters[0]["description"], "The name or id of the graph");
     }
 
     #[test]
