@@ -90,7 +90,11 @@ impl JudgeMetric {
         problems: &mut Problems,
     ) -> Option<(Self, Payload)> {
         let MetricSpec { options, at, .. } = spec;
-        let JudgeMetricConfig { judge, judgement } = read_settings(options, at, problems)?;
+        let Some(config) = read_settings(options, at, problems) else {
+            JudgeConfig::check_signature(options, view(context), at, problems);
+            return None;
+        };
+        let JudgeMetricConfig { judge, judgement } = config;
         let feedback = judgement.feedback.as_deref();
         let judging = Scorer::judge(context.env, &judge, feedback, view(context), at);
         let judging = built(judging, problems);

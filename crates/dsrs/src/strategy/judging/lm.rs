@@ -107,6 +107,19 @@ impl LmJudge {
 }
 
 impl JudgeConfig {
+    /// Reports what is wrong with the signature in a config that cannot be read as a whole, beside its other problems.
+    #[cfg(feature = "optimize")]
+    pub(crate) fn check_signature(
+        config: &Payload,
+        view: JudgedFields<'_>,
+        at: &At<'_>,
+        problems: &mut Problems,
+    ) {
+        if let Some(signature) = config.as_map().and_then(|members| members.get("signature")) {
+            read_signature(signature, &mut scope(view), &at.key("signature"), problems);
+        }
+    }
+
     fn module(
         &self,
         env: &dyn BuildEnv,
@@ -114,7 +127,7 @@ impl JudgeConfig {
         at: &At<'_>,
         problems: &mut Problems,
     ) -> Option<InnerModule> {
-        let mut scope = view.schema.map_or_else(TypeScope::new, |shown| shown.defs.clone().into());
+        let mut scope = scope(view);
         let (strategy, config) = (self.strategy.as_str(), self.config.as_ref());
         let draft = read_signature(&self.signature, &mut scope, &at.key("signature"), problems);
         let Some(draft) = draft else {
@@ -127,4 +140,9 @@ impl JudgeConfig {
         let module = module.map_err(|found| problems.append(found)).ok()?;
         Some(InnerModule::under(JUDGE, module))
     }
+}
+
+/// The types that a signature of a judge may name: those of what it judges.
+fn scope(view: JudgedFields<'_>) -> TypeScope {
+    view.schema.map_or_else(TypeScope::new, |shown| shown.defs.clone().into())
 }

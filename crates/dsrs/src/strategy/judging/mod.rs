@@ -27,7 +27,7 @@ use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Type, TypeIR, brief};
 use crate::value::{Fields, Payload};
 
-/// JudgeOutput how good values are.
+/// What scores values: an expression, an LM or a stored graph.
 pub(crate) enum Scorer {
     ExpressionScorer(ExpressionScorer),
     LmJudge(LmJudge),
