@@ -93,7 +93,7 @@ pub(crate) fn at_most(
     fitting
 }
 
-/// The numbers that [`at_most`] accepts, in words.
+/// The numbers that `at_most` accepts, in words.
 #[must_use]
 pub fn up_to(most: u32, setting: &str) -> String {
     format!("a whole number from 1 to {most} (`{setting}`)")
