@@ -5,7 +5,7 @@
 # Seen with llama-index-workflows 2.26.1. Guess: a retry replaces the attempt that failed, and `collect_events` with a list of four
 # waits for the four events of the attempt that succeeded. Behaviour: `ctx.send_event` delivers at once and for good. Steps answer
 # the events of the failed attempt, then those of the next one; `collect_events` counts types, takes the first four, and the
-# run ends. Nothing tells an event from its repetition. Gather what is to be sent, and send it in the last lines of the step.
+# run ends. An event and its repetition look alike. Gather what is to be sent, and send it in the last lines of the step.
 set -euo pipefail
 
 place=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Behind HAProxy, lighttpd, Apache or Varnish, a server that computes an answer is not told that the caller has hung up, and
-# computes it to its end; behind nginx and Caddy it is told at once.
+# Behind HAProxy, lighttpd, Apache or Varnish, a server that computes an answer keeps its connection after the caller has
+# hung up, and computes to the end; behind nginx and Caddy the connection closes at once.
 #
 # Seen with Debian's nginx 1.22.1-9+deb12u11, caddy 2.6.2-5, haproxy 2.6.12-1+deb12u4, lighttpd 1.4.69-1, apache2-bin
 # 2.4.71-1~deb12u1 and varnish 7.1.1-2+deb12u1. Guess: a proxy whose client closes its connection closes the one to the server,

@@ -29,7 +29,7 @@ static RUN_ID: TextFormat = TextFormat {
     accepts: |text| Uuid::try_parse(text).is_ok(),
 };
 
-/// Whether a split may have a name.
+/// Whether a text may be the name of a split.
 #[must_use]
 pub fn is_split(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -57,7 +57,7 @@ pub struct FromRunsRequest {
     pub description: Option<String>,
 }
 
-/// What becomes the expected outputs of an example.
+/// The source of the expected outputs of an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Facet)]
 #[facet(rename_all = "lowercase")]
 #[repr(u8)]

@@ -1,14 +1,14 @@
-//! How the transaction of a request ends: it commits, with the answer of a request with an idempotency key, or it is a
-//! rehearsal. May not know how an answer looks: the caller renders it.
+//! The end of the transaction of a request: a commit, which stores the answer under an idempotency key if there is one, or
+//! the rollback of a rehearsal. May not know how an answer looks: the caller renders it.
 
 use dsrs_store::idempotency::KeyedAnswer;
 use dsrs_store::job::Ending;
 
-/// What becomes of work once all of it is done: a row of type `R`.
+/// The end of a request whose work stores a row of type `R`.
 pub enum Commit<R> {
-    /// It is stored, with the answer of a request with a key.
+    /// The work is stored, with its answer if the request has a key.
     Now(AnswerBuilder<R>),
-    /// It is rolled back: the request is only checked.
+    /// The work is checked as a whole, and rolled back.
     Rehearse,
 }
 

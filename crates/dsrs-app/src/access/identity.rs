@@ -43,7 +43,7 @@ impl Identity {
     /// Refuses it if its key lacks a scope.
     ///
     /// # Errors
-    /// What its key has instead.
+    /// `Forbidden`, with the scopes that the key has.
     pub fn require(&self, scope: KeyScope) -> Result<(), AppError> {
         if self.scopes.allow(scope) {
             return Ok(());
