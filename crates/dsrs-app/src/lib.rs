@@ -43,6 +43,7 @@ mod request_id;
 mod retention;
 mod row_file;
 mod run;
+mod run_body_upkeep;
 mod run_spans;
 mod sandbox;
 mod schedule;

@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::error::ArchiveError;
-use dsrs_store::run::{RunRow, RunStatus};
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_archive::ArchivedRun;
 use dsrs_store::run_label::RunLabels;
 
@@ -136,6 +136,7 @@ pub(super) fn run(batch: &RecordBatch, row: usize) -> Result<ArchivedRun, Archiv
                 user_id: row.later_text("user_id")?,
                 metadata: row.later_text("metadata")?,
             },
+            storage: RunStorage::default(),
         },
     })
 }
@@ -228,6 +229,7 @@ mod tests {
             trace: r#"{"spans": []}"#.to_owned(),
             created_by: "anonymous".to_owned(),
             labels: RunLabels { tags: Some(r#"["a"]"#.to_owned()), ..RunLabels::default() },
+            storage: RunStorage::default(),
         };
         let failed = RunRow {
             status: RunStatus::Failed,

@@ -6,15 +6,18 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, Postgres, QueryBuilder};
+use sqlx::{AssertSqlSafe, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::group_writer::{CommitOutcome, Write};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Ending, Job, JobRow, JobType, Lease, NewJob};
-use super::run::{RunRow, RunStatus};
+use super::packed_run::PackedRun;
+use super::run::{self, COLUMNS, JsonRow, RunRow, RunStatus};
 use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
+use super::run_usage::RunUsage;
+use super::usage_count::{self, CountedRun, Sign, UsageSums};
 use super::{Db, Scope, StoreError, partition, run_event, run_label_index};
 
 /// Background runs as jobs.
@@ -23,13 +26,17 @@ pub const JOB: JobType = JobType::new("run", "runs");
 impl JobRow for RunRow {
     const JOB: JobType = JOB;
 
-    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, \
-        status, created_at, started_at, finished_at, duration_ms, inputs::text, outputs::text, \
-        error::text, usage::text, nodes::text, trace::text, created_by, tags::text, session_id, \
-        user_id, metadata::text from runs where workspace_id = ";
+    fn select() -> String {
+        format!("select {COLUMNS} from runs where workspace_id = ")
+    }
 
     fn status(&self) -> RunStatus {
         self.status
+    }
+
+    async fn complete(self, db: &Db, connection: &mut PgConnection) -> Result<Self, StoreError> {
+        let missing = || StoreError::not_found(JOB.as_str(), "");
+        run::complete(&db.bodies, connection, vec![self]).await?.pop().ok_or_else(missing)
     }
 }
 
@@ -60,9 +67,10 @@ pub(super) async fn insert(
     let inserted = sqlx::query(
         "insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version,
                            status, created_at, started_at, inputs, usage, nodes, trace,
-                           created_by, tags, session_id, user_id, metadata)
+                           created_by, tags, session_id, user_id, metadata, model_usage)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::json, $11::text::json,
-                 $12::text::json, $13::text::json, $14, $15::text::json, $16, $17, $18::text::json)",
+                 $12::text::json, $13::text::json, $14, $15::text::json, $16, $17, $18::text::json,
+                 $19::text::json)",
     );
     let RunLabels { tags, session_id, user_id, metadata } = &run.labels;
     let inserted = inserted.bind(run.id).bind(scope.workspace).bind(run.graph_id);
@@ -70,7 +78,14 @@ pub(super) async fn insert(
     let inserted = inserted.bind(run.status.as_str()).bind(run.created_at).bind(run.started_at);
     let inserted = inserted.bind(&run.inputs).bind(&run.usage).bind(&run.nodes).bind(&run.trace);
     let inserted = inserted.bind(&*scope.actor).bind(tags).bind(session_id);
-    inserted.bind(user_id).bind(metadata).execute(&mut *connection).await?;
+    let inserted = inserted.bind(user_id).bind(metadata);
+    let usage = RunUsage::of(&run.usage, &run.trace);
+    inserted.bind(usage.models_json()).execute(&mut *connection).await?;
+    // Of one that waits for a value: it counts as a run when it ends.
+    let mut sums = UsageSums::default();
+    let counted = CountedRun { workspace: scope.workspace, actor: &scope.actor, row: run };
+    sums.add_usage(counted, &usage, Sign::Plus);
+    usage_count::add(connection, &sums).await?;
     run_label_index::add(connection, std::iter::once((scope, run))).await
 }
 
@@ -116,7 +131,7 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<StoredRun, StoreErr
     // In this order: a run that has ended by the last query has everything in its record.
     let nodes = nodes_of(scope, &mut connection, id).await?;
     let newest_event = run_event::newest_of(&mut connection, id).await?.unwrap_or(0);
-    Ok(StoredRun { run: job::get_of(scope, &mut connection, id).await?, nodes, newest_event })
+    Ok(StoredRun { run: job::get_of(scope, db, &mut connection, id).await?, nodes, newest_event })
 }
 
 /// The runs of these jobs that no attempt has started, in any order: they have no checkpoint and no event. For all
@@ -128,7 +143,7 @@ pub async fn unstarted(db: &Db, jobs: &[Job]) -> Result<Vec<RunRow>, StoreError>
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut sql = QueryBuilder::<Postgres>::new(RunRow::SELECT);
+    let mut sql = QueryBuilder::<Postgres>::new(RunRow::select());
     sql.push("any(").push_bind(workspaces).push(") and started_at is null and id = any(");
     sql.push_bind(ids).push(")");
     Ok(sql.build_query_as().fetch_all(&mut *db.all_workspaces().await?).await?)
@@ -138,7 +153,7 @@ pub async fn unstarted(db: &Db, jobs: &[Job]) -> Result<Vec<RunRow>, StoreError>
 /// behind. A run that failed or was cancelled may be resumed.
 async fn get_succeeded(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<StoredRun>, StoreError> {
     let Some(mut replica) = db.replica_scoped(scope).await else { return Ok(None) };
-    let run: RunRow = match job::get_of(scope, &mut replica, id).await {
+    let run: RunRow = match job::get_of(scope, db, &mut replica, id).await {
         Ok(run) => run,
         Err(StoreError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error),
@@ -178,8 +193,27 @@ pub async fn finish(
     run: &Arc<RunRow>,
     checkpoints: i64,
 ) -> Result<CommitOutcome, StoreError> {
-    let (scope, run) = (scope.clone(), run.clone());
-    db.write(Write::End { scope, lease, run, checkpoints }).await
+    let run = Arc::new(PackedRun::new(scope, &db.bodies, run));
+    db.write(Write::End { lease, run, checkpoints }).await
+}
+
+/// Counts a run that has ended without an attempt. What it has spent is counted.
+pub(super) async fn count_end(
+    connection: &mut PgConnection,
+    lease: Lease,
+) -> Result<(), StoreError> {
+    let sql = format!(
+        "select model_usage::text, {COLUMNS} from runs where workspace_id = $1 and id = $2"
+    );
+    let ended = sqlx::query_as(AssertSqlSafe(sql)).bind(lease.workspace).bind(lease.job);
+    let Some(ended): Option<JsonRow> = ended.fetch_optional(&mut *connection).await? else {
+        return Ok(());
+    };
+    let usage = ended.usage();
+    let mut sums = UsageSums::default();
+    let (workspace, row) = (lease.workspace, &ended.run);
+    sums.add_run(CountedRun { workspace, actor: &row.created_by, row }, &usage, Sign::Plus);
+    usage_count::add(connection, &sums).await
 }
 
 /// A run that continues after it failed or was cancelled.
@@ -207,26 +241,16 @@ pub async fn resume(
     let ResumedRun { run, checkpoints, request, seen, at } = resumed;
     let mut tx = db.begin(scope).await?;
     partition::begin_resumption(&mut tx).await?;
-    let reset = sqlx::query!(
-        "update runs set status = $3, graph_version = $4, state_version = $5, finished_at = null,
-                         duration_ms = null, inputs = $6::text::json, outputs = null,
-                         error = null, nodes = $7::text::json
-         where id = $1 and workspace_id = $2 and status in ('failed', 'cancelled')
-           and finished_at is not distinct from $8",
-        run.id,
-        scope.workspace,
-        RunStatus::Queued.as_str(),
-        run.graph_version,
-        run.state_version,
-        run.inputs,
-        run.nodes,
-        seen
-    )
-    .execute(&mut *tx)
-    .await?;
-    if reset.rows_affected() != 1 {
+    let ended: RunRow = job::get_of(scope, db, &mut tx, run.id).await?;
+    if !reset(scope, &mut tx, run, seen).await? {
         return Err(StoreError::Superseded("another request has resumed the run"));
     }
+    // It counts again when it ends again.
+    let usage = RunUsage::of(&ended.usage, &ended.trace);
+    let mut sums = UsageSums::default();
+    let counted = CountedRun { workspace: scope.workspace, actor: &ended.created_by, row: &ended };
+    sums.add_run(counted, &usage, Sign::Minus);
+    usage_count::add(&mut tx, &sums).await?;
     run_label_index::remove_error_codes(&mut tx, run.id).await?;
     let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
@@ -237,6 +261,29 @@ pub async fn resume(
     }
     store_answer(scope, &mut tx, answer).await?;
     db.commit_job(tx).await
+}
+
+/// Makes a run that has ended one that is queued. Its documents have columns of their own until it ends. False if another
+/// request has.
+async fn reset(
+    scope: &Scope,
+    connection: &mut PgConnection,
+    run: &RunRow,
+    seen: Option<DateTime<Utc>>,
+) -> Result<bool, StoreError> {
+    let reset = sqlx::query(
+        "update runs set status = $3, graph_version = $4, state_version = $5, finished_at = null,
+                         duration_ms = null, inputs = $6::text::json, outputs = null, error = null,
+                         nodes = $7::text::json, usage = $9::text::json, trace = $10::text::json,
+                         model_usage = $11::text::json, body = null, counts = null, total_cost = null
+         where id = $1 and workspace_id = $2 and status in ('failed', 'cancelled')
+           and finished_at is not distinct from $8",
+    );
+    let reset = reset.bind(run.id).bind(scope.workspace).bind(RunStatus::Queued.as_str());
+    let reset = reset.bind(run.graph_version).bind(run.state_version).bind(&run.inputs);
+    let reset = reset.bind(&run.nodes).bind(seen).bind(&run.usage).bind(&run.trace);
+    let reset = reset.bind(RunUsage::of(&run.usage, &run.trace).models_json());
+    Ok(reset.execute(connection).await?.rows_affected() == 1)
 }
 
 /// Stores a checkpoint.

@@ -61,10 +61,13 @@ impl ListedRow for BatchRow {
 impl JobRow for BatchRow {
     const JOB: JobType = JOB;
 
-    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, status, \
+    fn select() -> String {
+        "select id, graph_id, graph_name, graph_version, state_version, status, \
      concurrency, dedupe, total, succeeded, failed, cancelled, lm_calls, input_tokens, output_tokens, \
      reasoning_tokens, cached_tokens, cache_write_tokens, cost, error::text, created_at, started_at, finished_at, created_by, \
-     tags::text, session_id, user_id, metadata::text from batches where not expired and workspace_id = ";
+     tags::text, session_id, user_id, metadata::text from batches where not expired and workspace_id = "
+            .to_owned()
+    }
 
     fn status(&self) -> RunStatus {
         self.status

@@ -7,9 +7,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::batch::BatchResultRow;
+use super::ended_run::RunReports;
 use super::job::{self, Lease};
 use super::run::{RunRow, RunStatus};
-use super::run_batch::RunReports;
 use super::{Db, Scope, StoreError};
 
 /// An item without a result.

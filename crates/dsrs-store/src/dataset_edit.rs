@@ -1,6 +1,8 @@
 //! Datasets being made and changed: a version's examples come in pieces, and all of it is there in
 //! the end, or nothing. One writer at a time holds the dataset's row from look to commit.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{Postgres, Transaction};
@@ -12,6 +14,7 @@ use super::dataset::{self, DatasetRow, DatasetVersionRow};
 use super::dataset_example::{self, ExampleRow, PageLimits};
 use super::error::violated_index;
 use super::run::{self, RunValues};
+use super::run_bodies::RunBodies;
 use super::{Db, Scope, StoreError, feedback};
 
 /// Positions that one statement copies, so that none takes too long.
@@ -53,6 +56,7 @@ pub struct NewDatasetVersion<'a> {
 /// A dataset whose next version is being made. Dropping it lets go and changes nothing.
 pub struct DatasetEdit {
     tx: Transaction<'static, Postgres>,
+    bodies: Arc<RunBodies>,
     scope: Scope,
     id: Uuid,
     name: String,
@@ -89,7 +93,8 @@ pub async fn create(
         other => other?,
     };
     let (scope, name) = (scope.clone(), name.to_owned());
-    Ok(DatasetEdit { tx, scope, id, name, head: None, stored: 0, _place: place })
+    let bodies = db.bodies.clone();
+    Ok(DatasetEdit { tx, bodies, scope, id, name, head: None, stored: 0, _place: place })
 }
 
 /// Locks a dataset for its next version; waits while another writer holds it.
@@ -108,7 +113,8 @@ pub async fn lock(scope: &Scope, db: &Db, name: &str) -> Result<DatasetEdit, Sto
     // once more, to see what the writer before us committed
     let head = dataset::find(scope, &mut tx, name, None).await?.ok_or_else(missing)?;
     let (scope, name, id) = (scope.clone(), head.name.clone(), head.id);
-    Ok(DatasetEdit { tx, scope, id, name, head: Some(head), stored: 0, _place: place })
+    let bodies = db.bodies.clone();
+    Ok(DatasetEdit { tx, bodies, scope, id, name, head: Some(head), stored: 0, _place: place })
 }
 
 impl DatasetEdit {
@@ -135,7 +141,7 @@ impl DatasetEdit {
     /// The inputs and outputs of these runs, over the connection of the upload: a caller that holds one
     /// does not wait for another.
     pub async fn runs(&mut self, ids: &[Uuid]) -> Result<Vec<RunValues>, StoreError> {
-        run::run_values(&self.scope, &mut self.tx, ids).await
+        run::run_values(&self.scope, &self.bodies, &mut self.tx, ids).await
     }
 
     /// The newest corrected outputs of these runs, over the same connection.

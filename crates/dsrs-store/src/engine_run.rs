@@ -14,7 +14,6 @@ use super::background_run::{self, JOB};
 use super::group_writer::{Write, write_checkpoints};
 use super::job::{self, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
-use super::run_batch::RunReports;
 use super::run_progress::NodeRow;
 use super::{Db, Scope, StoreError, key_spending, run_batch};
 
@@ -57,7 +56,7 @@ pub async fn give_back(
 ) -> Result<bool, StoreError> {
     let ReturnedRun { run, request, checkpoints, parked, at } = returned;
     let mut tx = db.begin(scope).await?;
-    run_batch::insert(&mut tx, &[(scope, run)], RunReports::Sent).await?;
+    run_batch::add(&mut tx, &[(scope, run)], &[]).await?;
     if !lock(&mut tx, run.id).await? {
         return Ok(false);
     }

@@ -71,13 +71,16 @@ impl ListedRow for EvaluationRow {
 impl JobRow for EvaluationRow {
     const JOB: JobType = JOB;
 
-    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
+    fn select() -> String {
+        "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
      metric::text, status, concurrency, max_errors, max_unmeasured, timeout_ms, record, total, done, failed, unmeasured, score_sum, \
      lm_calls, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens, cost, \
      judging_lm_calls, judging_input_tokens, judging_output_tokens, judging_reasoning_tokens, \
      judging_cached_tokens, judging_cache_write_tokens, judging_cost, error::text, \
      created_at, started_at, finished_at, created_by from evaluations \
-     where not expired and workspace_id = ";
+     where not expired and workspace_id = "
+            .to_owned()
+    }
 
     fn status(&self) -> RunStatus {
         self.status

@@ -6,10 +6,10 @@
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::ended_run::RunReports;
 use super::evaluation::EvaluationResultRow;
 use super::job::{self, Lease};
 use super::run::RunRow;
-use super::run_batch::RunReports;
 use super::{Db, Scope, StoreError, key_spending};
 
 /// The result of an example, and the record of its run if there is one.

@@ -55,7 +55,7 @@ const ACTIVITY: &str = "
            sum(r.cost) as cost
     from unnest($2::uuid[], $3::text[]) as g(id, name)
     left join lateral (
-        select status, duration_ms, (usage ->> 'cost')::float8 as cost,
+        select status, duration_ms, coalesce(total_cost, (usage ->> 'cost')::float8) as cost,
                least(23, floor(extract(epoch from now() - created_at) / 3600))::int as hour
         from runs
         where workspace_id = $1 and graph_name = g.name and graph_id = g.id

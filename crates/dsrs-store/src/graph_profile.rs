@@ -2,10 +2,11 @@
 //! text. May not know what is in them.
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, Postgres, QueryBuilder};
+use sqlx::{AssertSqlSafe, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::id_time::{before_rows_since, behind_rows_until};
+use super::run::{self, COLUMNS, RunRow};
 use super::{Db, Scope, StoreError};
 
 /// The most runs that are in memory at once, and the most bytes of their documents, compressed as they are stored, unless
@@ -46,7 +47,8 @@ pub async fn choose(
     query: ProfileQuery,
 ) -> Result<ProfiledRuns, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(
-        "select id, coalesce(sum(pg_column_size(trace) + pg_column_size(nodes)) over (order by created_at desc, id desc), 0)
+        "select id, coalesce(sum(coalesce(octet_length(body), pg_column_size(trace) + pg_column_size(nodes)))
+                                 over (order by created_at desc, id desc), 0)
          from runs where workspace_id = ",
     );
     sql.push_bind(scope.workspace);
@@ -86,7 +88,7 @@ fn within_bounds(found: &[(Uuid, i64)], query: ProfileQuery) -> ProfiledRuns {
 }
 
 /// The documents of a run.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub struct ProfiledRun {
     /// The outcomes of its nodes.
     pub nodes: String,
@@ -98,10 +100,12 @@ pub async fn documents(
     db: &Db,
     ids: &[Uuid],
 ) -> Result<Vec<ProfiledRun>, StoreError> {
-    let found = sqlx::query_as(
-        "select nodes::text, trace::text from runs where workspace_id = $1 and id = any($2)",
-    );
-    Ok(found.bind(scope.workspace).bind(ids).fetch_all(&mut *db.scoped(scope).await?).await?)
+    let sql = format!("select {COLUMNS} from runs where workspace_id = $1 and id = any($2)");
+    let found = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(ids);
+    let mut connection = db.scoped(scope).await?;
+    let found = found.fetch_all(&mut *connection).await?;
+    let found = run::complete(&db.bodies, &mut connection, found).await?.into_iter();
+    Ok(found.map(|RunRow { nodes, trace, .. }| ProfiledRun { nodes, trace }).collect())
 }
 
 #[cfg(test)]

@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use dsrs::lm::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::run_usage::usage_of_json;
 
 #[derive(Deserialize)]
 struct Trace<'t> {
@@ -18,62 +22,37 @@ struct Span<'t> {
     alias: Option<Cow<'t, str>>,
     #[serde(borrow)]
     model: Option<Cow<'t, str>>,
-    usage: Option<SpanUsage>,
+    #[serde(borrow)]
+    usage: Option<&'t RawValue>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, Serialize)]
-struct SpanUsage {
-    lm_calls: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    #[serde(default)]
-    reasoning_tokens: u64,
-    cached_tokens: u64,
-    #[serde(default)]
-    cache_write_tokens: u64,
-    cost: Option<f64>,
+/// What was asked of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelUsage {
+    pub alias: String,
+    pub usage: Usage,
 }
 
-impl std::ops::AddAssign for SpanUsage {
-    fn add_assign(&mut self, other: Self) {
-        self.lm_calls += other.lm_calls;
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
-        self.cached_tokens += other.cached_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.cost = match (self.cost, other.cost) {
-            (None, cost) | (cost, None) => cost,
-            (Some(one), Some(two)) => Some(one + two),
-        };
+impl ModelUsage {
+    /// The sums of requests with the alias of each, in the order of the aliases.
+    pub fn sums<'a>(requests: impl Iterator<Item = (&'a str, Usage)>) -> Vec<Self> {
+        let mut sums: BTreeMap<&str, Usage> = BTreeMap::new();
+        requests.for_each(|(alias, usage)| *sums.entry(alias).or_default() += usage);
+        sums.into_iter().map(|(alias, usage)| Self { alias: alias.to_owned(), usage }).collect()
     }
 }
 
-#[derive(Serialize)]
-struct ModelUsage<'t> {
-    alias: &'t str,
-    #[serde(flatten)]
-    usage: SpanUsage,
-}
-
-/// The usage by alias as JSON text; `None` if no model was asked.
-pub(super) fn model_usage(trace: &str) -> Option<String> {
+/// The usage by alias, in its order; empty if no model was asked.
+pub(crate) fn model_usage(trace: &str) -> Vec<ModelUsage> {
     // Most of a trace without requests need not be read.
     if !trace.contains(r#""usage":{"#) {
-        return None;
+        return Vec::new();
     }
-    let trace: Trace<'_> = serde_json::from_str(trace).ok()?;
-    let mut sums: BTreeMap<&str, SpanUsage> = BTreeMap::new();
-    for span in &trace.spans {
-        if let (Some(usage), Some(alias)) =
-            (span.usage, span.alias.as_ref().or(span.model.as_ref()))
-        {
-            *sums.entry(alias).or_default() += usage;
-        }
-    }
-    let sums: Vec<ModelUsage<'_>> =
-        sums.into_iter().map(|(alias, usage)| ModelUsage { alias, usage }).collect();
-    if sums.is_empty() { None } else { serde_json::to_string(&sums).ok() }
+    let Ok(trace) = serde_json::from_str::<Trace<'_>>(trace) else { return Vec::new() };
+    ModelUsage::sums(trace.spans.iter().filter_map(|span| {
+        let alias = span.alias.as_deref().or(span.model.as_deref())?;
+        Some((alias, usage_of_json(span.usage?.get())))
+    }))
 }
 
 #[cfg(test)]
@@ -92,10 +71,20 @@ mod tests {
             r#"{{"spans":[{{"id":1,"kind":"node"}},{{"kind":"lm","alias":"fast","model":"m","usage":{one}}},
                {{"kind":"lm","model":"an \"old\" trace","usage":{two}}},{{"alias":"fast","usage":{three}}}]}}"#
         );
-        let found = model_usage(&trace).unwrap();
-        let expected = r#"[{"alias":"an \"old\" trace","lm_calls":1,"input_tokens":4,"output_tokens":1,"reasoning_tokens":0,"cached_tokens":0,"cache_write_tokens":0,"cost":null},{"alias":"fast","lm_calls":2,"input_tokens":8,"output_tokens":2,"reasoning_tokens":0,"cached_tokens":0,"cache_write_tokens":0,"cost":0.75}]"#;
+        let found = model_usage(&trace);
+        let usage = |calls, input, cost| Usage {
+            lm_calls: calls,
+            input_tokens: input,
+            output_tokens: calls,
+            cost,
+            ..Usage::default()
+        };
+        let expected = [
+            ModelUsage { alias: "an \"old\" trace".to_owned(), usage: usage(1, 4, None) },
+            ModelUsage { alias: "fast".to_owned(), usage: usage(2, 8, Some(0.75)) },
+        ];
         assert_eq!(found, expected);
-        assert_eq!(model_usage(r#"{"spans":[{"kind":"node"}]}"#), None);
-        assert_eq!(model_usage(""), None);
+        assert_eq!(model_usage(r#"{"spans":[{"kind":"node"}]}"#), []);
+        assert_eq!(model_usage(""), []);
     }
 }

@@ -10,20 +10,20 @@ use super::feedback::{self, FeedbackRow};
 use super::online_evaluation::{self, DaySpending};
 use super::{Db, Scope, StoreError, usage_judging};
 
-/// The statement that chooses runs, to be a part of another one. `ended` is the name of a part with rows of `runs`;
-/// `runs` is the place of the parameter with the ids of those that clients or workers have ended. A run is chosen by a
-/// hash of its id, so that a repeat chooses the same; ids of one millisecond differ in few bits.
-pub(super) fn chosen_runs(ended: &str, runs: u8) -> String {
-    format!(
+/// Chooses some of these runs, whose rows are written. A run is chosen by a hash of its id, so that a repeat chooses the
+/// same; ids of one millisecond differ in few bits.
+pub(super) async fn choose(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(), StoreError> {
+    let chosen = sqlx::query(
         "insert into online_samples (run_id, workspace_id, graph_id, attempts, next_attempt_at, created_at)
          select ended.id, ended.workspace_id, ended.graph_id, 0, clock_timestamp(), clock_timestamp()
-         from {ended} as ended
-         join unnest(${runs}::uuid[]) as live (run) on live.run = ended.id
+         from runs as ended
          join online_evaluations online on online.graph_id = ended.graph_id and online.enabled
-         where ended.status = 'succeeded'
+         where ended.id = any($1) and ended.status = 'succeeded'
            and (hashtextextended(ended.id::text, 0) & 4294967295) < online.sample * 4294967296
-         on conflict (run_id) do nothing"
-    )
+         on conflict (run_id) do nothing",
+    );
+    chosen.bind(runs).execute(connection).await?;
+    Ok(())
 }
 
 /// A run that this server scores.

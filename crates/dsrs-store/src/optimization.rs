@@ -69,13 +69,16 @@ impl ListedRow for OptimizationRow {
 impl JobRow for OptimizationRow {
     const JOB: JobType = JOB;
 
-    const SELECT: &'static str = "select id, graph_id, graph_name, graph_version, state_version, optimizer, \
+    fn select() -> String {
+        "select id, graph_id, graph_name, graph_version, state_version, optimizer, \
      request::text, status, lm_calls, input_tokens, output_tokens, reasoning_tokens, \
      cached_tokens, cache_write_tokens, cost, seconds, \
      (select count(*) from optimization_candidates where optimization_id = id) as candidates, \
      result::text, best, found_state, activated::text, error::text, created_at, started_at, \
      finished_at, created_by \
-     from optimizations where not expired and workspace_id = ";
+     from optimizations where not expired and workspace_id = "
+            .to_owned()
+    }
 
     fn status(&self) -> RunStatus {
         self.status

@@ -21,12 +21,13 @@ use super::group_writer::GroupWriter;
 use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
 use super::replica::Replica;
+use super::run_bodies::RunBodies;
 use super::scope::InWorkspace;
 
 /// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
-/// hold a lock for good. A session `set` passes connection poolers that refuse start-up options.
+/// hold a lock for good, and that the triggers of the release before leave the usage of runs to `usage_count`. A session `set` passes connection poolers that refuse start-up options.
 const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
-     set idle_in_transaction_session_timeout = '60s'";
+     set idle_in_transaction_session_timeout = '60s'; set dsrs.counts_usage = 'on'";
 
 /// Set on the connections of the writer and of leases besides. Their transactions wait for no client. If the server
 /// is cut off in the middle of one, the writers of other servers, which need the same rows, wait for less than their
@@ -121,6 +122,7 @@ pub struct Db {
     pub(super) replica: Option<Replica>,
     /// The installation, once it was read.
     pub(super) installation: Arc<OnceCell<Uuid>>,
+    pub(super) bodies: Arc<RunBodies>,
 }
 
 /// The connections of a pool.
@@ -176,6 +178,7 @@ impl Db {
             notifications: Notifications::default(),
             writer: Arc::default(),
             installation: Arc::default(),
+            bodies: Arc::default(),
         })
     }
 
@@ -236,6 +239,14 @@ impl Db {
         scope: &impl InWorkspace,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let begin = Visible::Workspace(scope.workspace()).begin();
+        self.first_answer(self.pool.begin_with(AssertSqlSafe(begin))).await
+    }
+
+    /// A transaction that sees all workspaces: for upkeep.
+    pub(super) async fn begin_everywhere(
+        &self,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let begin = Visible::Everything.begin();
         self.first_answer(self.pool.begin_with(AssertSqlSafe(begin))).await
     }
 

@@ -2,16 +2,21 @@
 //! in the background.
 
 use std::fmt;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder};
+use dsrs::lm::Prefix;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::feedback_filter::FeedbackFilter;
 use super::graph_ref::GraphRef;
 use super::id_time::{before_rows_since, behind_rows_until};
 use super::page::ListedRow;
+use super::run_bodies::RunBodies;
+use super::run_body::OwnDocuments;
 use super::run_label::{RunLabel, RunLabels, push_first_label, push_labels};
+use super::run_usage::RunUsage;
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,8 +83,8 @@ impl TryFrom<String> for RunStatus {
     }
 }
 
-/// A run, as it is stored and read back. Documents are JSON text, stored byte for byte.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+/// A run, as it is recorded and read back. Documents are JSON text and keep every byte.
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct RunRow {
     /// Its id, from the caller.
     pub id: Uuid,
@@ -119,6 +124,93 @@ pub struct RunRow {
     /// The caller's own names.
     #[sqlx(flatten)]
     pub labels: RunLabels,
+    /// How its documents are stored.
+    #[sqlx(flatten)]
+    pub storage: RunStorage,
+}
+
+/// How the documents of a run are stored. A run that was read has none of it.
+#[derive(Clone, Debug, Default, PartialEq, FromRow)]
+pub struct RunStorage {
+    /// The prefixes that prompts in the trace may begin with: each is stored once.
+    #[sqlx(skip)]
+    pub prefixes: Vec<Arc<Prefix>>,
+    /// The usage, if it is known besides its text and the trace.
+    #[sqlx(skip)]
+    pub known_usage: Option<RunUsage>,
+    /// The documents, until they are read.
+    pub(super) body: Option<Vec<u8>>,
+    #[sqlx(flatten)]
+    pub(super) usage: StoredUsage,
+}
+
+/// The usage of a run in its compact form, until it is read.
+#[derive(Clone, Debug, Default, PartialEq, FromRow)]
+pub struct StoredUsage {
+    pub(super) counts: Option<Vec<u8>>,
+    pub(super) total_cost: Option<f64>,
+}
+
+impl StoredUsage {
+    /// The JSON text, if the row has the compact form.
+    pub(super) fn take_text(&mut self) -> Result<Option<String>, StoreError> {
+        let Some(counts) = self.counts.take() else { return Ok(None) };
+        let read = RunUsage::read(&counts, self.total_cost.take());
+        read.map(|(_, text)| Some(text)).map_err(|error| StoreError::internal(error.to_string()))
+    }
+}
+
+impl RunStorage {
+    /// With these prefixes.
+    #[must_use]
+    pub fn with_prefixes(prefixes: Vec<Arc<Prefix>>) -> Self {
+        Self { prefixes, ..Self::default() }
+    }
+
+    /// With this usage, too.
+    #[must_use]
+    pub fn with_usage(self, usage: RunUsage) -> Self {
+        Self { known_usage: Some(usage), ..self }
+    }
+}
+
+/// A run whose documents are in columns of their own, with its usage by model.
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct JsonRow {
+    pub(super) model_usage: Option<String>,
+    #[sqlx(flatten)]
+    pub(super) run: RunRow,
+}
+
+impl JsonRow {
+    pub(super) fn usage(&self) -> RunUsage {
+        RunUsage::of_json(&self.run.usage, self.model_usage.as_deref())
+    }
+}
+
+/// The columns of [`RunRow`].
+pub(super) const COLUMNS: &str = "id, graph_id, graph_name, graph_version, state_version, status, created_at, \
+     started_at, finished_at, duration_ms, inputs::text, outputs::text, error::text, usage::text, nodes::text, \
+     trace::text, created_by, tags::text, session_id, user_id, metadata::text, body, counts, total_cost";
+
+/// Reads the documents of runs that have a body, on a connection that sees their workspaces.
+pub(super) async fn complete(
+    bodies: &RunBodies,
+    connection: &mut PgConnection,
+    mut runs: Vec<RunRow>,
+) -> Result<Vec<RunRow>, StoreError> {
+    for run in &mut runs {
+        run.usage =
+            run.storage.usage.take_text()?.unwrap_or_else(|| std::mem::take(&mut run.usage));
+    }
+    let packed: Vec<&[u8]> = runs.iter().filter_map(|run| run.storage.body.as_deref()).collect();
+    let documents = bodies.read(connection, &packed).await?;
+    let with_body = runs.iter_mut().filter_map(|run| run.storage.body.take().map(|_| run));
+    for (run, read) in with_body.zip(documents) {
+        let OwnDocuments { inputs, outputs, nodes, trace } = read;
+        (run.inputs, run.outputs, run.nodes, run.trace) = (inputs, outputs, nodes, trace);
+    }
+    Ok(runs)
 }
 
 impl ListedRow for RunRow {
@@ -128,6 +220,23 @@ impl ListedRow for RunRow {
 }
 
 impl RunRow {
+    /// The row without its documents, except the error.
+    pub(super) fn without_documents(&self) -> Self {
+        Self {
+            graph_name: self.graph_name.clone(),
+            error: self.error.clone(),
+            created_by: self.created_by.clone(),
+            labels: self.labels.clone(),
+            inputs: String::new(),
+            outputs: None,
+            usage: String::new(),
+            nodes: String::new(),
+            trace: String::new(),
+            storage: RunStorage::default(),
+            ..*self
+        }
+    }
+
     /// Roughly how much memory its documents take.
     pub fn size(&self) -> usize {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -141,7 +250,7 @@ impl RunRow {
 }
 
 /// One line of a list of runs: no documents but the small ones.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct RunSummaryRow {
     pub id: Uuid,
     /// The graph's id.
@@ -172,6 +281,9 @@ pub struct RunSummaryRow {
     /// The caller's own names.
     #[sqlx(flatten)]
     pub labels: RunLabels,
+    /// How its usage is stored.
+    #[sqlx(flatten)]
+    pub stored_usage: StoredUsage,
 }
 
 impl ListedRow for RunSummaryRow {
@@ -225,28 +337,22 @@ pub struct RunValues {
 /// The inputs and outputs of these runs, in any order, without those that do not exist.
 pub(super) async fn run_values(
     scope: &Scope,
+    bodies: &RunBodies,
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<RunValues>, StoreError> {
-    let rows = sqlx::query!(
-        r#"select id, graph_id, graph_name, status, inputs::text as "inputs!", outputs::text
-           from runs where workspace_id = $1 and id = any($2)"#,
-        scope.workspace,
-        ids
-    )
-    .fetch_all(connection)
-    .await?;
-    let run_values = rows.into_iter().map(|row| {
-        Ok(RunValues {
-            id: row.id,
-            graph_id: row.graph_id,
-            graph_name: row.graph_name,
-            status: row.status.try_into()?,
-            inputs: row.inputs,
-            outputs: row.outputs,
-        })
+    let sql = format!("select {COLUMNS} from runs where workspace_id = $1 and id = any($2)");
+    let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(ids);
+    let rows = rows.fetch_all(&mut *connection).await?;
+    let run_values = complete(bodies, connection, rows).await?.into_iter().map(|row| RunValues {
+        id: row.id,
+        graph_id: row.graph_id,
+        graph_name: row.graph_name,
+        status: row.status,
+        inputs: row.inputs,
+        outputs: row.outputs,
     });
-    run_values.collect()
+    Ok(run_values.collect())
 }
 
 /// One page of runs, newest first; of the replica if there is one.
@@ -274,12 +380,16 @@ async fn list_on(
     let mut sql = QueryBuilder::<Postgres>::new(
         "select runs.id, graph_id, graph_name, graph_version, state_version, status, runs.created_at, \
          started_at, finished_at, duration_ms, error::text, usage::text, created_by, tags::text, session_id, \
-         user_id, metadata::text ",
+         user_id, metadata::text, counts, total_cost ",
     );
     let times = push_rows(&mut sql, scope, filter, list.after);
     push_filter(&mut sql, scope, filter);
     push_times(&mut sql, times, filter, list.after);
-    list.newest_first(connection, sql, times).await
+    let mut page: Page<RunSummaryRow> = list.newest_first(connection, sql, times).await?;
+    for run in &mut page.items {
+        run.usage = run.stored_usage.take_text()?.unwrap_or_else(|| std::mem::take(&mut run.usage));
+    }
+    Ok(page)
 }
 
 /// Pushes the rows of a list, with an open `where` clause. Returns the table whose index orders them by time: that of

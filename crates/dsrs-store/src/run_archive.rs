@@ -1,12 +1,15 @@
 //! Archived runs: which files have them, and the rows that go to a file. May not know what a file is.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use futures_util::stream::{Stream, TryStreamExt};
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::retention::{Expiry, lock_old};
-use super::run::RunRow;
+use super::run::{self, COLUMNS, RunRow};
+use super::run_bodies::RunBodies;
 use super::{Db, Scope, StoreError, feedback, run_label_index};
 
 /// A file of archived runs.
@@ -43,7 +46,7 @@ pub struct FileShare {
 }
 
 /// A run, and whose it is.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct ArchivedRun {
     pub workspace_id: Uuid,
     #[sqlx(flatten)]
@@ -61,22 +64,41 @@ pub struct EndedRuns {
     pub before: DateTime<Utc>,
 }
 
-const COLUMNS: &str = "workspace_id, id, graph_id, graph_name, graph_version, state_version, status, created_at, \
-                       started_at, finished_at, duration_ms, inputs::text, outputs::text, error::text, \
-                       usage::text, nodes::text, trace::text, created_by, tags::text, session_id, user_id, \
-                       metadata::text";
-
 /// A page ends after so many runs, or with the run that exceeds so many bytes of documents.
 const PAGE_RUNS: i64 = 64;
 const PAGE_BYTES: usize = 8 << 20;
 
+/// How much larger documents are than the body that has them, usually.
+const USUAL_RATIO: usize = 12;
+
 impl ArchivedRun {
     /// The bytes of its documents.
     fn bytes(&self) -> usize {
-        let RunRow { inputs, outputs, error, usage, nodes, trace, .. } = &self.run;
+        let run = &self.run;
+        let RunRow { inputs, outputs, error, usage, nodes, trace, .. } = run;
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        inputs.len() + optional(outputs) + optional(error) + usage.len() + nodes.len() + trace.len()
+        // Before its body is read, about what that will have.
+        let body = run.storage.body.as_ref().map_or(0, |body| USUAL_RATIO * body.len());
+        body + inputs.len()
+            + optional(outputs)
+            + optional(error)
+            + usage.len()
+            + nodes.len()
+            + trace.len()
     }
+}
+
+/// Reads the documents of runs that have a body.
+async fn complete(
+    bodies: &RunBodies,
+    connection: &mut PgConnection,
+    page: Vec<ArchivedRun>,
+) -> Result<Vec<ArchivedRun>, StoreError> {
+    let (workspaces, runs): (Vec<Uuid>, Vec<RunRow>) =
+        page.into_iter().map(|archived| (archived.workspace_id, archived.run)).unzip();
+    let runs = run::complete(bodies, connection, runs).await?;
+    let page = workspaces.into_iter().zip(runs);
+    Ok(page.map(|(workspace_id, run)| ArchivedRun { workspace_id, run }).collect())
 }
 
 /// Reads runs up to the end of a page. What follows is not held in memory.
@@ -98,12 +120,14 @@ impl EndedRuns {
     pub async fn page(&self, db: &Db, after: Option<Uuid>) -> Result<Vec<ArchivedRun>, StoreError> {
         // The bounds are parameters, so that the planner leaves out partitions.
         let sql = format!(
-            "select {COLUMNS} from runs
+            "select workspace_id, {COLUMNS} from runs
              where id >= $1 and id < $2 and id > $3 and finished_at < $4 order by id limit $5"
         );
         let page = sqlx::query_as(AssertSqlSafe(sql)).bind(self.first.unwrap_or(Uuid::nil()));
         let page = page.bind(self.end).bind(after.unwrap_or(Uuid::nil())).bind(self.before);
-        read_page(page.bind(PAGE_RUNS).fetch(&mut *db.all_workspaces().await?)).await
+        let mut connection = db.all_workspaces().await?;
+        let page = read_page(page.bind(PAGE_RUNS).fetch(&mut *connection)).await?;
+        complete(&db.bodies, &mut connection, page).await
     }
 
     /// How many there are.
@@ -120,6 +144,7 @@ impl EndedRuns {
 pub struct OldRuns {
     tx: Transaction<'static, Postgres>,
     ids: Vec<Uuid>,
+    bodies: Arc<RunBodies>,
 }
 
 impl OldRuns {
@@ -132,7 +157,7 @@ impl OldRuns {
     ) -> Result<Self, StoreError> {
         let mut tx = db.begin(scope).await?;
         let ids = lock_old(scope, &mut tx, expiry, most).await?;
-        Ok(Self { tx, ids })
+        Ok(Self { tx, ids, bodies: db.bodies.clone() })
     }
 
     /// The id of the first one.
@@ -145,9 +170,11 @@ impl OldRuns {
     pub async fn page(&mut self, after: Option<Uuid>) -> Result<Vec<ArchivedRun>, StoreError> {
         let ids = after.map_or(0, |after| self.ids.partition_point(|id| *id <= after));
         let ids = self.ids.iter().skip(ids).take(PAGE_RUNS.unsigned_abs() as usize);
-        let sql = format!("select {COLUMNS} from runs where id = any($1) order by id");
+        let sql =
+            format!("select workspace_id, {COLUMNS} from runs where id = any($1) order by id");
         let page = sqlx::query_as(AssertSqlSafe(sql)).bind(ids.copied().collect::<Vec<_>>());
-        read_page(page.fetch(&mut *self.tx)).await
+        let page = read_page(page.fetch(&mut *self.tx)).await?;
+        complete(&self.bodies, &mut self.tx, page).await
     }
 
     /// Removes those up to an id, and lists the file that has them now. Returns how many there were.

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::packed_run::PackedRun;
 use super::run::RunRow;
 use super::run_label::RunLabel;
 use super::{Scope, StoreError};
@@ -42,16 +43,16 @@ fn error_codes(run: &RunRow, labels: &mut BTreeSet<RunLabel>) {
 
 /// The labels of many runs as one array per column.
 #[derive(Default)]
-struct LabelColumns {
+struct LabelColumns<'r> {
     run: Vec<Uuid>,
     workspace: Vec<Uuid>,
-    name: Vec<String>,
-    value: Vec<String>,
+    name: Vec<&'r str>,
+    value: Vec<&'r str>,
     created_at: Vec<DateTime<Utc>>,
 }
 
-impl LabelColumns {
-    fn push(&mut self, workspace: Uuid, run: &RunRow, labels: BTreeSet<RunLabel>) {
+impl<'r> LabelColumns<'r> {
+    fn push(&mut self, workspace: Uuid, run: &RunRow, labels: &'r BTreeSet<RunLabel>) {
         for RunLabel { name, value } in labels {
             self.run.push(run.id);
             self.workspace.push(workspace);
@@ -62,36 +63,39 @@ impl LabelColumns {
     }
 }
 
-/// Adds the labels of runs that are stored for the first time. Does nothing if there are none. Safe to repeat.
+/// The labels of a run, and the codes of its errors.
+pub(super) fn labels_of(run: &RunRow) -> BTreeSet<RunLabel> {
+    let mut labels = BTreeSet::new();
+    run.labels.add_to(&mut labels);
+    error_codes(run, &mut labels);
+    labels
+}
+
+/// Adds the labels of runs that have not ended. Does nothing if there are none. Safe to repeat.
 pub(super) async fn add<'r>(
     connection: &mut PgConnection,
     runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
 ) -> Result<(), StoreError> {
+    let labels: Vec<_> = runs.map(|(scope, run)| (scope, run, labels_of(run))).collect();
     let mut columns = LabelColumns::default();
-    for (scope, run) in runs {
-        let mut labels = BTreeSet::new();
-        run.labels.add_to(&mut labels);
-        error_codes(run, &mut labels);
-        columns.push(scope.workspace, run, labels);
-    }
+    labels.iter().for_each(|(scope, run, labels)| columns.push(scope.workspace, run, labels));
     insert(connection, columns).await
 }
 
-/// Adds the codes of errors of runs that end.
-pub(super) async fn add_error_codes<'r>(
+/// The same of runs that have ended.
+pub(super) async fn add_ended(
     connection: &mut PgConnection,
-    runs: impl Iterator<Item = (&'r Scope, &'r RunRow)>,
+    runs: &[&PackedRun],
 ) -> Result<(), StoreError> {
     let mut columns = LabelColumns::default();
-    for (scope, run) in runs {
-        let mut labels = BTreeSet::new();
-        error_codes(run, &mut labels);
-        columns.push(scope.workspace, run, labels);
-    }
+    runs.iter().for_each(|run| columns.push(run.workspace, &run.row, &run.found_by));
     insert(connection, columns).await
 }
 
-async fn insert(connection: &mut PgConnection, columns: LabelColumns) -> Result<(), StoreError> {
+async fn insert(
+    connection: &mut PgConnection,
+    columns: LabelColumns<'_>,
+) -> Result<(), StoreError> {
     if columns.run.is_empty() {
         return Ok(());
     }

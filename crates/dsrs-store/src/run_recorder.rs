@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use super::group_writer::{self, GroupWriter, Write, WriterStats, WriterTask};
+use super::packed_run::PackedRun;
 use super::run::RunRow;
+use super::run_bodies::RunBodies;
 use super::{Db, Scope, StoreError};
 use dsrs_config::Record;
 
@@ -13,29 +15,29 @@ use dsrs_config::Record;
 pub struct RunRecorder {
     mode: Record,
     writer: GroupWriter,
+    bodies: Arc<RunBodies>,
 }
 
 /// A recorder, and the task that must run for it. From now on the task writes what background runs store
 /// over this database, too.
 pub fn recorder(db: Db, mode: Record) -> (RunRecorder, WriterTask) {
     let (writer, task) = group_writer::open(db.clone());
+    let bodies = db.bodies.clone();
     db.use_writer(writer.clone());
-    (RunRecorder { mode, writer }, task)
+    (RunRecorder { mode, writer, bodies }, task)
 }
 
 impl RunRecorder {
     /// Hands a finished run over. In [`Record::Ack`] this returns when it is committed, or says
     /// why it could not be. The run is written even if the caller stops waiting.
-    pub async fn record(
-        &self,
-        scope: &Scope,
-        run: impl Into<Arc<RunRow>>,
-    ) -> Result<(), StoreError> {
-        let write = || Write::Record { scope: scope.clone(), run: run.into() };
+    pub async fn record(&self, scope: &Scope, run: &RunRow) -> Result<(), StoreError> {
+        if self.mode == Record::Off {
+            return Ok(());
+        }
+        let write = Write::Record { run: Arc::new(PackedRun::new(scope, &self.bodies, run)) };
         match self.mode {
-            Record::Off => Ok(()),
-            Record::Ack => self.writer.write(write()).await.map(drop),
-            _ => self.writer.enqueue(write()).await,
+            Record::Ack => self.writer.write(write).await.map(drop),
+            _ => self.writer.enqueue(write).await,
         }
     }
 

@@ -1,69 +1,53 @@
 //! The events that webhooks report, written to `webhook_deliveries` in the transaction of what they report. Without
 //! a webhook for an event nothing is written. May not know how messages are sent.
 //!
-//! Events of runs are a part of the statements that end runs: see `run_events`. Jobs of other kinds end in a
-//! statement of their own, `job_ended`.
+//! Events of runs are written where there are webhooks (`ended_run`). Jobs that no attempt ends have `job_ended`.
 
 use serde::Deserialize;
 use sqlx::{AssertSqlSafe, PgConnection};
 use uuid::Uuid;
 
-use super::run::{RunRow, RunStatus};
+use super::packed_run::PackedRun;
+use super::run_usage::usage_json;
 use super::{Scope, StoreError};
 
-/// The statement that writes the events of runs, to be a part of another one. `ended` is the name of a part with
-/// rows of `runs`; `parameters` are the places of the members of [`ReportedRuns`], in their order. A webhook
-/// receives one message of a run: `run.failed` if it failed and the webhook has that event, otherwise
-/// `run.finished`.
-pub(super) fn run_events(ended: &str, [runs, events, codes]: [u8; 3]) -> String {
-    format!(
+/// The statement that writes the events of runs. Its parameters are the ids of the runs, of the events, the codes of
+/// errors, and the usage as JSON text if the row has another form. A webhook receives one message of a run: `run.failed`
+/// if it failed and the webhook has that event, otherwise `run.finished`.
+const RUN_EVENTS: &str =
         "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
                                          log, replays, next_attempt_at, created_at)
          select webhook.id, event.id, ended.workspace_id,
                 case when ended.status = 'failed' and 'run.failed' = any(webhook.events)
                      then 'run.failed' else 'run.finished' end,
                 run_event_data(ended.id, ended.graph_id, ended.graph_name, ended.graph_version,
-                               ended.state_version, ended.status, event.code, ended.usage,
+                               ended.state_version, ended.status, event.code, coalesce(event.usage::json, ended.usage),
                                ended.created_at, ended.started_at, ended.finished_at,
                                ended.duration_ms),
-                'pending', 0, '{{}}', 0, clock_timestamp(),
+                'pending', 0, '{}', 0, clock_timestamp(),
                 coalesce(ended.finished_at, clock_timestamp())
-         from {ended} as ended
-         join unnest(${runs}::uuid[], ${events}::uuid[], ${codes}::text[])
-              as event (run, id, code) on event.run = ended.id
+         from runs as ended
+         join unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[])
+              as event (run, id, code, usage) on event.run = ended.id
          join webhooks webhook on webhook.workspace_id = ended.workspace_id and webhook.enabled
           and (webhook.graph_id is null or webhook.graph_id = ended.graph_id)
           and ('run.finished' = any(webhook.events)
-               or ended.status = 'failed' and 'run.failed' = any(webhook.events))"
-    )
-}
+               or ended.status = 'failed' and 'run.failed' = any(webhook.events))
+         where ended.id = any($1)";
 
-/// The parameters of [`run_events`], one array each.
-#[derive(Default)]
-pub(super) struct ReportedRuns {
-    /// The runs that have ended.
-    pub(super) runs: Vec<Uuid>,
-    /// The ids of their events.
-    pub(super) events: Vec<Uuid>,
-    /// The codes of their errors.
-    pub(super) codes: Vec<Option<String>>,
-}
-
-impl ReportedRuns {
-    /// Those of the runs that have ended.
-    pub(super) fn of<'r>(runs: impl Iterator<Item = &'r RunRow>) -> Self {
-        let mut ended = Self::default();
-        let has_ended = |run: &&RunRow| {
-            use RunStatus::{Cancelled, Failed, Succeeded};
-            matches!(run.status, Succeeded | Failed | Cancelled)
-        };
-        for run in runs.filter(has_ended) {
-            ended.runs.push(run.id);
-            ended.events.push(Uuid::now_v7());
-            ended.codes.push(run.error.as_deref().and_then(error_code));
-        }
-        ended
-    }
+/// Writes the events of runs whose rows are written.
+pub(super) async fn runs_ended(
+    connection: &mut PgConnection,
+    runs: &[&PackedRun],
+) -> Result<(), StoreError> {
+    let ids: Vec<Uuid> = runs.iter().map(|run| run.row.id).collect();
+    let events: Vec<Uuid> = runs.iter().map(|_| Uuid::now_v7()).collect();
+    let codes: Vec<Option<String>> =
+        runs.iter().map(|run| run.row.error.as_deref().and_then(error_code)).collect();
+    let usages: Vec<String> = runs.iter().map(|run| usage_json(&run.usage.whole)).collect();
+    let written = sqlx::query(RUN_EVENTS).bind(ids).bind(events).bind(codes).bind(usages);
+    written.execute(connection).await?;
+    Ok(())
 }
 
 /// The code of a problem, which has texts of models besides.
@@ -87,18 +71,14 @@ pub(super) async fn job_ended(
     let Some(statement) = statement_of(kind, table) else { return Ok(()) };
     let written = sqlx::query(AssertSqlSafe(statement)).bind(vec![job]);
     let written = written.bind(vec![Uuid::now_v7()]).bind(vec![error.and_then(error_code)]);
+    let written = if kind == "run" { written.bind(vec![None::<String>]) } else { written };
     written.execute(connection).await?;
     Ok(())
 }
 
 fn statement_of(kind: &str, table: &str) -> Option<String> {
     let own = match kind {
-        "run" => {
-            let events = run_events("ended", [1, 2, 3]);
-            return Some(format!(
-                "with ended as (select * from runs where id = any($1::uuid[])) {events}"
-            ));
-        }
+        "run" => return Some(RUN_EVENTS.to_owned()),
         "evaluation" => {
             "'score', ended.score_sum / nullif(ended.done - ended.unmeasured, 0),
              'total', ended.total, 'done', ended.done, 'failed', ended.failed,

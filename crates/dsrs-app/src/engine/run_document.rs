@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use dsrs_store::Scope;
-use dsrs_store::run::{RunRow, RunStatus};
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::run_progress::NodeRow;
 
@@ -36,7 +36,7 @@ struct WithFormat<T> {
 }
 
 /// What is sent with a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SentRun {
     /// The caller.
     pub(crate) scope: Scope,
@@ -240,6 +240,7 @@ impl RunDocument {
                 user_id: self.user_id,
                 metadata: self.metadata,
             },
+            storage: RunStorage::default(),
         })
     }
 }
@@ -272,6 +273,7 @@ mod tests {
                 session_id: Some("session".to_owned()),
                 ..RunLabels::default()
             },
+            storage: RunStorage::default(),
         };
         let scope = Scope { workspace: Uuid::from_u128(5), actor: "ann".into() };
         SentRun { scope, request: r#"{"timeout_ms":null}"#.to_owned(), run }

@@ -18,7 +18,7 @@ use crate::job::active::{ActiveGuard, StopReason};
 use crate::job::attempt::JobAttempt;
 use crate::job::conclusion::{AttemptEnd, Conclusion};
 use crate::job::kind::JobKind;
-use crate::run::documents::{fields_json, trace_json};
+use crate::run::documents::{fields_json, prefixes_of, trace_json};
 use crate::run::ending::EndedRun;
 use crate::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::run::execute::admit;
@@ -266,6 +266,7 @@ impl JobAttempt {
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,
             trace: trace_json(&outcome.spans, self.start),
+            prefixes: prefixes_of(&outcome.spans),
         };
         earlier.ended.extend(journal.stored());
         Ok(Conclusion::Finished(RunResult { known: Some(earlier), added, ended }).into())

@@ -18,7 +18,7 @@ use crate::run::execute::admit;
 use crate::run::merged_record::{AttemptOutput, NO_TRACE, UnfinishedRun, pending_nodes};
 use crate::{App, AppError, Commit, ExecuteRequest, RunFailure};
 use dsrs_store::graph::{GraphRef, ResolvedGraph};
-use dsrs_store::run::{RunRow, RunStatus};
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::{Scope, StoreError, engine_run, job};
 
@@ -152,5 +152,6 @@ fn queued_run(scope: &Scope, pin: &ResolvedGraph, inputs: &Fields, nodes: String
         trace: NO_TRACE.to_owned(),
         created_by: scope.actor.to_string(),
         labels: RunLabels::default(),
+        storage: RunStorage::default(),
     }
 }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs::graph::NodeOutcome;
-use dsrs::lm::Usage;
+use dsrs::lm::{Prefix, Usage};
 use dsrs::predict::{CheckOutcome, PredictError, Span, SpanKind, SpanStatus};
 use dsrs::value::{Fields, Payload};
 use indexmap::IndexMap;
 use serde::Serialize;
+
+use dsrs_store::run_usage::{ModelUsage, RunUsage};
+pub(crate) use dsrs_store::run_usage::{usage_json, usage_of_json};
 
 use crate::clock::timestamp;
 use crate::json::JsonObject;
@@ -46,24 +49,7 @@ pub(crate) fn error_json(node: &str, error: &PredictError) -> String {
     object.finish()
 }
 
-/// `{lm_calls, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens, cost}`.
-pub(crate) fn usage_json(usage: &Usage) -> String {
-    let mut object = JsonObject::with_capacity(160);
-    object.shown("lm_calls", usage.lm_calls).shown("input_tokens", usage.input_tokens);
-    object.shown("output_tokens", usage.output_tokens);
-    object.shown("reasoning_tokens", usage.reasoning_tokens);
-    object.shown("cached_tokens", usage.cached_tokens);
-    object.shown("cache_write_tokens", usage.cache_write_tokens);
-    object.raw_or_null("cost", usage.cost.map(|cost| json(&cost)).as_deref());
-    object.finish()
-}
-
-/// Reads what [`usage_json`] wrote. A number that is missing is 0; a cost is unknown.
-pub(crate) fn usage_of_json(json: &str) -> Usage {
-    Payload::from_record(json).as_ref().map(usage_of).unwrap_or_default()
-}
-
-/// The same, of a value.
+/// The usage in a value. A number that is missing is 0; a cost is unknown.
 pub(crate) fn usage_of(written: &Payload) -> Usage {
     let member = |name: &str| written.as_map().and_then(|members| members.get(name));
     let count = |name: &str| match member(name) {
@@ -93,6 +79,25 @@ pub(crate) fn fields_json(fields: &Fields) -> String {
         object.raw(name, &value.to_json());
     }
     object.finish()
+}
+
+/// The prefixes of the prompts of a trace, each once.
+pub(crate) fn prefixes_of(spans: &[Span]) -> Vec<Arc<Prefix>> {
+    let mut prefixes: Vec<Arc<Prefix>> = Vec::new();
+    for (prefix, _) in spans.iter().filter_map(|span| span.messages.as_ref()) {
+        if !prefixes.iter().any(|found| Arc::ptr_eq(found, prefix)) {
+            prefixes.push(prefix.clone());
+        }
+    }
+    prefixes
+}
+
+/// The usage of a run with these spans.
+pub(crate) fn run_usage(whole: Usage, spans: &[Span]) -> RunUsage {
+    let requests = spans
+        .iter()
+        .filter_map(|span| Some((span.alias.as_deref().or(span.model.as_deref())?, span.usage?)));
+    RunUsage { whole, models: ModelUsage::sums(requests) }
 }
 
 /// `{spans: [...]}`, without members that do not apply.

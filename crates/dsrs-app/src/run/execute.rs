@@ -387,7 +387,7 @@ impl Run {
             // Boxed, as what few runs do: every run would reserve space for it.
             return Box::pin(self.app.run_park(&self.scope, row, &self.request_id)).await;
         }
-        Ok(self.app.recorder.record(&self.scope, row.clone()).await?)
+        Ok(self.app.recorder.record(&self.scope, row).await?)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use dsrs::graph::{CompletedNode, CompletedNodes, NodeOutcome, NodeStatus, Program};
-use dsrs::lm::Usage;
+use dsrs::lm::{Prefix, Usage};
 use dsrs::predict::{Span, SpanKind};
 use dsrs::value::{Map, Payload};
 use indexmap::IndexMap;
@@ -16,7 +16,7 @@ use crate::json::JsonObject;
 use crate::run::documents::{fields_json, node_json, trace_json, usage_json, usage_of_json};
 use crate::{AppError, RunFailure};
 use dsrs_store::background_run::{self, StoredRun};
-use dsrs_store::run::{RunRow, RunStatus};
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_progress::NodeRow;
 use dsrs_store::{Db, Scope};
 
@@ -40,12 +40,19 @@ pub(crate) struct AttemptOutput {
     pub(crate) nodes: HashMap<Arc<str>, String>,
     pub(crate) usage: Usage,
     pub(crate) trace: String,
+    /// The prefixes of the prompts in the trace.
+    pub(crate) prefixes: Vec<Arc<Prefix>>,
 }
 
 impl AttemptOutput {
     /// Nothing: no node ran.
     pub(crate) fn none() -> Self {
-        Self { nodes: HashMap::new(), usage: Usage::default(), trace: NO_TRACE.to_owned() }
+        Self {
+            nodes: HashMap::new(),
+            usage: Usage::default(),
+            trace: NO_TRACE.to_owned(),
+            prefixes: Vec::new(),
+        }
     }
 }
 
@@ -148,7 +155,13 @@ impl UnfinishedRun {
                 (None, None) => nodes.raw(&name, &with_final_status(before, not_started).to_json()),
             };
         }
-        RunRow { usage: usage_json(&usage), trace, nodes: nodes.finish(), ..run }
+        RunRow {
+            usage: usage_json(&usage),
+            trace,
+            nodes: nodes.finish(),
+            storage: RunStorage::with_prefixes(added.prefixes),
+            ..run
+        }
     }
 }
 

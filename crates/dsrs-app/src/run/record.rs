@@ -9,10 +9,12 @@ use dsrs::predict::PredictErrorKind;
 use dsrs::value::Payload;
 use uuid::Uuid;
 
-use crate::run::documents::{fields_json, nodes_json, trace_json, usage_json};
+use crate::run::documents::{
+    fields_json, nodes_json, prefixes_of, run_usage, trace_json, usage_json,
+};
 use crate::{AppError, RunFailure};
 use dsrs_store::graph::ResolvedGraph;
-use dsrs_store::run::{RunRow, RunStatus};
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_label::RunLabels;
 
 /// The graph of a run, with the versions that the run uses.
@@ -75,6 +77,8 @@ impl RunRecordBuilder<'_> {
             trace,
             created_by: self.actor.to_owned(),
             labels: self.labels,
+            storage: RunStorage::with_prefixes(prefixes_of(&outcome.spans))
+                .with_usage(run_usage(outcome.usage, &outcome.spans)),
         }
     }
 }

@@ -4,20 +4,19 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use chrono::{DateTime, Utc};
+use dsrs::lm::Usage;
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
+use crate::StoreError;
+use crate::ended_run::{self, EndColumns, FOLLOWERS, Followers, RunReports};
 use crate::key_spending::SpendingSum;
-use crate::model_usage::model_usage;
-use crate::online_sample::chosen_runs;
-use crate::run::RunRow;
-use crate::webhook_event::{ReportedRuns, run_events};
-use crate::{Scope, StoreError, run_label_index};
+use crate::packed_run::PackedRun;
+use crate::run_usage::{RunUsage, usage_of_json};
+use crate::usage_count::{self, Sign, UsageSums};
 
 pub(super) struct RunEnd<'w> {
-    pub(super) scope: &'w Scope,
-    pub(super) run: &'w RunRow,
+    pub(super) run: &'w PackedRun,
     /// The number of checkpoints in the record.
     pub(super) checkpoints: i64,
 }
@@ -34,13 +33,12 @@ pub(super) async fn write(
     }
     let counts = counts(connection, ends).await?;
     let is_complete =
-        |end: &&RunEnd<'_>| counts.get(&end.run.id).copied().unwrap_or(0) == end.checkpoints;
+        |end: &&RunEnd<'_>| counts.get(&end.run.row.id).copied().unwrap_or(0) == end.checkpoints;
     let (complete, behind): (Vec<&RunEnd<'_>>, Vec<&RunEnd<'_>>) =
         ends.iter().partition(is_complete);
+    let complete: Vec<&PackedRun> = complete.iter().map(|end| end.run).collect();
     let spent = write_complete(connection, &complete).await?;
-    let ended = complete.iter().map(|end| (end.scope, end.run));
-    run_label_index::add_error_codes(connection, ended).await?;
-    Ok((behind.into_iter().map(|end| end.run.id).collect(), spent))
+    Ok((behind.into_iter().map(|end| end.run.row.id).collect(), spent))
 }
 
 /// The number of checkpoints of each run that has any.
@@ -48,7 +46,7 @@ async fn counts(
     connection: &mut PgConnection,
     ends: &[RunEnd<'_>],
 ) -> Result<HashMap<Uuid, i64>, StoreError> {
-    let runs: Vec<Uuid> = ends.iter().map(|end| end.run.id).collect();
+    let runs: Vec<Uuid> = ends.iter().map(|end| end.run.row.id).collect();
     let counts = sqlx::query!(
         r#"select run_id, count(*) as "count!" from run_nodes
            where run_id = any($1) group by run_id"#,
@@ -58,97 +56,111 @@ async fn counts(
     Ok(counts.into_iter().map(|row| (row.run_id, row.count)).collect())
 }
 
-/// Writes the records, removes checkpoints and jobs, and writes the events. All parts of a statement see the rows
-/// as they were before it: `spent` reads the usage that the run and its checkpoints had until now, which was counted
-/// when it was written. The ids are also parameters, so that the planner leaves out partitions.
+/// Writes the records, removes checkpoints and jobs, and returns what was counted of each run until now. All parts of a
+/// statement see the rows as they were before it. The ids are also a parameter, so that the planner leaves out
+/// partitions. The documents get the defaults of their columns: the body has them.
 static END: LazyLock<String> = LazyLock::new(|| {
-    let events = run_events("written", [1, 11, 12]);
-    let samples = chosen_runs("written", 1);
     format!(
         "with ended as (
-         select id, status, started_at, finished_at, duration_ms, outputs::json, error::json,
-          usage::json, nodes::json, trace::json, model_usage::json
-         from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int8[],
-               $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-               $13::text[])
-        as end_of_run (id, status, started_at, finished_at, duration_ms, outputs, error,
-                       usage, nodes, trace, model_usage)
+         select id, status, started_at, finished_at, duration_ms, error::json, cost, counts, body
+         from unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::int8[], $7::text[],
+                     $8::float8[], $9::bytea[], $10::bytea[])
+              as end_of_run (id, status, started_at, finished_at, duration_ms, error, cost, counts, body)
      ), checkpoints as (
-         delete from run_nodes where run_id = any($1) returning run_id, usage
-     ), counted as (
-         select run_id, sum(tokens_of(usage))::int8 as tokens, sum(cost_of(usage)) as cost
-         from checkpoints group by run_id
+         delete from run_nodes where run_id = any($2) returning run_id, usage
      ), removed as (
-         delete from jobs where id = any($1)
-     ), spent as (
-         select runs.id,
-          tokens_of(ended.usage) - tokens_of(runs.usage) - coalesce(counted.tokens, 0) as tokens,
-          cost_of(ended.usage) - cost_of(runs.usage) - coalesce(counted.cost, 0) as cost
-         from ended join runs using (id) left join counted on counted.run_id = runs.id
-         where runs.id = any($1)
+         delete from jobs where id = any($2)
      ), written as (
          update runs
-         set status = ended.status, started_at = ended.started_at,
-       finished_at = ended.finished_at, duration_ms = ended.duration_ms,
-       outputs = ended.outputs, error = ended.error, usage = ended.usage,
-       nodes = ended.nodes, trace = ended.trace,
-             model_usage = ended.model_usage
-         from ended where runs.id = ended.id and runs.id = any($1)
-         returning runs.id, runs.workspace_id, runs.graph_id, runs.graph_name, runs.graph_version,
-             runs.state_version, runs.status, runs.created_at, runs.started_at,
-             runs.finished_at, runs.duration_ms, runs.usage
-     ), reported as ({events}), sampled as ({samples})
-     select id, tokens, cost from spent"
+         set status = ended.status, started_at = ended.started_at, finished_at = ended.finished_at,
+             duration_ms = ended.duration_ms, error = ended.error, total_cost = ended.cost, counts = ended.counts,
+             body = ended.body, inputs = default, outputs = null, usage = default, nodes = default, trace = default,
+             model_usage = null
+         from ended where runs.id = ended.id and runs.id = any($2)
+         returning runs.id
+     )
+     select id, runs.usage::text, runs.model_usage::text, runs.total_cost, runs.counts,
+            array(select usage::text from checkpoints where run_id = runs.id) as checkpoints, {FOLLOWERS}
+     from written join runs using (id) where runs.id = any($2)"
     )
 });
 
-/// What a run has spent since its last checkpoint, as a row.
+/// What was counted of a run before its end.
 #[derive(FromRow)]
-struct SpentRow {
+struct CountedRow {
     id: Uuid,
-    tokens: i64,
-    cost: f64,
+    usage: String,
+    model_usage: Option<String>,
+    total_cost: Option<f64>,
+    counts: Option<Vec<u8>>,
+    /// The usage of its checkpoints, which is counted for keys with a budget.
+    checkpoints: Vec<String>,
+    #[sqlx(flatten)]
+    followers: Followers,
 }
 
 async fn write_complete(
     connection: &mut PgConnection,
-    ends: &[&RunEnd<'_>],
+    runs: &[&PackedRun],
 ) -> Result<Vec<SpendingSum>, StoreError> {
-    if ends.is_empty() {
+    if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let column =
-        |text: fn(&RunRow) -> &str| -> Vec<&str> { ends.iter().map(|end| text(end.run)).collect() };
-    let optional = |text: fn(&RunRow) -> Option<&str>| -> Vec<Option<&str>> {
-        ends.iter().map(|end| text(end.run)).collect()
+    let counted = update(connection, runs).await?;
+    let Some(followers) = counted.first().map(|row| row.followers) else { return Ok(Vec::new()) };
+    let before: HashMap<Uuid, CountedRow> = counted.into_iter().map(|row| (row.id, row)).collect();
+    let (mut sums, mut spent, mut ended) = (UsageSums::default(), Vec::new(), Vec::new());
+    for run in runs {
+        let Some(before) = before.get(&run.row.id) else { continue };
+        let usage = RunUsage::stored(
+            &before.usage,
+            before.model_usage.as_deref(),
+            before.counts.as_deref(),
+            before.total_cost,
+        )?;
+        sums.add_run(run.counted(), &run.usage, Sign::Plus);
+        sums.add_usage(run.counted(), &run.usage, Sign::Plus);
+        sums.add_usage(run.counted(), &usage, Sign::Minus);
+        spent.push(spending(run, usage.whole, &before.checkpoints));
+        ended.push(*run);
+    }
+    usage_count::add(connection, &sums).await?;
+    ended_run::announce(connection, &ended, followers, RunReports::Sent).await?;
+    Ok(if followers.has_budgets() { spent } else { Vec::new() })
+}
+
+async fn update(
+    connection: &mut PgConnection,
+    runs: &[&PackedRun],
+) -> Result<Vec<CountedRow>, StoreError> {
+    let ends = EndColumns::of(runs);
+    let workspaces: Vec<Uuid> = runs.iter().map(|run| run.workspace).collect();
+    let updated = sqlx::query_as(END.as_str())
+        .bind(workspaces)
+        .bind(ends.id)
+        .bind(ends.status)
+        .bind(ends.started_at)
+        .bind(ends.finished_at)
+        .bind(ends.duration_ms)
+        .bind(ends.error)
+        .bind(ends.cost)
+        .bind(ends.counts)
+        .bind(ends.body);
+    Ok(updated.fetch_all(connection).await?)
+}
+
+/// What a run has spent since its last checkpoint.
+fn spending(run: &PackedRun, before: Usage, checkpoints: &[String]) -> SpendingSum {
+    let mut counted = before;
+    checkpoints.iter().for_each(|usage| counted += usage_of_json(usage));
+    let tokens = |usage: &Usage| {
+        i64::try_from(usage.input_tokens.saturating_add(usage.output_tokens)).unwrap_or(i64::MAX)
     };
-    let time = |time: fn(&RunRow) -> Option<DateTime<Utc>>| -> Vec<Option<DateTime<Utc>>> {
-        ends.iter().map(|end| time(end.run)).collect()
-    };
-    let ids: Vec<Uuid> = ends.iter().map(|end| end.run.id).collect();
-    let durations: Vec<Option<i64>> = ends.iter().map(|end| end.run.duration_ms).collect();
-    let model_usages: Vec<Option<String>> =
-        ends.iter().map(|end| model_usage(&end.run.trace)).collect();
-    let reports = ReportedRuns::of(ends.iter().map(|end| end.run));
-    let spent = sqlx::query_as(END.as_str())
-        .bind(&ids)
-        .bind(column(|run| run.status.as_str()))
-        .bind(time(|run| run.started_at))
-        .bind(time(|run| run.finished_at))
-        .bind(&durations)
-        .bind(optional(|run| run.outputs.as_deref()))
-        .bind(optional(|run| run.error.as_deref()))
-        .bind(column(|run| &run.usage))
-        .bind(column(|run| &run.nodes))
-        .bind(column(|run| &run.trace))
-        .bind(&reports.events)
-        .bind(&reports.codes)
-        .bind(&model_usages);
-    let spent: Vec<SpentRow> = spent.fetch_all(connection).await?;
-    let scopes: HashMap<Uuid, &Scope> = ends.iter().map(|end| (end.run.id, end.scope)).collect();
-    let spent = spent.into_iter().filter_map(|row| {
-        let scope = scopes.get(&row.id)?;
-        Some(SpendingSum::of(scope, row.tokens, row.cost))
-    });
-    Ok(spent.collect())
+    let whole = run.usage.whole;
+    SpendingSum {
+        workspace: run.workspace,
+        actor: run.actor.clone(),
+        tokens: tokens(&whole) - tokens(&counted),
+        cost: whole.cost.unwrap_or_default() - counted.cost.unwrap_or_default(),
+    }
 }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::job::{JobType, Lease};
+use super::packed_run::PackedRun;
 use super::run::RunRow;
 use super::run_progress::EventsRow;
 use super::run_progress::NodeRow;
@@ -44,11 +45,7 @@ const BASE_BYTES: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) enum Write {
     /// The record of a run that has ended, which a client waited for.
-    Record {
-        /// The caller.
-        scope: Scope,
-        run: Arc<RunRow>,
-    },
+    Record { run: Arc<PackedRun> },
     /// A queued run and its job.
     Queue {
         /// The caller.
@@ -102,12 +99,10 @@ pub(super) enum Write {
     },
     /// The end of a background run.
     End {
-        /// The caller who requested the run.
-        scope: Scope,
         /// The attempt.
         lease: Lease,
-        /// The final record.
-        run: Arc<RunRow>,
+        /// The final record, of the caller who requested the run.
+        run: Arc<PackedRun>,
         /// The number of checkpoints in the record.
         checkpoints: i64,
     },
@@ -130,10 +125,8 @@ impl Write {
     /// About how many bytes it has.
     fn size(&self) -> usize {
         let documents = match self {
-            Self::Record { run, .. }
-            | Self::Add { run, .. }
-            | Self::Begin { run, .. }
-            | Self::End { run, .. } => run.size(),
+            Self::Record { run } | Self::End { run, .. } => run.size(),
+            Self::Add { run, .. } | Self::Begin { run, .. } => run.size(),
             Self::Queue { run, request, .. } => run.size() + request.len(),
             Self::Start { .. } => 0,
             Self::Checkpoint { node, .. } => {

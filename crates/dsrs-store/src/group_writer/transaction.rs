@@ -11,13 +11,17 @@ use super::event::{self, AddedEvents};
 use super::lease::{HeldLeases, LeaseState};
 use super::start::{self, AttemptStart};
 use super::{CommitOutcome, Write};
+use crate::ended_run::{self, RunReports};
 use crate::key_spending;
-use crate::run_batch::{self, QueuedJob, RunReports};
+use crate::packed_run::PackedRun;
+use crate::run_batch::{self, QueuedJob};
 use crate::{Db, Scope, StoreError, run::RunRow};
 
 /// The writes of a group by kind.
 #[derive(Default)]
 struct Group<'w> {
+    /// Those that have ended.
+    records: Vec<&'w PackedRun>,
     runs: Vec<(&'w Scope, &'w RunRow)>,
     jobs: Vec<QueuedJob<'w>>,
     starts: Vec<AttemptStart>,
@@ -30,9 +34,8 @@ struct Group<'w> {
 impl<'w> Group<'w> {
     fn add(&mut self, write: &'w Write) {
         match write {
-            Write::Record { scope, run } | Write::Add { scope, run } => {
-                self.runs.push((scope, run));
-            }
+            Write::Record { run } => self.records.push(run),
+            Write::Add { scope, run } => self.runs.push((scope, run)),
             Write::Begin { scope, run, at } => {
                 self.runs.push((scope, run));
                 self.begun.push((run.id, *at));
@@ -51,16 +54,16 @@ impl<'w> Group<'w> {
                 let (run, workspace) = (lease.job, lease.workspace);
                 self.events.push(AddedEvents { run, workspace, row, at: *at });
             }
-            Write::End { scope, run, checkpoints, .. } => {
-                self.ends.push(RunEnd { scope, run, checkpoints: *checkpoints });
+            Write::End { run, checkpoints, .. } => {
+                self.ends.push(RunEnd { run, checkpoints: *checkpoints });
             }
         }
     }
 
     /// Writes everything.
     async fn write(&self, connection: &mut PgConnection) -> Result<WrittenGroup, StoreError> {
-        let (runs, jobs) = (&self.runs, &self.jobs);
-        let mut spent = run_batch::add(connection, runs, jobs, RunReports::Sent).await?;
+        let mut spent = ended_run::add(connection, &self.records, RunReports::Sent).await?;
+        run_batch::add(connection, &self.runs, &self.jobs).await?;
         let begun = start::write_runs(connection, &self.begun).await?;
         start::write(connection, &self.starts).await?;
         spent.extend(checkpoint::write(connection, &self.checkpoints).await?);
@@ -98,6 +101,7 @@ pub(super) async fn commit(
         }
     }
     // Another server may insert the same runs: in the same order, neither waits for the other.
+    group.records.sort_unstable_by_key(|run| run.row.id);
     group.runs.sort_unstable_by_key(|(_, run)| run.id);
     let written = group.write(&mut tx).await?;
     tx.commit().await?;
@@ -105,7 +109,7 @@ pub(super) async fn commit(
         Some(LeaseState::Lost) => Some(CommitOutcome::LeaseLost),
         Some(LeaseState::Locked) => None,
         None | Some(LeaseState::Held) => Some(match write {
-            Write::End { run, .. } if written.behind.contains(&run.id) => CommitOutcome::Behind,
+            Write::End { run, .. } if written.behind.contains(&run.row.id) => CommitOutcome::Behind,
             Write::Begin { run, .. } if !written.begun.contains(&run.id) => {
                 CommitOutcome::LeaseLost
             }

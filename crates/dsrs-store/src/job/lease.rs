@@ -5,8 +5,10 @@ use std::time::Duration;
 use sqlx::{PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
+use crate::ended_run::{self, RunReports};
+use crate::key_spending;
+use crate::packed_run::PackedRun;
 use crate::run::RunRow;
-use crate::run_batch::{self, RunReports};
 use crate::scope::InWorkspace;
 use crate::{Db, Scope, StoreError};
 
@@ -143,10 +145,9 @@ pub(crate) async fn begin_results(
     if !progress(&mut tx, lease).await? {
         return Ok(None);
     }
-    let runs: Vec<_> = runs.map(|run| (scope, run)).collect();
-    if !runs.is_empty() {
-        run_batch::insert(&mut tx, &runs, reports).await?;
-    }
+    let runs: Vec<PackedRun> = runs.map(|run| PackedRun::new(scope, &db.bodies, run)).collect();
+    let spent = ended_run::add(&mut tx, &runs.iter().collect::<Vec<_>>(), reports).await?;
+    key_spending::add_all(&mut tx, spent).await?;
     Ok(Some(tx))
 }
 

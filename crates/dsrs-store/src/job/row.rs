@@ -15,9 +15,18 @@ pub trait JobRow: ListedRow + Sync + 'static {
     const JOB: JobType;
 
     /// The query of all columns, up to the value that `workspace_id` is compared with.
-    const SELECT: &'static str;
+    fn select() -> String;
 
     fn status(&self) -> RunStatus;
+
+    /// Reads what the row only refers to, on a connection that sees its workspace.
+    fn complete(
+        self,
+        _db: &Db,
+        _connection: &mut PgConnection,
+    ) -> impl Future<Output = Result<Self, StoreError>> + Send {
+        std::future::ready(Ok(self))
+    }
 
     /// The id of the row and of the job.
     fn id(&self) -> Uuid {
@@ -27,19 +36,21 @@ pub trait JobRow: ListedRow + Sync + 'static {
 
 /// A status row by id.
 pub async fn get<R: JobRow>(scope: &Scope, db: &Db, id: Uuid) -> Result<R, StoreError> {
-    get_of(scope, &mut *db.scoped(scope).await?, id).await
+    get_of(scope, db, &mut *db.scoped(scope).await?, id).await
 }
 
 /// The same on a connection that sees the workspace.
 pub(crate) async fn get_of<R: JobRow>(
     scope: &Scope,
+    db: &Db,
     connection: &mut PgConnection,
     id: Uuid,
 ) -> Result<R, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
+    let mut sql = QueryBuilder::<Postgres>::new(R::select());
     sql.push_bind(scope.workspace).push(" and id = ").push_bind(id);
-    let found = sql.build_query_as::<R>().fetch_optional(connection).await?;
-    found.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))
+    let found = sql.build_query_as::<R>().fetch_optional(&mut *connection).await?;
+    let found = found.ok_or_else(|| StoreError::not_found(R::JOB.as_str(), id))?;
+    found.complete(db, connection).await
 }
 
 /// The status by id; `None` if there is no such row.
@@ -63,7 +74,7 @@ pub(crate) async fn list<R: JobRow>(
     list: ListQuery,
     filter: impl FnOnce(&mut QueryBuilder<Postgres>) + Send,
 ) -> Result<Page<R>, StoreError> {
-    let mut sql = QueryBuilder::<Postgres>::new(R::SELECT);
+    let mut sql = QueryBuilder::<Postgres>::new(R::select());
     sql.push_bind(scope.workspace);
     filter(&mut sql);
     list.newest_first(&mut *db.scoped(scope).await?, sql, "").await

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::JobType;
 use super::lease::{Lease, remove};
 use crate::audit::{self, AuditAction, AuditThing};
+use crate::background_run;
 use crate::cancellation::{self, Cancellation};
 use crate::run::RunStatus;
 use crate::webhook_event;
@@ -106,6 +107,9 @@ pub(crate) async fn finish_within(
     );
     let row = sqlx::query(AssertSqlSafe(sql)).bind(lease.job).bind(end.status.as_str());
     row.bind(end.error).bind(end.at).execute(&mut *connection).await?;
+    if kind == background_run::JOB {
+        background_run::count_end(connection, lease).await?;
+    }
     webhook_event::job_ended(connection, kind.name, kind.table, lease.job, end.error).await?;
     Ok(true)
 }

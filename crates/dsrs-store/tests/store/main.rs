@@ -14,6 +14,7 @@ mod partitions;
 mod recorder;
 mod replica;
 mod retention;
+mod run_bodies;
 mod run_events;
 mod runs;
 mod silent_connections;
@@ -30,7 +31,7 @@ use dsrs_store::graph::{self, GraphRef, GraphRow, NewGraph};
 use dsrs_store::graph_version::NewGraphVersion;
 use dsrs_store::id_time::first_id;
 use dsrs_store::job::Ending;
-use dsrs_store::run::{RunRow, RunStatus};
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_label::RunLabels;
 use dsrs_store::state::NewState;
 use dsrs_store::{Db, PoolSettings, Scope, StoreError};
@@ -133,5 +134,6 @@ fn run(graph: &str) -> RunRow {
         trace: r#"{"spans": []}"#.into(),
         created_by: "ann".into(),
         labels: RunLabels::default(),
+        storage: RunStorage::default(),
     }
 }

@@ -9,9 +9,12 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use super::{ann, begun_to_wait, make};
 use dsrs_test::{PATIENCE, test_database};
 
-/// Makes the last migration missing again.
-const UNDO: &str = "delete from _sqlx_migrations where version = 116;
+/// Makes the last migrations missing again: from 116, and from 117.
+const UNDO: &str = "delete from _sqlx_migrations where version >= 116;
     drop table online_evaluations, online_samples";
+const UNDO_BODIES: &str = "drop table prompt_prefixes, run_dictionaries;
+    drop index keys_with_budget;
+    alter table runs drop column body, drop column counts, drop column total_cost";
 
 /// The migration adds a foreign key to this table.
 const HOLD: &str = "set application_name = 'a forgotten session';
@@ -29,6 +32,7 @@ async fn a_blocked_migration_ends_and_names_what_blocks_it() {
     let url = test_database().await;
     let mut session = PgConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(UNDO).execute(&mut session).await.unwrap();
+    sqlx::raw_sql(UNDO_BODIES).execute(&mut session).await.unwrap();
     sqlx::raw_sql(HOLD).execute(&mut session).await.unwrap();
     let impatient =
         PoolSettings { migration_patience: Duration::from_secs(1), ..PoolSettings::default() };
@@ -55,6 +59,7 @@ async fn recorded(statement: &str) -> (Db, PgConnection) {
     let url = test_database().await;
     let mut session = PgConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(FORMER).execute(&mut session).await.unwrap();
+    sqlx::raw_sql(UNDO_BODIES).execute(&mut session).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut session).await.unwrap();
     (Db::connect(&url, &PoolSettings::default()).await.unwrap(), session)
 }
@@ -74,7 +79,7 @@ async fn a_database_of_the_newest_release_before_is_adopted_by_servers_that_star
     assert!(db.is_migrated().await.unwrap());
     // A server of that release starts again: it finds its own.
     let former = (1..=35).chain(50..=64);
-    assert_eq!(versions(&mut session).await, former.chain(101..=116).collect::<Vec<_>>());
+    assert_eq!(versions(&mut session).await, former.chain(101..=117).collect::<Vec<_>>());
     make(&db, "later").await.unwrap();
     let graphs = graph::list(&ann(), &db, ListQuery::new(None, 9)).await.unwrap();
     assert_eq!(graphs.items.len(), 2);

@@ -30,7 +30,7 @@ async fn five_thousand_acknowledged_runs_need_few_transactions() {
     let callers: Vec<_> = (0..5000)
         .map(|_| {
             let recorder = recorder.clone();
-            tokio::spawn(async move { recorder.record(&ann(), new_run("busy")).await.unwrap() })
+            tokio::spawn(async move { recorder.record(&ann(), &new_run("busy")).await.unwrap() })
         })
         .collect();
     // They wait for a writer, as behind one that is slow: how many arrive meanwhile is not up to the machine.
@@ -55,9 +55,9 @@ async fn a_refused_row_does_not_affect_others() {
         .map(|number| {
             let (recorder, mut run) = (recorder.clone(), new_run("mixed"));
             if number == 7 {
-                run.outputs = Some("{not json".into());
+                run.error = Some("{not json".into());
             }
-            tokio::spawn(async move { recorder.record(&ann(), run).await })
+            tokio::spawn(async move { recorder.record(&ann(), &run).await })
         })
         .collect();
     // the writer starts last, so that all of them are in its first batch
@@ -86,8 +86,8 @@ async fn a_run_that_is_recorded_twice_is_stored_once() {
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let writer = tokio::spawn(writer.run());
     let run = new_run("again");
-    recorder.record(&ann(), run.clone()).await.unwrap();
-    recorder.record(&ann(), run).await.unwrap();
+    recorder.record(&ann(), &run).await.unwrap();
+    recorder.record(&ann(), &run).await.unwrap();
     assert_eq!(count(&db).await, 1);
     recorder.close();
     writer.await.unwrap();
@@ -98,12 +98,12 @@ async fn closing_writes_accepted_runs_and_refuses_new_ones() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Async);
     for _ in 0..1500 {
-        recorder.record(&ann(), new_run("queued")).await.unwrap();
+        recorder.record(&ann(), &new_run("queued")).await.unwrap();
     }
     recorder.close();
     writer.run().await;
     assert_eq!(count(&db).await, 1500);
-    let late = recorder.record(&ann(), new_run("late")).await.unwrap_err();
+    let late = recorder.record(&ann(), &new_run("late")).await.unwrap_err();
     assert!(matches!(late, StoreError::Unavailable { .. }), "{late}");
 }
 
@@ -111,7 +111,7 @@ async fn closing_writes_accepted_runs_and_refuses_new_ones() {
 async fn nothing_is_recorded_when_recording_is_off() {
     let db = database().await;
     let (recorder, writer) = recorder(db.clone(), Record::Off);
-    recorder.record(&ann(), new_run("unseen")).await.unwrap();
+    recorder.record(&ann(), &new_run("unseen")).await.unwrap();
     recorder.close();
     writer.run().await;
     assert_eq!(count(&db).await, 0);
@@ -124,9 +124,9 @@ async fn without_a_database_callers_get_an_error_and_do_not_hang() {
     let db = Db::connect(&url, &settings).await.unwrap();
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let writer = tokio::spawn(writer.run());
-    recorder.record(&ann(), new_run("before")).await.unwrap();
+    recorder.record(&ann(), &new_run("before")).await.unwrap();
     dsrs_test::drop_database(&url).await;
-    let lost = within("an error", recorder.record(&ann(), new_run("after"))).await.unwrap_err();
+    let lost = within("an error", recorder.record(&ann(), &new_run("after"))).await.unwrap_err();
     assert!(matches!(lost, StoreError::Unavailable { .. }), "{lost}");
     assert!(matches!(db.ping().await.unwrap_err(), StoreError::Unavailable { .. }));
     let read =

@@ -16,7 +16,7 @@ async fn record(db: &Db, runs: &[RunRow]) {
     let (recorder, writer) = recorder(db.clone(), Record::Ack);
     let writer = tokio::spawn(writer.run());
     for run in runs {
-        recorder.record(&ann(), run.clone()).await.unwrap();
+        recorder.record(&ann(), run).await.unwrap();
     }
     recorder.close();
     writer.await.unwrap();

@@ -68,10 +68,10 @@ async fn a_recorded_run_counts_once_for_a_key_with_a_budget() {
     let run = RunRow { usage: usage(9, 0.25), ..new_run("q") };
     for scope in [&one, &one, &free] {
         // The second time it is there already, as after a commit whose answer was lost.
-        recorder.record(scope, run.clone()).await.unwrap();
+        recorder.record(scope, &run).await.unwrap();
     }
-    recorder.record(&one, RunRow { id: Uuid::now_v7(), ..run.clone() }).await.unwrap();
-    recorder.record(&free, RunRow { id: Uuid::now_v7(), ..run }).await.unwrap();
+    recorder.record(&one, &RunRow { id: Uuid::now_v7(), ..run.clone() }).await.unwrap();
+    recorder.record(&free, &RunRow { id: Uuid::now_v7(), ..run }).await.unwrap();
     assert_eq!(spent(&url).await, [row("one", 20, 50)]);
     recorder.close();
     writer.await.unwrap();

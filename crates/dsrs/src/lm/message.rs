@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::{
     AnswerEnd, DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, RequestTrace, ToolCall,
@@ -96,13 +97,15 @@ impl Message {
 pub struct Prefix {
     messages: Vec<Message>,
     json: OnceLock<String>,
+    digest: OnceLock<[u8; 32]>,
 }
 
 impl Prefix {
     /// A shared prefix of these messages.
     #[must_use]
     pub fn of(messages: impl Into<Vec<Message>>) -> Arc<Self> {
-        Arc::new(Self { messages: messages.into(), json: OnceLock::new() })
+        let (json, digest) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Self { messages: messages.into(), json, digest })
     }
 
     /// The messages as JSON objects with `role` and `content`, separated by commas.
@@ -114,6 +117,12 @@ impl Prefix {
             inner.unwrap_or_default().to_owned()
         })
     }
+
+    /// The SHA-256 of [`Prefix::json`]: a name for prefixes that are stored once.
+    #[must_use]
+    pub fn digest(&self) -> &[u8; 32] {
+        self.digest.get_or_init(|| Sha256::digest(self.json()).into())
+    }
 }
 
 impl Deref for Prefix {
@@ -123,6 +132,8 @@ impl Deref for Prefix {
         &self.messages
     }
 }
+
+impl Eq for Prefix {}
 
 impl PartialEq for Prefix {
     fn eq(&self, other: &Self) -> bool {

@@ -1,0 +1,237 @@
+//! Runs that have ended, many in one statement: their rows, and what follows from their end. Statements for webhooks,
+//! online evaluations and budgets are sent only where there are some. Who is waiting for a run is not known here.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgConnection};
+use uuid::Uuid;
+
+use super::key_spending::SpendingSum;
+use super::packed_run::PackedRun;
+use super::usage_count::{self, CountedRun, Sign, UsageSums};
+use super::{StoreError, online_sample, run_label_index, webhook_event};
+
+/// Whether webhooks report the ends of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunReports {
+    /// They do.
+    Sent,
+    /// They do not: the runs are parts of something whose end is reported.
+    Omitted,
+}
+
+/// What there is in the workspaces of some runs. `$1` has the workspaces.
+pub(super) const FOLLOWERS: &str = "
+    exists (select from webhooks where enabled and workspace_id = any($1)) as has_webhooks,
+    exists (select from online_evaluations where enabled and workspace_id = any($1)) as has_samples,
+    exists (select from keys where workspace_id = any($1)
+              and (tokens_per_day is not null or cost_per_day is not null)) as has_budgets";
+
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(super) struct Followers {
+    has_webhooks: bool,
+    has_samples: bool,
+    has_budgets: bool,
+}
+
+/// The columns that runs in this statement and at an end in the background have alike.
+#[derive(Default)]
+pub(super) struct EndColumns<'a> {
+    pub(super) id: Vec<Uuid>,
+    pub(super) status: Vec<&'a str>,
+    pub(super) started_at: Vec<Option<DateTime<Utc>>>,
+    pub(super) finished_at: Vec<Option<DateTime<Utc>>>,
+    pub(super) duration_ms: Vec<Option<i64>>,
+    pub(super) error: Vec<Option<&'a str>>,
+    pub(super) cost: Vec<Option<f64>>,
+    pub(super) counts: Vec<&'a [u8]>,
+    pub(super) body: Vec<&'a [u8]>,
+}
+
+impl<'a> EndColumns<'a> {
+    pub(super) fn of(runs: &[&'a PackedRun]) -> Self {
+        let mut columns = Self::default();
+        for run in runs {
+            columns.id.push(run.row.id);
+            columns.status.push(run.row.status.as_str());
+            columns.started_at.push(run.row.started_at);
+            columns.finished_at.push(run.row.finished_at);
+            columns.duration_ms.push(run.row.duration_ms);
+            columns.error.push(run.row.error.as_deref());
+            columns.cost.push(run.usage.whole.cost);
+            columns.counts.push(&run.counts);
+            columns.body.push(&run.body);
+        }
+        columns
+    }
+}
+
+/// The parameters of the runs.
+const PARAMETERS: usize = 20;
+
+/// Runs, and their usage unless some are there already.
+static ADD: LazyLock<String> = LazyLock::new(|| {
+    let counted =
+        usage_count::insertion(PARAMETERS, "where (select count(*) from added) = cardinality($2)");
+    format!(
+        "with added as (
+         insert into runs (workspace_id, id, status, started_at, finished_at, duration_ms, error, total_cost, counts, body,
+                           graph_id, graph_name, graph_version, state_version, created_at, created_by,
+                           tags, session_id, user_id, metadata)
+         select workspace_id, id, status, started_at, finished_at, duration_ms, error::json, cost, counts, body,
+                graph_id, graph_name, graph_version, state_version, created_at, created_by,
+                tags::json, session_id, user_id, metadata::json
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::int8[],
+                     $7::text[], $8::float8[], $9::bytea[], $10::bytea[], $11::uuid[], $12::text[], $13::int4[],
+                     $14::int4[], $15::timestamptz[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[])
+              as run (workspace_id, id, status, started_at, finished_at, duration_ms, error, cost, counts, body,
+                      graph_id, graph_name, graph_version, state_version, created_at, created_by,
+                      tags, session_id, user_id, metadata)
+         on conflict (id) do nothing
+         returning id
+     ), counted as ({counted})
+     select array(select id from added) as added, {FOLLOWERS}"
+    )
+});
+
+#[derive(FromRow)]
+struct AddedRow {
+    added: Vec<Uuid>,
+    #[sqlx(flatten)]
+    followers: Followers,
+}
+
+/// Inserts all runs or none, with what follows from their end, and returns what keys with a budget have spent. A run that
+/// is there already is left alone: a commit whose answer was lost may be sent again.
+pub(super) async fn add(
+    connection: &mut PgConnection,
+    runs: &[&PackedRun],
+    reports: RunReports,
+) -> Result<Vec<SpendingSum>, StoreError> {
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let AddedRow { added, followers } = insert(connection, runs).await?;
+    if added.len() == runs.len() {
+        return follow(connection, runs, followers, reports).await;
+    }
+    let added: HashSet<Uuid> = added.into_iter().collect();
+    let new: Vec<&PackedRun> =
+        runs.iter().copied().filter(|run| added.contains(&run.row.id)).collect();
+    usage_count::add(connection, &sums(&new)).await?;
+    follow(connection, &new, followers, reports).await
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    runs: &[&PackedRun],
+) -> Result<AddedRow, StoreError> {
+    let ends = EndColumns::of(runs);
+    let sums = sums(runs);
+    let usage = sums.columns();
+    let workspaces: Vec<Uuid> = runs.iter().map(|run| run.workspace).collect();
+    let graphs: Vec<Uuid> = runs.iter().map(|run| run.row.graph_id).collect();
+    let names: Vec<&str> = runs.iter().map(|run| run.row.graph_name.as_str()).collect();
+    let versions: Vec<i32> = runs.iter().map(|run| run.row.graph_version).collect();
+    let states: Vec<i32> = runs.iter().map(|run| run.row.state_version).collect();
+    let created: Vec<DateTime<Utc>> = runs.iter().map(|run| run.row.created_at).collect();
+    let actors: Vec<&str> = runs.iter().map(|run| &*run.actor).collect();
+    let labels = |label: fn(&PackedRun) -> Option<&str>| -> Vec<Option<&str>> {
+        runs.iter().map(|run| label(run)).collect()
+    };
+    let query = sqlx::query(ADD.as_str())
+        .bind(workspaces)
+        .bind(ends.id)
+        .bind(ends.status)
+        .bind(ends.started_at)
+        .bind(ends.finished_at)
+        .bind(ends.duration_ms)
+        .bind(ends.error)
+        .bind(ends.cost)
+        .bind(ends.counts)
+        .bind(ends.body)
+        .bind(graphs)
+        .bind(names)
+        .bind(versions)
+        .bind(states)
+        .bind(created)
+        .bind(actors)
+        .bind(labels(|run| run.row.labels.tags.as_deref()))
+        .bind(labels(|run| run.row.labels.session_id.as_deref()))
+        .bind(labels(|run| run.row.labels.user_id.as_deref()))
+        .bind(labels(|run| run.row.labels.metadata.as_deref()));
+    let row = usage.bind(query).fetch_one(connection).await?;
+    Ok(AddedRow::from_row(&row)?)
+}
+
+fn sums<'r>(runs: &[&'r PackedRun]) -> UsageSums<'r> {
+    let mut sums = UsageSums::default();
+    for run in runs {
+        let counted = run.counted();
+        sums.add_run(counted, &run.usage, Sign::Plus);
+        sums.add_usage(counted, &run.usage, Sign::Plus);
+    }
+    sums
+}
+
+/// Writes what follows from the end of runs whose rows are written, and returns what keys with a budget have spent.
+async fn follow(
+    connection: &mut PgConnection,
+    runs: &[&PackedRun],
+    followers: Followers,
+    reports: RunReports,
+) -> Result<Vec<SpendingSum>, StoreError> {
+    announce(connection, runs, followers, reports).await?;
+    if !followers.has_budgets {
+        return Ok(Vec::new());
+    }
+    Ok(runs.iter().map(|run| run.spending()).collect())
+}
+
+/// Writes labels, messages of webhooks and samples of runs whose rows are written.
+pub(super) async fn announce(
+    connection: &mut PgConnection,
+    runs: &[&PackedRun],
+    followers: Followers,
+    reports: RunReports,
+) -> Result<(), StoreError> {
+    run_label_index::add_ended(connection, runs).await?;
+    if reports == RunReports::Omitted {
+        return Ok(());
+    }
+    if followers.has_webhooks {
+        webhook_event::runs_ended(connection, runs).await?;
+    }
+    if followers.has_samples {
+        let ids: Vec<Uuid> = runs.iter().map(|run| run.row.id).collect();
+        online_sample::choose(connection, &ids).await?;
+    }
+    Ok(())
+}
+
+impl Followers {
+    /// Whether a key has a budget.
+    pub(super) fn has_budgets(self) -> bool {
+        self.has_budgets
+    }
+}
+
+impl PackedRun {
+    /// The run as usage counts it.
+    pub(super) fn counted(&self) -> CountedRun<'_> {
+        CountedRun { workspace: self.workspace, actor: &self.actor, row: &self.row }
+    }
+
+    fn spending(&self) -> SpendingSum {
+        let spent = self.usage.whole;
+        let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
+        SpendingSum {
+            workspace: self.workspace,
+            actor: self.actor.clone(),
+            tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
+            cost: spent.cost.unwrap_or_default(),
+        }
+    }
+}
