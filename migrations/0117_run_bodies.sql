@@ -1,13 +1,17 @@
 -- A run that has ended is stored in a compact form (`crates/dsrs-store/src/run_body`): its documents in one body, its usage
--- in few bytes. Runs of the release before keep theirs in the columns with JSON until they are moved
--- (`crates/dsrs-store/src/run_move.rs`). Runs that have not ended use these columns, too, so that a worker of either
--- release can continue them.
+-- in few bytes. A database with runs keeps the form with JSON, which servers of the release before read and write, until
+-- `dsrs-server migrate --compact-runs` says that there is none of them (`crates/dsrs-store/src/run_form.rs`). Runs that have
+-- not ended always have JSON.
+set local dsrs.workspace = '*';
+alter table installation add column compact_runs boolean not null default false;
+update installation set compact_runs = not exists (select from runs);
+
 alter table runs
     add column body bytea,    -- null: the documents are in inputs, outputs, nodes and trace
     add column counts bytea,  -- the usage; null: it is in usage and model_usage
     -- of the usage; another name than `cost`, which functions of the release before would take for theirs
     add column total_cost double precision;
--- What a compact row has there, and what servers of the release before read of it.
+-- What a compact row has there.
 alter table runs
     alter column inputs set default '{}',
     alter column usage set default '{}',
@@ -51,15 +55,24 @@ create index run_dictionaries_newest on run_dictionaries (graph_id, id desc);
 create index run_dictionaries_use on run_dictionaries (used_on);
 select isolate_workspaces('run_dictionaries');
 
--- This release counts usage itself, and says so in its sessions. The triggers count what the release before writes.
+-- This release counts usage itself, and says so in its sessions. The triggers count what the release before writes; without
+-- them, Postgres need not keep the rows of a statement for them.
 drop trigger runs_added on runs;
 drop trigger runs_changed on runs;
-create trigger runs_added after insert on runs
-    referencing new table as added for each statement
-    when (current_setting('dsrs.counts_usage', true) is distinct from 'on') execute function count_runs_added();
-create trigger runs_changed after update on runs
-    referencing old table as before new table as after for each statement
-    when (current_setting('dsrs.counts_usage', true) is distinct from 'on') execute function count_runs_changed();
+do $$
+begin
+    if exists (select from installation where not compact_runs) then
+        create trigger runs_added after insert on runs
+            referencing new table as added for each statement
+            when (current_setting('dsrs.counts_usage', true) is distinct from 'on')
+            execute function count_runs_added();
+        create trigger runs_changed after update on runs
+            referencing old table as before new table as after for each statement
+            when (current_setting('dsrs.counts_usage', true) is distinct from 'on')
+            execute function count_runs_changed();
+    end if;
+end
+$$;
 
 -- Budgets are looked for at every end of a run.
 create index keys_with_budget on keys (workspace_id) where tokens_per_day is not null or cost_per_day is not null;

@@ -47,6 +47,9 @@ use dsrs_config::{
 };
 use dsrs_store::Db;
 
+/// The flag of `migrate` after an upgrade.
+const COMPACT_RUNS: &str = "compact-runs";
+
 /// Runs the program as its arguments say.
 pub fn run() -> ExitCode {
     let matches = command().get_matches();
@@ -55,7 +58,10 @@ pub fn run() -> ExitCode {
         return dsrs_sandbox::child_main();
     }
     let done = match matches.subcommand() {
-        Some(("migrate", args)) => with_config(args, serve::migrate),
+        Some(("migrate", args)) => {
+            let makes_compact = args.get_flag(COMPACT_RUNS);
+            with_config(args, |config| serve::migrate(config, makes_compact))
+        }
         Some(("worker", args)) => with_config(args, serve::work),
         Some(("keys", args)) => administer(args, |db| administration::run_keys(db, args.clone())),
         Some(("workspaces", args)) => {
@@ -118,6 +124,12 @@ fn command() -> Command {
             Command::new("migrate")
                 .about("Migrate the database and exit")
                 .arg(config_arg())
+                .arg(
+                    Arg::new(COMPACT_RUNS)
+                        .long(COMPACT_RUNS)
+                        .action(ArgAction::SetTrue)
+                        .help("Store runs in the compact form from now on: no server of the release before may run, now or later"),
+                )
                 .args(flags(&[FlagCommands::All])),
         )
         .subcommand(on_database(administration::keys()))

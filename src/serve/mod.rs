@@ -30,7 +30,7 @@ use connections::{ConnectionLimits, HEAD_TIME};
 use database::Database;
 use dsrs_pg::PgError;
 use dsrs_shutdown::Shutdown;
-use dsrs_store::{Db, StoreError, key};
+use dsrs_store::{Db, StoreError, key, run_form};
 use monitor::MonitorListener;
 use threads::Threads;
 
@@ -138,12 +138,19 @@ pub async fn work(config: Config) -> Result<(), ServeError> {
 }
 
 /// Migrates the database, and adds the partitions for the next days.
-pub async fn migrate(config: Config) -> Result<(), ServeError> {
+pub async fn migrate(config: Config, makes_compact: bool) -> Result<(), ServeError> {
     let database = Database::open(&config).await?;
     let added = add_partitions(&database.db, config.retention).await;
     added.map_err(|error| {
         ServeError::Command(format!("cannot add partitions: {}", error.cause()))
     })?;
+    if makes_compact {
+        let made = run_form::make_compact(&database.db).await;
+        made.map_err(|error| {
+            ServeError::Command(format!("cannot store runs in the compact form: {}", error.cause()))
+        })?;
+        println!("runs are stored in the compact form");
+    }
     println!("the database is up to date: {}", database.place);
     database.close().await
 }

@@ -89,6 +89,7 @@ impl BackgroundTasks {
         });
         until(&stop, "usage", usage::merge_always(Arc::downgrade(app)));
         until(&stop, "bodies of runs", run_body_upkeep::maintain(Arc::downgrade(app)));
+        until(&stop, "texts of runs", run_body_upkeep::refresh_texts(app.db.clone()));
         let weak = Arc::downgrade(app);
         until(&stop, "purge", async move {
             let mut tick = every(PURGE);

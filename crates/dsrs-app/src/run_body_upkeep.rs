@@ -1,14 +1,14 @@
-//! The upkeep of the bodies of runs: dictionaries of graphs are trained, runs of the release before are moved, and texts that
-//! no run refers to are removed. Every server does it; two that begin at once take turns. May not know SQL.
+//! The upkeep of the bodies of runs: what runs have in common is stored and trained, runs with JSON are moved, and
+//! texts that no run refers to are removed. Every server does it. May not know SQL.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use tokio::time::sleep;
 
 use crate::App;
-use dsrs_store::{StoreError, dictionary_training, run_move, shared_text};
+use dsrs_store::{Db, StoreError, dictionary_training, run_form, run_move, run_text_removal};
 
 /// The pause between two rounds.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -17,28 +17,44 @@ const PAUSE: Duration = Duration::from_secs(10);
 const MOVE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Rounds after which runs to move and texts to remove are looked for again.
-const LOOKED_FOR: u32 = 60;
+const RARE_ROUNDS: u32 = 60;
 
 /// How long ago a run has ended that is moved.
 const ENDED: TimeDelta = TimeDelta::minutes(1);
 
+/// Stores what runs have in common, as soon as runs lack it. Never returns.
+pub(crate) async fn refresh_texts(db: Db) {
+    run_form::refresh_texts_always(&db).await;
+}
+
 /// Works until the app is dropped.
 pub(crate) async fn maintain(app: Weak<App>) {
     let mut round = 0_u32;
-    loop {
-        if round.is_multiple_of(LOOKED_FOR) {
-            move_runs(&app).await;
-        }
-        let Some(found) = app.upgrade() else { return };
+    let mut was_compact = false;
+    while let Some(found) = app.upgrade() {
+        let is_compact = read_form(&found).await;
         train(&found).await;
-        if round.is_multiple_of(LOOKED_FOR)
-            && let Err(error) = shared_text::purge(&found.db).await
-        {
-            tracing::warn!(cause = error.cause(), "could not remove unused texts of runs");
+        let is_rare = round.is_multiple_of(RARE_ROUNDS);
+        if is_rare {
+            remove_texts(&found).await;
         }
         drop(found);
-        round = round.wrapping_add(1);
+        if is_compact && (is_rare || !was_compact) {
+            move_runs(&app).await;
+        }
+        (was_compact, round) = (is_compact, round.wrapping_add(1));
         sleep(PAUSE).await;
+    }
+}
+
+/// Whether runs are stored in the compact form: an operator may have said so on another server.
+async fn read_form(app: &Arc<App>) -> bool {
+    match run_form::refresh_form(&app.db).await {
+        Ok(is_compact) => is_compact,
+        Err(error) => {
+            tracing::warn!(cause = error.cause(), "could not read the form of runs");
+            false
+        }
     }
 }
 
@@ -50,19 +66,27 @@ async fn train(app: &App) {
     }
 }
 
-/// Moves runs of the release before until none is left.
+async fn remove_texts(app: &App) {
+    if let Err(error) = run_text_removal::purge(&app.db).await {
+        tracing::warn!(cause = error.cause(), "could not remove unused texts of runs");
+    }
+}
+
+/// Moves runs with JSON until none is left.
 async fn move_runs(app: &Weak<App>) {
-    let mut moved = 0;
+    let (mut moved, mut last) = (0, None);
     while let Some(found) = app.upgrade() {
-        match move_some(&found).await {
-            Ok(step) => {
+        match move_some(&found, last).await {
+            Ok(Some(step)) => {
                 moved += step.moved;
-                if step.is_complete {
+                last = step.last;
+                if last.is_none() {
                     break;
                 }
             }
+            Ok(None) => break,
             Err(error) => {
-                tracing::warn!(cause = error.cause(), "could not move runs of the release before");
+                tracing::warn!(cause = error.cause(), "could not move runs to the compact form");
                 break;
             }
         }
@@ -70,10 +94,17 @@ async fn move_runs(app: &Weak<App>) {
         sleep(MOVE_PAUSE).await;
     }
     if moved > 0 {
-        tracing::info!(runs = moved, "moved runs of the release before to their compact form");
+        tracing::info!(runs = moved, "moved runs to the compact form");
     }
 }
 
-async fn move_some(app: &App) -> Result<run_move::MoveStep, StoreError> {
-    run_move::step(&app.db, app.db.now().await? - ENDED).await
+async fn move_some(
+    app: &App,
+    after: Option<uuid::Uuid>,
+) -> Result<Option<run_move::MoveStep>, StoreError> {
+    if !run_move::is_possible(&app.db).await? {
+        return Ok(None);
+    }
+    let before = app.db.now().await? - ENDED;
+    run_move::step(&app.db, after, before).await.map(Some)
 }

@@ -6,19 +6,20 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, PgConnection, Postgres, QueryBuilder};
+use sqlx::{PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::group_writer::{CommitOutcome, Write};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Ending, Job, JobRow, JobType, Lease, NewJob};
 use super::packed_run::PackedRun;
-use super::run::{self, COLUMNS, JsonRow, RunRow, RunStatus};
+use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
+use super::run_storage::{self, COLUMNS, StoredRow};
 use super::run_usage::RunUsage;
-use super::usage_count::{self, CountedRun, Sign, UsageSums};
-use super::{Db, Scope, StoreError, partition, run_event, run_label_index};
+use super::usage_count::{CountedRun, Sign, UsageSums};
+use super::{Db, Scope, StoreError, partition, run_event, run_label_index, usage_insertion};
 
 /// Background runs as jobs.
 pub const JOB: JobType = JobType::new("run", "runs");
@@ -36,7 +37,7 @@ impl JobRow for RunRow {
 
     async fn complete(self, db: &Db, connection: &mut PgConnection) -> Result<Self, StoreError> {
         let missing = || StoreError::not_found(JOB.as_str(), "");
-        run::complete(&db.bodies, connection, vec![self]).await?.pop().ok_or_else(missing)
+        run_storage::complete(&db.bodies, connection, vec![self]).await?.pop().ok_or_else(missing)
     }
 }
 
@@ -83,9 +84,9 @@ pub(super) async fn insert(
     inserted.bind(usage.models_json()).execute(&mut *connection).await?;
     // Of one that waits for a value: it counts as a run when it ends.
     let mut sums = UsageSums::default();
-    let counted = CountedRun { workspace: scope.workspace, actor: &scope.actor, row: run };
-    sums.add_usage(counted, &usage, Sign::Plus);
-    usage_count::add(connection, &sums).await?;
+    let counted = CountedRun::of(scope.workspace, &scope.actor, run);
+    sums.add_usage(&counted, &usage, Sign::Plus);
+    usage_insertion::add(connection, &sums).await?;
     run_label_index::add(connection, std::iter::once((scope, run))).await
 }
 
@@ -202,18 +203,12 @@ pub(super) async fn count_end(
     connection: &mut PgConnection,
     lease: Lease,
 ) -> Result<(), StoreError> {
-    let sql = format!(
-        "select model_usage::text, {COLUMNS} from runs where workspace_id = $1 and id = $2"
-    );
-    let ended = sqlx::query_as(AssertSqlSafe(sql)).bind(lease.workspace).bind(lease.job);
-    let Some(ended): Option<JsonRow> = ended.fetch_optional(&mut *connection).await? else {
-        return Ok(());
-    };
-    let usage = ended.usage();
+    let ended = StoredRow::read(connection, lease.workspace, lease.job).await?;
+    let Some(ended) = ended else { return Ok(()) };
     let mut sums = UsageSums::default();
-    let (workspace, row) = (lease.workspace, &ended.run);
-    sums.add_run(CountedRun { workspace, actor: &row.created_by, row }, &usage, Sign::Plus);
-    usage_count::add(connection, &sums).await
+    let counted = CountedRun::of(lease.workspace, &ended.run.created_by, &ended.run);
+    sums.add_run(&counted, &ended.usage()?, Sign::Plus);
+    usage_insertion::add(connection, &sums).await
 }
 
 /// A run that continues after it failed or was cancelled.
@@ -241,16 +236,11 @@ pub async fn resume(
     let ResumedRun { run, checkpoints, request, seen, at } = resumed;
     let mut tx = db.begin(scope).await?;
     partition::begin_resumption(&mut tx).await?;
-    let ended: RunRow = job::get_of(scope, db, &mut tx, run.id).await?;
-    if !reset(scope, &mut tx, run, seen).await? {
+    let ended = StoredRow::read(&mut tx, scope.workspace, run.id).await?;
+    let (Some(ended), true) = (ended, reset(scope, &mut tx, run, seen).await?) else {
         return Err(StoreError::Superseded("another request has resumed the run"));
-    }
-    // It counts again when it ends again.
-    let usage = RunUsage::of(&ended.usage, &ended.trace);
-    let mut sums = UsageSums::default();
-    let counted = CountedRun { workspace: scope.workspace, actor: &ended.created_by, row: &ended };
-    sums.add_run(counted, &usage, Sign::Minus);
-    usage_count::add(&mut tx, &sums).await?;
+    };
+    count_resumption(&mut tx, scope, run, &ended).await?;
     run_label_index::remove_error_codes(&mut tx, run.id).await?;
     let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
@@ -261,6 +251,23 @@ pub async fn resume(
     }
     store_answer(scope, &mut tx, answer).await?;
     db.commit_job(tx).await
+}
+
+/// A run that is resumed counts as a run when it ends again. What it has spent counts for the versions that it has now.
+async fn count_resumption(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    run: &RunRow,
+    ended: &StoredRow,
+) -> Result<(), StoreError> {
+    let usage = ended.usage()?;
+    let before = CountedRun::of(scope.workspace, &ended.run.created_by, &ended.run);
+    let after = CountedRun::of(scope.workspace, &ended.run.created_by, run);
+    let mut sums = UsageSums::default();
+    sums.add_run(&before, &usage, Sign::Minus);
+    sums.add_usage(&before, &usage, Sign::Minus);
+    sums.add_usage(&after, &usage, Sign::Plus);
+    usage_insertion::add(connection, &sums).await
 }
 
 /// Makes a run that has ended one that is queued. Its documents have columns of their own until it ends. False if another

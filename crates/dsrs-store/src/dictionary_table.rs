@@ -1,52 +1,24 @@
-//! The dictionaries of graphs: what their runs have in common. A run that ends is compressed with the newest one that this
-//! process knows; a run that is read, with the one that its body names. `dictionary_training` makes them. May not know the
-//! layout of a body.
+//! The dictionaries of graphs: what their runs have in common. A run that ends is compressed with the newest one that
+//! this process knows; a run that is read, with the one that its body names. `dictionary_training` makes them. May not
+//! know the layout of a body.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::SystemTime;
 
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::known_graph::KnownGraph;
 use super::run_body::Dictionary;
 use super::{Db, StoreError};
 
-/// How often a newer dictionary is looked for.
-const CHECKED: Duration = Duration::from_secs(120);
+/// The graphs in memory.
+const GRAPH_CAPACITY: usize = 4096;
 
-/// How long a dictionary is used without asking the database again, which notes that it is in use.
-const TRUSTED: Duration = Duration::from_secs(6 * 3600);
-
-/// The graphs that are known, and the memory of their dictionaries; of those that readers use as much again.
-const KNOWN: usize = 4096;
-const CACHED_BYTES: usize = 16 << 20;
-
-/// Runs after which a graph without a dictionary is due to get one, and after which another one may be better.
-const FIRST_RUNS: u64 = 100;
-
-/// Runs over which a dictionary is judged.
-const JUDGED_RUNS: u64 = 200;
-
-/// How much worse than at first it may compress.
-const WORSE: f64 = 1.5;
-
-/// A graph that records runs here.
-#[derive(Debug)]
-struct KnownGraph {
-    workspace: Uuid,
-    name: Arc<str>,
-    dictionary: Option<Arc<Dictionary>>,
-    /// When the database was asked for it.
-    checked: Option<Instant>,
-    /// Runs since the last training, or since it is known.
-    runs: u64,
-    /// The sizes of the last runs before and after compression.
-    before: u64,
-    after: u64,
-    /// How small the dictionary made runs at first.
-    first_ratio: Option<f64>,
-}
+/// The memory of dictionaries for runs that end, and for runs that are read.
+const WRITER_BYTES: usize = 16 << 20;
+const READER_BYTES: usize = 4 << 20;
 
 /// A graph that is due for a training.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +31,9 @@ pub(crate) struct DueGraph {
 #[derive(Debug, Default)]
 struct State {
     graphs: HashMap<Uuid, KnownGraph>,
+    /// Dictionaries for readers.
     loaded: HashMap<i64, Arc<Dictionary>>,
+    /// Graphs whose newest dictionary is looked for.
     unchecked: HashSet<Uuid>,
 }
 
@@ -72,73 +46,59 @@ impl DictionaryTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The dictionary for a run of a graph that ends. Never waits.
+    /// The dictionary for a run of a graph that ends. Never waits. `true` if [`DictionaryTable::check`] is to be
+    /// called.
     pub(crate) fn of_graph(
         &self,
         workspace: Uuid,
         graph: Uuid,
         name: &str,
-    ) -> Option<Arc<Dictionary>> {
+    ) -> (Option<Arc<Dictionary>>, bool) {
         let mut state = self.state();
-        if state.graphs.len() > KNOWN {
+        if state.graphs.len() > GRAPH_CAPACITY {
             state.graphs.clear();
         }
-        let known = state.graphs.entry(graph).or_insert_with(|| KnownGraph {
-            workspace,
-            name: name.into(),
-            dictionary: None,
-            checked: None,
-            runs: 0,
-            before: 0,
-            after: 0,
-            first_ratio: None,
-        });
-        let age = known.checked.map(|checked| checked.elapsed());
-        let dictionary = known.dictionary.clone().filter(|_| age.is_some_and(|age| age < TRUSTED));
-        if age.is_none_or(|age| age > CHECKED) {
-            state.unchecked.insert(graph);
-        }
-        dictionary
+        let new = || KnownGraph::new(workspace, name);
+        let known = state.graphs.entry(graph).or_insert_with(new);
+        known.used = SystemTime::now();
+        let (dictionary, is_old) = known.dictionary();
+        let is_unchecked = is_old && state.unchecked.insert(graph);
+        (dictionary, is_unchecked)
     }
 
     /// Counts a run that was compressed.
     pub(crate) fn count(&self, graph: Uuid, before: usize, after: usize) {
         if let Some(known) = self.state().graphs.get_mut(&graph) {
-            known.count(before as u64, after as u64);
+            known.count(before, after);
         }
     }
 
-    /// Whether [`DictionaryTable::check`] has something to do.
-    pub(crate) fn has_unchecked(&self) -> bool {
-        !self.state().unchecked.is_empty()
+    /// Forgets every dictionary: the database may be another one.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state();
+        state.loaded.clear();
+        state.graphs.values_mut().for_each(KnownGraph::forget);
     }
 
-    /// Looks for newer dictionaries of the graphs that record runs, and notes that these are in use.
+    /// Looks for the newest dictionaries of the graphs that record runs, and notes that these are in use.
     pub(crate) async fn check(&self, db: &Db) -> Result<(), StoreError> {
         let graphs: Vec<Uuid> = self.state().unchecked.drain().collect();
         if graphs.is_empty() {
             return Ok(());
         }
-        let checked = Instant::now();
+        let checked = SystemTime::now();
         let mut connection = db.all_workspaces().await?;
-        let newest = sqlx::query_as(
-            "update run_dictionaries set used_on = current_date where id in
-                 (select max(id) from run_dictionaries where graph_id = any($1) group by graph_id)
-             returning graph_id, id",
-        );
-        let newest: Vec<(Uuid, i64)> = newest.bind(&graphs).fetch_all(&mut *connection).await?;
-        let numbers = newest.iter().map(|(_, number)| *number).collect();
-        let loaded = self.load(&mut connection, numbers).await?;
-        let newest: HashMap<Uuid, i64> = newest.into_iter().collect();
+        let newest = newest(&mut connection, &graphs).await?;
+        let loaded = self.load(&mut connection, newest.values().copied().collect()).await?;
         let mut state = self.state();
-        state.bound();
         for graph in graphs {
-            let found = newest.get(&graph).and_then(|number| loaded.get(number));
+            let number = newest.get(&graph).copied();
+            let dictionary = number.and_then(|number| loaded.get(&number).cloned());
             if let Some(known) = state.graphs.get_mut(&graph) {
-                known.checked = Some(checked);
-                known.replace(found);
+                known.check(number, dictionary, checked);
             }
         }
+        state.bound();
         Ok(())
     }
 
@@ -174,8 +134,7 @@ impl DictionaryTable {
     pub(crate) fn take_due(&self) -> Vec<DueGraph> {
         let mut due = Vec::new();
         for (graph, known) in &mut self.state().graphs {
-            if known.is_due() {
-                known.runs = 0;
+            if known.take_due() {
                 let (workspace, name) = (known.workspace, known.name.clone());
                 due.push(DueGraph { workspace, graph: *graph, name });
             }
@@ -189,87 +148,50 @@ impl DictionaryTable {
     }
 }
 
+/// The newest dictionary of each graph that has one.
+async fn newest(
+    connection: &mut PgConnection,
+    graphs: &[Uuid],
+) -> Result<HashMap<Uuid, i64>, StoreError> {
+    let found = sqlx::query_as(
+        "select graph_id, max(id) from run_dictionaries where graph_id = any($1) group by graph_id",
+    );
+    let newest: Vec<(Uuid, i64)> = found.bind(graphs).fetch_all(&mut *connection).await?;
+    let numbers: Vec<i64> = newest.iter().map(|(_, number)| *number).collect();
+    // In one order, so that servers do not wait for each other in a circle. Once a day it changes something.
+    let used = sqlx::query(
+        "update run_dictionaries set used_on = current_date
+         where used_on < current_date and id in
+             (select id from run_dictionaries where id = any($1) and used_on < current_date
+              order by id for no key update)",
+    );
+    used.bind(numbers).execute(connection).await?;
+    Ok(newest.into_iter().collect())
+}
+
 impl State {
-    /// Forgets the dictionaries of all graphs once they take too much memory. Those in use are looked for again.
+    /// Frees dictionaries that were not used for longest, once all of them take too much memory.
     fn bound(&mut self) {
-        let dictionaries = self.graphs.values().filter_map(|known| known.dictionary.as_ref());
-        if dictionaries.map(|dictionary| dictionary.size()).sum::<usize>() > CACHED_BYTES {
-            self.graphs.values_mut().for_each(|known| known.dictionary = None);
+        let mut size: usize = self.graphs.values().map(KnownGraph::size).sum();
+        if size <= WRITER_BYTES {
+            return;
+        }
+        let mut oldest: Vec<&mut KnownGraph> = self.graphs.values_mut().collect();
+        oldest.sort_unstable_by_key(|known| known.used);
+        for known in oldest {
+            if size <= WRITER_BYTES / 2 {
+                break;
+            }
+            size -= known.size();
+            known.free();
         }
     }
 
     fn cache(&mut self, dictionary: &Arc<Dictionary>) {
         let loaded: usize = self.loaded.values().map(|loaded| loaded.size()).sum();
-        if loaded + dictionary.size() > CACHED_BYTES {
+        if loaded + dictionary.size() > READER_BYTES {
             self.loaded.clear();
         }
         self.loaded.insert(dictionary.number(), dictionary.clone());
-    }
-}
-
-impl KnownGraph {
-    fn count(&mut self, before: u64, after: u64) {
-        self.runs += 1;
-        self.before += before;
-        self.after += after;
-        if self.runs.is_multiple_of(JUDGED_RUNS) {
-            let ratio = self.ratio();
-            self.first_ratio = self.first_ratio.or(ratio);
-            // The last runs count, and those before them less and less.
-            (self.before, self.after) = (self.before / 2, self.after / 2);
-        }
-    }
-
-    fn ratio(&self) -> Option<f64> {
-        (self.before > 0).then(|| self.after as f64 / self.before as f64)
-    }
-
-    fn is_due(&self) -> bool {
-        if self.dictionary.is_none() {
-            return self.runs >= FIRST_RUNS;
-        }
-        let worse =
-            self.ratio().zip(self.first_ratio).is_some_and(|(now, first)| now > first * WORSE);
-        self.runs >= JUDGED_RUNS && worse
-    }
-
-    fn replace(&mut self, dictionary: Option<&Arc<Dictionary>>) {
-        let number = |dictionary: &Arc<Dictionary>| dictionary.number();
-        if self.dictionary.as_ref().map(number) != dictionary.map(number) {
-            self.dictionary = dictionary.cloned();
-            (self.runs, self.before, self.after, self.first_ratio) = (0, 0, 0, None);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn known(dictionary: Option<Arc<Dictionary>>) -> KnownGraph {
-        KnownGraph {
-            workspace: Uuid::nil(),
-            name: "q".into(),
-            dictionary,
-            checked: None,
-            runs: 0,
-            before: 0,
-            after: 0,
-            first_ratio: None,
-        }
-    }
-
-    #[test]
-    fn a_graph_is_due_after_its_first_runs_and_once_its_dictionary_fits_worse() {
-        let mut graph = known(None);
-        (0..FIRST_RUNS).for_each(|_| graph.count(1000, 300));
-        assert!(graph.is_due());
-        let mut graph = known(Dictionary::new(1, b"what runs have in common".to_vec()));
-        (0..JUDGED_RUNS * 4).for_each(|_| graph.count(1000, 100));
-        assert!(!graph.is_due());
-        (0..JUDGED_RUNS * 2).for_each(|_| graph.count(1000, 300));
-        assert!(graph.is_due());
-        graph.replace(Dictionary::new(2, b"what newer runs have in common".to_vec()).as_ref());
-        assert!(!graph.is_due());
     }
 }

@@ -9,8 +9,9 @@ use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use super::key_spending::SpendingSum;
-use super::packed_run::PackedRun;
-use super::usage_count::{self, CountedRun, Sign, UsageSums};
+use super::packed_run::{PackedForm, PackedRun};
+use super::usage_count::{CountedRun, Sign, UsageSums};
+use super::usage_insertion::{self, UsageColumns};
 use super::{StoreError, online_sample, run_label_index, webhook_event};
 
 /// Whether webhooks report the ends of runs.
@@ -23,14 +24,14 @@ pub(super) enum RunReports {
 }
 
 /// What there is in the workspaces of some runs. `$1` has the workspaces.
-pub(super) const FOLLOWERS: &str = "
+pub(super) const END_SUBSCRIBERS: &str = "
     exists (select from webhooks where enabled and workspace_id = any($1)) as has_webhooks,
     exists (select from online_evaluations where enabled and workspace_id = any($1)) as has_samples,
     exists (select from keys where workspace_id = any($1)
               and (tokens_per_day is not null or cost_per_day is not null)) as has_budgets";
 
 #[derive(Clone, Copy, Debug, FromRow)]
-pub(super) struct Followers {
+pub(super) struct EndSubscribers {
     has_webhooks: bool,
     has_samples: bool,
     has_budgets: bool,
@@ -46,8 +47,13 @@ pub(super) struct EndColumns<'a> {
     pub(super) duration_ms: Vec<Option<i64>>,
     pub(super) error: Vec<Option<&'a str>>,
     pub(super) cost: Vec<Option<f64>>,
-    pub(super) counts: Vec<&'a [u8]>,
-    pub(super) body: Vec<&'a [u8]>,
+    pub(super) counts: Vec<Option<&'a [u8]>>,
+    pub(super) body: Vec<Option<&'a [u8]>>,
+    pub(super) outputs: Vec<Option<&'a str>>,
+    pub(super) usage: Vec<Option<&'a str>>,
+    pub(super) nodes: Vec<Option<&'a str>>,
+    pub(super) trace: Vec<Option<&'a str>>,
+    pub(super) models: Vec<Option<&'a str>>,
 }
 
 impl<'a> EndColumns<'a> {
@@ -60,39 +66,53 @@ impl<'a> EndColumns<'a> {
             columns.finished_at.push(run.row.finished_at);
             columns.duration_ms.push(run.row.duration_ms);
             columns.error.push(run.row.error.as_deref());
-            columns.cost.push(run.usage.whole.cost);
-            columns.counts.push(&run.counts);
-            columns.body.push(&run.body);
+            columns.push_form(run);
         }
         columns
+    }
+
+    fn push_form(&mut self, run: &'a PackedRun) {
+        let PackedForm { counts, body, json } = &run.form;
+        self.cost.push(run.usage.whole.cost.filter(|_| counts.is_some()));
+        self.counts.push(counts.as_deref());
+        self.body.push(body.as_deref());
+        self.outputs.push(json.outputs.as_deref());
+        self.usage.push(json.usage.as_deref());
+        self.nodes.push(json.nodes.as_deref());
+        self.trace.push(json.trace.as_deref());
+        self.models.push(json.models.as_deref());
     }
 }
 
 /// The parameters of the runs.
-const PARAMETERS: usize = 20;
+const PARAMETERS: usize = 26;
 
 /// Runs, and their usage unless some are there already.
 static ADD: LazyLock<String> = LazyLock::new(|| {
-    let counted =
-        usage_count::insertion(PARAMETERS, "where (select count(*) from added) = cardinality($2)");
+    let counted = usage_insertion::insertion(
+        PARAMETERS,
+        "where (select count(*) from added) = cardinality($2)",
+    );
     format!(
         "with added as (
-         insert into runs (workspace_id, id, status, started_at, finished_at, duration_ms, error, total_cost, counts, body,
-                           graph_id, graph_name, graph_version, state_version, created_at, created_by,
-                           tags, session_id, user_id, metadata)
-         select workspace_id, id, status, started_at, finished_at, duration_ms, error::json, cost, counts, body,
-                graph_id, graph_name, graph_version, state_version, created_at, created_by,
-                tags::json, session_id, user_id, metadata::json
+         insert into runs (workspace_id, id, status, started_at, finished_at, duration_ms, error, total_cost, counts,
+                           body, outputs, usage, nodes, trace, model_usage, inputs, graph_id, graph_name,
+                           graph_version, state_version, created_at, created_by, tags, session_id, user_id, metadata)
+         select workspace_id, id, status, started_at, finished_at, duration_ms, error::json, cost, counts,
+                body, outputs::json, coalesce(usage::json, '{{}}'), coalesce(nodes::json, '{{}}'),
+                coalesce(trace::json, '{{\"spans\":[]}}'), models::json, coalesce(inputs::json, '{{}}'), graph_id, graph_name,
+                graph_version, state_version, created_at, created_by, tags::json, session_id, user_id, metadata::json
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::int8[],
-                     $7::text[], $8::float8[], $9::bytea[], $10::bytea[], $11::uuid[], $12::text[], $13::int4[],
-                     $14::int4[], $15::timestamptz[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[])
-              as run (workspace_id, id, status, started_at, finished_at, duration_ms, error, cost, counts, body,
-                      graph_id, graph_name, graph_version, state_version, created_at, created_by,
-                      tags, session_id, user_id, metadata)
+                     $7::text[], $8::float8[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::text[],
+                     $14::text[], $15::text[], $16::text[], $17::uuid[], $18::text[], $19::int4[], $20::int4[],
+                     $21::timestamptz[], $22::text[], $23::text[], $24::text[], $25::text[], $26::text[])
+              as run (workspace_id, id, status, started_at, finished_at, duration_ms, error, cost, counts,
+                      body, outputs, usage, nodes, trace, models, inputs, graph_id, graph_name,
+                      graph_version, state_version, created_at, created_by, tags, session_id, user_id, metadata)
          on conflict (id) do nothing
          returning id
      ), counted as ({counted})
-     select array(select id from added) as added, {FOLLOWERS}"
+     select array(select id from added) as added, {END_SUBSCRIBERS}"
     )
 });
 
@@ -100,11 +120,11 @@ static ADD: LazyLock<String> = LazyLock::new(|| {
 struct AddedRow {
     added: Vec<Uuid>,
     #[sqlx(flatten)]
-    followers: Followers,
+    subscribers: EndSubscribers,
 }
 
-/// Inserts all runs or none, with what follows from their end, and returns what keys with a budget have spent. A run that
-/// is there already is left alone: a commit whose answer was lost may be sent again.
+/// Inserts all runs or none, with what follows from their end, and returns what keys with a budget have spent. A run
+/// that is there already is left alone: a commit whose answer was lost may be sent again.
 pub(super) async fn add(
     connection: &mut PgConnection,
     runs: &[&PackedRun],
@@ -113,15 +133,16 @@ pub(super) async fn add(
     if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let AddedRow { added, followers } = insert(connection, runs).await?;
+    let AddedRow { added, subscribers } = insert(connection, runs).await?;
     if added.len() == runs.len() {
-        return follow(connection, runs, followers, reports).await;
+        return finish(connection, runs, subscribers, reports).await;
     }
-    let added: HashSet<Uuid> = added.into_iter().collect();
+    let mut added: HashSet<Uuid> = added.into_iter().collect();
+    // A run that is there twice is added once.
     let new: Vec<&PackedRun> =
-        runs.iter().copied().filter(|run| added.contains(&run.row.id)).collect();
-    usage_count::add(connection, &sums(&new)).await?;
-    follow(connection, &new, followers, reports).await
+        runs.iter().copied().filter(|run| added.remove(&run.row.id)).collect();
+    usage_insertion::add(connection, &sums(&new)).await?;
+    finish(connection, &new, subscribers, reports).await
 }
 
 async fn insert(
@@ -130,7 +151,7 @@ async fn insert(
 ) -> Result<AddedRow, StoreError> {
     let ends = EndColumns::of(runs);
     let sums = sums(runs);
-    let usage = sums.columns();
+    let usage = UsageColumns::of(&sums);
     let workspaces: Vec<Uuid> = runs.iter().map(|run| run.workspace).collect();
     let graphs: Vec<Uuid> = runs.iter().map(|run| run.row.graph_id).collect();
     let names: Vec<&str> = runs.iter().map(|run| run.row.graph_name.as_str()).collect();
@@ -138,8 +159,8 @@ async fn insert(
     let states: Vec<i32> = runs.iter().map(|run| run.row.state_version).collect();
     let created: Vec<DateTime<Utc>> = runs.iter().map(|run| run.row.created_at).collect();
     let actors: Vec<&str> = runs.iter().map(|run| &*run.actor).collect();
-    let labels = |label: fn(&PackedRun) -> Option<&str>| -> Vec<Option<&str>> {
-        runs.iter().map(|run| label(run)).collect()
+    let texts = |text: fn(&PackedRun) -> Option<&str>| -> Vec<Option<&str>> {
+        runs.iter().map(|run| text(run)).collect()
     };
     let query = sqlx::query(ADD.as_str())
         .bind(workspaces)
@@ -152,16 +173,22 @@ async fn insert(
         .bind(ends.cost)
         .bind(ends.counts)
         .bind(ends.body)
+        .bind(ends.outputs)
+        .bind(ends.usage)
+        .bind(ends.nodes)
+        .bind(ends.trace)
+        .bind(ends.models)
+        .bind(texts(|run| run.form.json.inputs.as_deref()))
         .bind(graphs)
         .bind(names)
         .bind(versions)
         .bind(states)
         .bind(created)
         .bind(actors)
-        .bind(labels(|run| run.row.labels.tags.as_deref()))
-        .bind(labels(|run| run.row.labels.session_id.as_deref()))
-        .bind(labels(|run| run.row.labels.user_id.as_deref()))
-        .bind(labels(|run| run.row.labels.metadata.as_deref()));
+        .bind(texts(|run| run.row.labels.tags.as_deref()))
+        .bind(texts(|run| run.row.labels.session_id.as_deref()))
+        .bind(texts(|run| run.row.labels.user_id.as_deref()))
+        .bind(texts(|run| run.row.labels.metadata.as_deref()));
     let row = usage.bind(query).fetch_one(connection).await?;
     Ok(AddedRow::from_row(&row)?)
 }
@@ -170,21 +197,21 @@ fn sums<'r>(runs: &[&'r PackedRun]) -> UsageSums<'r> {
     let mut sums = UsageSums::default();
     for run in runs {
         let counted = run.counted();
-        sums.add_run(counted, &run.usage, Sign::Plus);
-        sums.add_usage(counted, &run.usage, Sign::Plus);
+        sums.add_run(&counted, &run.usage, Sign::Plus);
+        sums.add_usage(&counted, &run.usage, Sign::Plus);
     }
     sums
 }
 
 /// Writes what follows from the end of runs whose rows are written, and returns what keys with a budget have spent.
-async fn follow(
+async fn finish(
     connection: &mut PgConnection,
     runs: &[&PackedRun],
-    followers: Followers,
+    subscribers: EndSubscribers,
     reports: RunReports,
 ) -> Result<Vec<SpendingSum>, StoreError> {
-    announce(connection, runs, followers, reports).await?;
-    if !followers.has_budgets {
+    announce(connection, runs, subscribers, reports).await?;
+    if !subscribers.has_budgets {
         return Ok(Vec::new());
     }
     Ok(runs.iter().map(|run| run.spending()).collect())
@@ -194,24 +221,24 @@ async fn follow(
 pub(super) async fn announce(
     connection: &mut PgConnection,
     runs: &[&PackedRun],
-    followers: Followers,
+    subscribers: EndSubscribers,
     reports: RunReports,
 ) -> Result<(), StoreError> {
     run_label_index::add_ended(connection, runs).await?;
     if reports == RunReports::Omitted {
         return Ok(());
     }
-    if followers.has_webhooks {
+    if subscribers.has_webhooks {
         webhook_event::runs_ended(connection, runs).await?;
     }
-    if followers.has_samples {
+    if subscribers.has_samples {
         let ids: Vec<Uuid> = runs.iter().map(|run| run.row.id).collect();
         online_sample::choose(connection, &ids).await?;
     }
     Ok(())
 }
 
-impl Followers {
+impl EndSubscribers {
     /// Whether a key has a budget.
     pub(super) fn has_budgets(self) -> bool {
         self.has_budgets
@@ -219,9 +246,9 @@ impl Followers {
 }
 
 impl PackedRun {
-    /// The run as usage counts it.
-    pub(super) fn counted(&self) -> CountedRun<'_> {
-        CountedRun { workspace: self.workspace, actor: &self.actor, row: &self.row }
+    /// A run that is added, as usage counts it: for the caller.
+    fn counted(&self) -> CountedRun<'_> {
+        CountedRun::of(self.workspace, &self.actor, &self.row)
     }
 
     fn spending(&self) -> SpendingSum {

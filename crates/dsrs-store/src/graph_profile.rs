@@ -6,11 +6,12 @@ use sqlx::{AssertSqlSafe, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::id_time::{before_rows_since, behind_rows_until};
-use super::run::{self, COLUMNS, RunRow};
+use super::run::RunRow;
+use super::run_storage::{self, COLUMNS};
 use super::{Db, Scope, StoreError};
 
-/// The most runs that are in memory at once, and the most bytes of their documents, compressed as they are stored, unless
-/// one run has more.
+/// The most runs that are in memory at once, and the most bytes of their documents, compressed as JSON is stored,
+/// unless one run has more. A body counts four times: it is about so much smaller.
 const PORTION_RUNS: usize = 50;
 const PORTION_BYTES: i64 = 256 << 10;
 
@@ -47,7 +48,7 @@ pub async fn choose(
     query: ProfileQuery,
 ) -> Result<ProfiledRuns, StoreError> {
     let mut sql = QueryBuilder::<Postgres>::new(
-        "select id, coalesce(sum(coalesce(octet_length(body), pg_column_size(trace) + pg_column_size(nodes)))
+        "select id, coalesce(sum(coalesce(4 * octet_length(body), pg_column_size(trace) + pg_column_size(nodes)))
                                  over (order by created_at desc, id desc), 0)
          from runs where workspace_id = ",
     );
@@ -104,7 +105,7 @@ pub async fn documents(
     let found = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(ids);
     let mut connection = db.scoped(scope).await?;
     let found = found.fetch_all(&mut *connection).await?;
-    let found = run::complete(&db.bodies, &mut connection, found).await?.into_iter();
+    let found = run_storage::complete(&db.bodies, &mut connection, found).await?.into_iter();
     Ok(found.map(|RunRow { nodes, trace, .. }| ProfiledRun { nodes, trace }).collect())
 }
 

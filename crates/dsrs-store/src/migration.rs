@@ -11,7 +11,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, FromRow, PgConnection};
 use tokio::time::sleep;
 
-use super::{Db, StoreError, former_migrations, isolation};
+use super::{Db, StoreError, former_migrations, isolation, run_form};
 
 /// How long a statement waits for a lock, and what follows if it does not get it.
 const LOCK_TIMEOUT: &str = "set lock_timeout = '3s'";
@@ -40,6 +40,9 @@ impl Db {
         let outcome = self.migrate_on(&mut own).await;
         // This releases the lock.
         own.close().await?;
+        if outcome.is_ok() {
+            run_form::refresh_form(self).await?;
+        }
         outcome
     }
 

@@ -1,5 +1,5 @@
-//! Runs that wait for the scores of an online evaluation: chosen in the statements that end runs, claimed by servers, and
-//! removed in the transaction that stores their scores. May not know metrics.
+//! Runs that wait for the scores of an online evaluation: chosen in the transactions that end runs, claimed by servers,
+//! and removed in the transaction that stores their scores. May not know metrics.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::feedback::{self, FeedbackRow};
 use super::online_evaluation::{self, DaySpending};
 use super::{Db, Scope, StoreError, usage_judging};
 
-/// Chooses some of these runs, whose rows are written. A run is chosen by a hash of its id, so that a repeat chooses the
-/// same; ids of one millisecond differ in few bits.
+/// Chooses some of these runs, whose rows are written. A run is chosen by a hash of its id, so that a repeat chooses
+/// the same; ids of one millisecond differ in few bits.
 pub(super) async fn choose(connection: &mut PgConnection, runs: &[Uuid]) -> Result<(), StoreError> {
     let chosen = sqlx::query(
         "insert into online_samples (run_id, workspace_id, graph_id, attempts, next_attempt_at, created_at)
@@ -36,8 +36,8 @@ pub struct ClaimedSample {
     pub attempts: i32,
 }
 
-/// Claims runs, of each graph the oldest first. Graphs take turns by chance, so that none waits for the runs of another.
-/// If the server is killed, another one claims them after `lease`.
+/// Claims runs, of each graph the oldest first. Graphs take turns by chance, so that none waits for the runs of
+/// another. If the server is killed, another one claims them after `lease`.
 pub async fn claim(db: &Db, most: i64, lease: Duration) -> Result<Vec<ClaimedSample>, StoreError> {
     let claimed = sqlx::query_as(
         "with due as materialized (

@@ -22,10 +22,12 @@ use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
 use super::replica::Replica;
 use super::run_bodies::RunBodies;
+use super::run_form;
 use super::scope::InWorkspace;
 
-/// Set on every pooled connection, so that no statement and no forgotten transaction of ours can
-/// hold a lock for good, and that the triggers of the release before leave the usage of runs to `usage_count`. A session `set` passes connection poolers that refuse start-up options.
+/// Set on every pooled connection, so that no statement and no forgotten transaction of ours can hold a lock for good,
+/// and that the triggers of the release before leave the usage of runs to `usage_count`. A session `set` passes
+/// connection poolers that refuse start-up options.
 const SESSION: &str = "set statement_timeout = '30s'; set lock_timeout = '10s'; \
      set idle_in_transaction_session_timeout = '60s'; set dsrs.counts_usage = 'on'";
 
@@ -146,6 +148,9 @@ impl Db {
         let acquire_timeout = settings.acquire_timeout;
         let mut first = connect_within(&options, acquire_timeout).await?;
         let change_of_role = isolation::change_of_role(&mut first).await?;
+        let bodies = Arc::new(RunBodies::default());
+        // Before the migration there is no such column.
+        bodies.set_compact(run_form::is_compact(&mut first).await.unwrap_or(false));
         first.close().await?;
         let prepare = |connections, visible: Visible| {
             let role = change_of_role.as_deref().unwrap_or_default();
@@ -154,7 +159,10 @@ impl Db {
                 _ => "",
             };
             let session = format!("{SESSION}; {brief}; {}; {role}", visible.set_session());
-            pool_options(acquire_timeout, changes.clone(), session).max_connections(connections)
+            // A new connection of the writer may be to another database, after a failover or a restore.
+            let bodies = (visible == Visible::Everything).then(|| bodies.clone());
+            pool_options(acquire_timeout, changes.clone(), session, bodies)
+                .max_connections(connections)
         };
         let open =
             |connections, visible| prepare(connections, visible).connect_lazy_with(options.clone());
@@ -178,7 +186,7 @@ impl Db {
             notifications: Notifications::default(),
             writer: Arc::default(),
             installation: Arc::default(),
-            bodies: Arc::default(),
+            bodies,
         })
     }
 
@@ -239,14 +247,6 @@ impl Db {
         scope: &impl InWorkspace,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let begin = Visible::Workspace(scope.workspace()).begin();
-        self.first_answer(self.pool.begin_with(AssertSqlSafe(begin))).await
-    }
-
-    /// A transaction that sees all workspaces: for upkeep.
-    pub(super) async fn begin_everywhere(
-        &self,
-    ) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let begin = Visible::Everything.begin();
         self.first_answer(self.pool.begin_with(AssertSqlSafe(begin))).await
     }
 
@@ -378,7 +378,12 @@ async fn place(
 }
 
 /// `session` prepares every connection.
-fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) -> PgPoolOptions {
+fn pool_options(
+    acquire_timeout: Duration,
+    changes: Changes,
+    session: String,
+    bodies: Option<Arc<RunBodies>>,
+) -> PgPoolOptions {
     PgPoolOptions::new()
         .acquire_timeout(acquire_timeout)
         .idle_timeout(Duration::from_secs(600))
@@ -391,6 +396,9 @@ fn pool_options(acquire_timeout: Duration, changes: Changes, session: String) ->
         .after_release(|connection, _| Box::pin(answers(connection)))
         .after_connect(move |connection, _| {
             let session = AssertSqlSafe(session.clone());
+            if let Some(bodies) = &bodies {
+                bodies.clear();
+            }
             Box::pin(async move { sqlx::raw_sql(session).execute(connection).await.map(drop) })
         })
 }

@@ -1,52 +1,64 @@
 //! Prefixes of prompts that runs share, each stored once in its workspace: under which number a run that ends refers to
 //! one, and the texts for runs that are read. May not know the layout of a body.
 //!
-//! A look-up for a run that ends never waits. What is missing is noted, and stored after the next commit
-//! (`store_wanted`); until then runs have the text itself. A prefix is stored once it was seen twice: one that depends on
-//! the inputs of a run is worth no row.
+//! A look-up for a run that ends never waits. A prefix without a number becomes pending, and `store_pending` stores it
+//! in the background; until then runs have the text itself. A prefix becomes pending with its second run: one that
+//! depends on the inputs is worth no row.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime};
 
 use dsrs::lm::Prefix;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::run_body::PrefixMark;
 use super::{Db, StoreError};
 
-/// How long a number is used without asking the database again, which notes that it is in use. Rows that were not used for
-/// days are removed (`removal`), so this must be shorter.
-const TRUSTED: Duration = Duration::from_secs(6 * 3600);
+/// How long a number is used without asking the database, which notes the day. Rows that were not used for days are
+/// removed (`run_text_removal`).
+const VALIDITY: Duration = Duration::from_secs(6 * 3600);
 
-/// A shorter text is not worth a row.
-const SHORTEST: usize = 128;
+/// The lengths of texts that are worth a row. A longer one would fill the memory of servers.
+const STORED_BYTES: std::ops::RangeInclusive<usize> = 128..=256 << 10;
 
-/// The entries of each map in memory.
-const KNOWN: usize = 8192;
+/// The prefixes of one run that are looked for in its trace.
+const RUN_PREFIXES: usize = 32;
+
+/// The entries of each map.
+const MAP_CAPACITY: usize = 8192;
 
 /// Prefixes that are stored at once.
-const WANTED: usize = 64;
+const PENDING_CAPACITY: usize = 64;
 
-/// The texts that are in memory for readers.
-const CACHED_BYTES: usize = 4 << 20;
+/// The texts in memory for readers.
+const TEXT_BYTES: usize = 4 << 20;
 
 /// A prefix of a workspace by the hash of its text.
 type PrefixKey = (Uuid, [u8; 32]);
 
+/// A stored text.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredPrefix {
+    pub(crate) mark: PrefixMark,
+    pub(crate) text: Arc<str>,
+}
+
+/// A number, and when the database said so.
 #[derive(Debug)]
-struct KnownPrefix {
+struct KnownNumber {
     number: i64,
-    since: Instant,
+    confirmed: SystemTime,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    known: HashMap<PrefixKey, KnownPrefix>,
-    /// Those that were seen once.
-    seen: HashSet<PrefixKey>,
-    wanted: HashMap<PrefixKey, Arc<Prefix>>,
-    texts: HashMap<i64, Arc<str>>,
+    numbers: HashMap<PrefixKey, KnownNumber>,
+    /// Prefixes of one run so far.
+    single: HashSet<PrefixKey>,
+    pending: HashMap<PrefixKey, Arc<Prefix>>,
+    texts: HashMap<i64, StoredPrefix>,
     text_bytes: usize,
 }
 
@@ -59,50 +71,51 @@ impl PrefixTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The numbers of those prefixes that have one.
+    /// The numbers of those prefixes of a run that have one. `true` if one has become pending.
     pub(crate) fn numbers(
         &self,
         workspace: Uuid,
         prefixes: &[Arc<Prefix>],
-    ) -> Vec<(i64, Arc<Prefix>)> {
-        let long = prefixes.iter().filter(|prefix| prefix.json().len() >= SHORTEST);
+    ) -> (Vec<(i64, Arc<Prefix>)>, bool) {
+        let stored = prefixes.iter().filter(|prefix| STORED_BYTES.contains(&prefix.json().len()));
+        // Hashing needs no lock. Equal prefixes of a run count once.
+        let mut keys: HashMap<PrefixKey, &Arc<Prefix>> = HashMap::new();
+        keys.extend(
+            stored.take(RUN_PREFIXES).map(|prefix| ((workspace, *prefix.digest()), prefix)),
+        );
+        let (mut numbers, mut is_pending) = (Vec::new(), false);
         let mut state = self.state();
-        long.filter_map(|prefix| Some((state.number(workspace, prefix)?, prefix.clone()))).collect()
+        for (key, prefix) in keys {
+            match state.number(&key) {
+                Some(number) => numbers.push((number, prefix.clone())),
+                None => is_pending |= state.add_pending(key, prefix),
+            }
+        }
+        (numbers, is_pending)
     }
 
-    /// Whether [`PrefixTable::store_wanted`] has something to do.
-    pub(crate) fn has_wanted(&self) -> bool {
-        !self.state().wanted.is_empty()
+    /// Forgets every number and every text: the database may be another one.
+    pub(crate) fn clear(&self) {
+        *self.state() = State::default();
     }
 
-    /// Stores what was looked up in vain, and notes that it is in use.
-    pub(crate) async fn store_wanted(&self, db: &Db) -> Result<(), StoreError> {
-        let wanted: Vec<(PrefixKey, Arc<Prefix>)> = self.state().wanted.drain().collect();
-        if wanted.is_empty() {
+    /// Stores what is pending, and notes that it is in use.
+    pub(crate) async fn store_pending(&self, db: &Db) -> Result<(), StoreError> {
+        let mut pending: Vec<(PrefixKey, Arc<Prefix>)> = self.state().pending.drain().collect();
+        if pending.is_empty() {
             return Ok(());
         }
-        let since = Instant::now();
-        let (workspaces, hashes): (Vec<Uuid>, Vec<&[u8]>) =
-            wanted.iter().map(|((workspace, hash), _)| (*workspace, &hash[..])).unzip();
-        let texts: Vec<&str> = wanted.iter().map(|(_, prefix)| prefix.json()).collect();
-        let stored = sqlx::query_as(
-            "insert into prompt_prefixes (workspace_id, hash, text, used_on)
-             select workspace_id, hash, text, current_date
-             from unnest($1::uuid[], $2::bytea[], $3::text[]) as new (workspace_id, hash, text)
-             order by workspace_id, hash
-             on conflict (workspace_id, hash) do update set used_on = excluded.used_on
-             returning id, workspace_id, hash",
-        );
-        let stored = stored.bind(workspaces).bind(hashes).bind(texts);
-        let stored: Vec<(i64, Uuid, Vec<u8>)> =
-            stored.fetch_all(&mut *db.all_workspaces().await?).await?;
+        // Servers that store the same prefixes wait for each other, in one order.
+        pending.sort_unstable_by_key(|(key, _)| *key);
+        let confirmed = SystemTime::now();
+        let stored = store(&mut *db.all_workspaces().await?, &pending).await?;
         let mut state = self.state();
-        if state.known.len() > KNOWN {
-            state.known.clear();
+        if state.numbers.len() > MAP_CAPACITY {
+            state.numbers.clear();
         }
         for (number, workspace, hash) in stored {
             if let Ok(hash) = hash.try_into() {
-                state.known.insert((workspace, hash), KnownPrefix { number, since });
+                state.numbers.insert((workspace, hash), KnownNumber { number, confirmed });
             }
         }
         Ok(())
@@ -113,8 +126,8 @@ impl PrefixTable {
         &self,
         connection: &mut PgConnection,
         numbers: HashSet<i64>,
-    ) -> Result<HashMap<i64, Arc<str>>, StoreError> {
-        let mut found: HashMap<i64, Arc<str>> = HashMap::new();
+    ) -> Result<HashMap<i64, StoredPrefix>, StoreError> {
+        let mut found: HashMap<i64, StoredPrefix> = HashMap::new();
         let missing: Vec<i64> = {
             let state = self.state();
             let known = |number: &i64| state.texts.get(number).map(|text| (*number, text.clone()));
@@ -124,40 +137,80 @@ impl PrefixTable {
         if missing.is_empty() {
             return Ok(found);
         }
-        let read = sqlx::query_as("select id, text from prompt_prefixes where id = any($1)");
-        let read: Vec<(i64, String)> = read.bind(missing).fetch_all(connection).await?;
+        let read = sqlx::query_as("select id, hash, text from prompt_prefixes where id = any($1)");
+        let read: Vec<(i64, Vec<u8>, String)> = read.bind(missing).fetch_all(connection).await?;
         let mut state = self.state();
-        for (number, text) in read {
-            let text: Arc<str> = text.into();
-            state.cache(number, &text);
-            found.insert(number, text);
+        for (number, hash, text) in read {
+            let mark = mark_of(&hash);
+            let stored = StoredPrefix { mark, text: text.into() };
+            state.cache(number, &stored);
+            found.insert(number, stored);
         }
         Ok(found)
     }
 }
 
+/// The mark of a hash.
+pub(crate) fn mark_of(hash: &[u8]) -> PrefixMark {
+    hash.first_chunk().copied().unwrap_or_default()
+}
+
+/// Adds the prefixes that are missing; returns the numbers of all.
+async fn store(
+    connection: &mut PgConnection,
+    prefixes: &[(PrefixKey, Arc<Prefix>)],
+) -> Result<Vec<(i64, Uuid, Vec<u8>)>, StoreError> {
+    let (workspaces, hashes): (Vec<Uuid>, Vec<&[u8]>) =
+        prefixes.iter().map(|((workspace, hash), _)| (*workspace, &hash[..])).unzip();
+    let texts: Vec<&str> = prefixes.iter().map(|(_, prefix)| prefix.json()).collect();
+    let added = sqlx::query(
+        "insert into prompt_prefixes (workspace_id, hash, text, used_on)
+         select workspace_id, hash, text, current_date
+         from unnest($1::uuid[], $2::bytea[], $3::text[]) as new (workspace_id, hash, text)
+         order by workspace_id, hash
+         on conflict (workspace_id, hash) do update set used_on = excluded.used_on
+         where prompt_prefixes.used_on < excluded.used_on",
+    );
+    added.bind(&workspaces).bind(&hashes).bind(texts).execute(&mut *connection).await?;
+    // Another one may be removed between the two statements: it is not found then, and becomes pending again.
+    let stored = sqlx::query_as(
+        "select id, workspace_id, hash
+         from prompt_prefixes join unnest($1::uuid[], $2::bytea[]) as new (workspace_id, hash)
+              using (workspace_id, hash)
+         where used_on = current_date",
+    );
+    Ok(stored.bind(workspaces).bind(hashes).fetch_all(connection).await?)
+}
+
 impl State {
-    fn number(&mut self, workspace: Uuid, prefix: &Arc<Prefix>) -> Option<i64> {
-        let key = (workspace, *prefix.digest());
-        if let Some(known) = self.known.get(&key).filter(|known| known.since.elapsed() < TRUSTED) {
-            return Some(known.number);
-        }
-        if self.seen.len() > KNOWN {
-            self.seen.clear();
-        }
-        if !self.seen.insert(key) && self.wanted.len() < WANTED {
-            self.wanted.insert(key, prefix.clone());
-        }
-        None
+    fn number(&self, key: &PrefixKey) -> Option<i64> {
+        // A clock that was set back says nothing of the age.
+        let is_valid = |known: &&KnownNumber| {
+            known.confirmed.elapsed().is_ok_and(|elapsed| elapsed < VALIDITY)
+        };
+        self.numbers.get(key).filter(is_valid).map(|known| known.number)
     }
 
-    fn cache(&mut self, number: i64, text: &Arc<str>) {
-        if self.text_bytes + text.len() > CACHED_BYTES {
+    /// True if it is pending now.
+    fn add_pending(&mut self, key: PrefixKey, prefix: &Arc<Prefix>) -> bool {
+        if self.single.len() > MAP_CAPACITY {
+            self.single.clear();
+        }
+        let is_repeated = !self.single.insert(key);
+        let has_room = self.pending.len() < PENDING_CAPACITY;
+        if is_repeated && has_room {
+            self.pending.insert(key, prefix.clone());
+        }
+        is_repeated && has_room
+    }
+
+    fn cache(&mut self, number: i64, stored: &StoredPrefix) {
+        if self.text_bytes + stored.text.len() > TEXT_BYTES {
             self.texts.clear();
             self.text_bytes = 0;
         }
-        if self.texts.insert(number, text.clone()).is_none() {
-            self.text_bytes += text.len();
+        if self.texts.insert(number, stored.clone()).is_none() {
+            self.text_bytes += stored.text.len();
         }
     }
 }

@@ -2,10 +2,8 @@
 //! in the background.
 
 use std::fmt;
-use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use dsrs::lm::Prefix;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
@@ -14,9 +12,9 @@ use super::graph_ref::GraphRef;
 use super::id_time::{before_rows_since, behind_rows_until};
 use super::page::ListedRow;
 use super::run_bodies::RunBodies;
-use super::run_body::OwnDocuments;
 use super::run_label::{RunLabel, RunLabels, push_first_label, push_labels};
-use super::run_usage::RunUsage;
+pub use super::run_storage::RunStorage;
+use super::run_storage::{COLUMNS, StoredUsage, complete};
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,90 +125,6 @@ pub struct RunRow {
     /// How its documents are stored.
     #[sqlx(flatten)]
     pub storage: RunStorage,
-}
-
-/// How the documents of a run are stored. A run that was read has none of it.
-#[derive(Clone, Debug, Default, PartialEq, FromRow)]
-pub struct RunStorage {
-    /// The prefixes that prompts in the trace may begin with: each is stored once.
-    #[sqlx(skip)]
-    pub prefixes: Vec<Arc<Prefix>>,
-    /// The usage, if it is known besides its text and the trace.
-    #[sqlx(skip)]
-    pub known_usage: Option<RunUsage>,
-    /// The documents, until they are read.
-    pub(super) body: Option<Vec<u8>>,
-    #[sqlx(flatten)]
-    pub(super) usage: StoredUsage,
-}
-
-/// The usage of a run in its compact form, until it is read.
-#[derive(Clone, Debug, Default, PartialEq, FromRow)]
-pub struct StoredUsage {
-    pub(super) counts: Option<Vec<u8>>,
-    pub(super) total_cost: Option<f64>,
-}
-
-impl StoredUsage {
-    /// The JSON text, if the row has the compact form.
-    pub(super) fn take_text(&mut self) -> Result<Option<String>, StoreError> {
-        let Some(counts) = self.counts.take() else { return Ok(None) };
-        let read = RunUsage::read(&counts, self.total_cost.take());
-        read.map(|(_, text)| Some(text)).map_err(|error| StoreError::internal(error.to_string()))
-    }
-}
-
-impl RunStorage {
-    /// With these prefixes.
-    #[must_use]
-    pub fn with_prefixes(prefixes: Vec<Arc<Prefix>>) -> Self {
-        Self { prefixes, ..Self::default() }
-    }
-
-    /// With this usage, too.
-    #[must_use]
-    pub fn with_usage(self, usage: RunUsage) -> Self {
-        Self { known_usage: Some(usage), ..self }
-    }
-}
-
-/// A run whose documents are in columns of their own, with its usage by model.
-#[derive(Clone, Debug, FromRow)]
-pub(super) struct JsonRow {
-    pub(super) model_usage: Option<String>,
-    #[sqlx(flatten)]
-    pub(super) run: RunRow,
-}
-
-impl JsonRow {
-    pub(super) fn usage(&self) -> RunUsage {
-        RunUsage::of_json(&self.run.usage, self.model_usage.as_deref())
-    }
-}
-
-/// The columns of [`RunRow`].
-pub(super) const COLUMNS: &str = "id, graph_id, graph_name, graph_version, state_version, status, created_at, \
-     started_at, finished_at, duration_ms, inputs::text, outputs::text, error::text, usage::text, nodes::text, \
-     trace::text, created_by, tags::text, session_id, user_id, metadata::text, body, counts, total_cost";
-
-/// Reads the documents of runs that have a body, on a connection that sees their workspaces.
-pub(super) async fn complete(
-    bodies: &RunBodies,
-    connection: &mut PgConnection,
-    mut runs: Vec<RunRow>,
-) -> Result<Vec<RunRow>, StoreError> {
-    for run in &mut runs {
-        run.usage =
-            run.storage.usage.take_text()?.unwrap_or_else(|| std::mem::take(&mut run.usage));
-    }
-    let packed: Vec<&[u8]> = runs.iter().filter_map(|run| run.storage.body.as_deref()).collect();
-    let documents = bodies.read(connection, &packed).await?;
-    let with_body = runs.iter_mut().filter_map(|run| run.storage.body.take().map(|_| run));
-    for (run, read) in with_body.zip(documents) {
-        let OwnDocuments { inputs, outputs, nodes, trace } = read;
-        (run.inputs, run.outputs, run.nodes, run.trace) = (inputs, outputs, nodes, trace);
-    }
-    Ok(runs)
 }
 
 impl ListedRow for RunRow {

@@ -8,8 +8,10 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::retention::{Expiry, lock_old};
-use super::run::{self, COLUMNS, RunRow};
+use super::run::RunRow;
 use super::run_bodies::RunBodies;
+use super::run_body::documents_size;
+use super::run_storage::{self, COLUMNS};
 use super::{Db, Scope, StoreError, feedback, run_label_index};
 
 /// A file of archived runs.
@@ -68,17 +70,15 @@ pub struct EndedRuns {
 const PAGE_RUNS: i64 = 64;
 const PAGE_BYTES: usize = 8 << 20;
 
-/// How much larger documents are than the body that has them, usually.
-const USUAL_RATIO: usize = 12;
-
 impl ArchivedRun {
     /// The bytes of its documents.
     fn bytes(&self) -> usize {
         let run = &self.run;
         let RunRow { inputs, outputs, error, usage, nodes, trace, .. } = run;
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        // Before its body is read, about what that will have.
-        let body = run.storage.body.as_ref().map_or(0, |body| USUAL_RATIO * body.len());
+        // Before its body is read, what that says.
+        let body = run.storage.body.as_deref().and_then(|body| documents_size(body).ok());
+        let body = body.unwrap_or(0);
         body + inputs.len()
             + optional(outputs)
             + optional(error)
@@ -96,7 +96,7 @@ async fn complete(
 ) -> Result<Vec<ArchivedRun>, StoreError> {
     let (workspaces, runs): (Vec<Uuid>, Vec<RunRow>) =
         page.into_iter().map(|archived| (archived.workspace_id, archived.run)).unzip();
-    let runs = run::complete(bodies, connection, runs).await?;
+    let runs = run_storage::complete(bodies, connection, runs).await?;
     let page = workspaces.into_iter().zip(runs);
     Ok(page.map(|(workspace_id, run)| ArchivedRun { workspace_id, run }).collect())
 }

@@ -1,5 +1,5 @@
-//! Runs that have not ended, many in one statement, with the jobs of those that are queued. Who is waiting for them is not
-//! known here. `ended_run` writes those that have ended.
+//! Runs that have not ended, many in one statement, with the jobs of those that are queued. Who is waiting for them is
+//! not known here. `ended_run` writes those that have ended.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -88,8 +88,8 @@ const ADD: &str = "with added as (
      select id, workspace_id, kind, request::json, created_at, created_by
      from unnest($19::uuid[], $20::text[], $21::text[]) as job (id, request, kind) join added using (id)";
 
-/// Inserts all runs or none, with the jobs of those that are queued. A run that is there already is left alone, with its
-/// job: a commit whose answer was lost may be sent again.
+/// Inserts all runs or none, with the jobs of those that are queued. A run that is there already is left alone, with
+/// its job: a commit whose answer was lost may be sent again.
 pub(super) async fn add<'r>(
     connection: &mut PgConnection,
     runs: &[(&'r Scope, &'r RunRow)],

@@ -1,29 +1,50 @@
-//! The bodies of runs: written with the prefixes and dictionaries that this process knows, and read with those that they
-//! name. May not know the columns of a run.
+//! The bodies of runs: written with the prefixes and dictionaries that this process knows, and read with those that
+//! they name. May not know the columns of a run.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dsrs::lm::Prefix;
 use sqlx::PgConnection;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::dictionary_table::DictionaryTable;
-use super::prefix_table::PrefixTable;
+use super::prefix_table::{PrefixTable, StoredPrefix, mark_of};
 use super::run::RunRow;
 use super::run_body::{
-    self, BodyError, Dictionary, NumberedPrefix, OwnDocuments, ReadBody, RunDocuments,
+    self, BodyError, Dictionary, NumberedPrefix, OwnedDocuments, PrefixMark, ReadBody, RunDocuments,
 };
 use super::{Db, StoreError};
 
 /// What this process knows.
 #[derive(Debug, Default)]
 pub(crate) struct RunBodies {
-    pub(crate) prefixes: PrefixTable,
+    /// Whether runs are stored in the compact form.
+    is_compact: AtomicBool,
+    prefixes: PrefixTable,
     pub(crate) dictionaries: DictionaryTable,
+    /// Wakes [`RunBodies::refresh_always`].
+    stale: Notify,
 }
 
 impl RunBodies {
+    /// Whether runs are stored in the compact form.
+    pub(crate) fn is_compact(&self) -> bool {
+        self.is_compact.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_compact(&self, is_compact: bool) {
+        self.is_compact.store(is_compact, Ordering::Relaxed);
+    }
+
+    /// Forgets what the database has said: a new connection may be to another one, after a failover or a restore.
+    pub(crate) fn clear(&self) {
+        self.prefixes.clear();
+        self.dictionaries.clear();
+    }
+
     /// The body of a run that has ended. Never waits.
     pub(crate) fn write(
         &self,
@@ -31,26 +52,27 @@ impl RunBodies {
         run: &RunRow,
         documents: &RunDocuments<'_>,
     ) -> Vec<u8> {
-        let known = self.prefixes.numbers(workspace, &run.storage.prefixes);
+        let (known, is_pending) = self.prefixes.numbers(workspace, &run.storage.prefixes);
         let prefixes: Vec<NumberedPrefix<'_>> = known.iter().map(numbered).collect();
-        let dictionary = self.dictionaries.of_graph(workspace, run.graph_id, &run.graph_name);
+        let (dictionary, is_unchecked) =
+            self.dictionaries.of_graph(workspace, run.graph_id, &run.graph_name);
+        if is_pending || is_unchecked {
+            self.stale.notify_one();
+        }
         let written = run_body::write(documents, &prefixes, dictionary.as_deref());
         self.dictionaries.count(run.graph_id, written.before, written.body.len());
         written.body
     }
 
+    /// Waits until a run that ended lacked something.
+    pub(crate) async fn stale(&self) {
+        self.stale.notified().await;
+    }
+
     /// Stores and looks up what runs that ended lacked. What fails is tried again with a later run.
-    pub(crate) async fn learn(&self, db: &Db) {
-        if self.prefixes.has_wanted()
-            && let Err(error) = self.prefixes.store_wanted(db).await
-        {
-            tracing::warn!(cause = error.cause(), "could not store the prefixes of prompts");
-        }
-        if self.dictionaries.has_unchecked()
-            && let Err(error) = self.dictionaries.check(db).await
-        {
-            tracing::warn!(cause = error.cause(), "could not look for dictionaries");
-        }
+    pub(crate) async fn refresh(&self, db: &Db) -> Result<(), StoreError> {
+        let stored = self.prefixes.store_pending(db).await;
+        self.dictionaries.check(db).await.and(stored)
     }
 
     /// The documents of these bodies, in their order, on a connection that sees their workspaces.
@@ -58,17 +80,19 @@ impl RunBodies {
         &self,
         connection: &mut PgConnection,
         bodies: &[&[u8]],
-    ) -> Result<Vec<OwnDocuments>, StoreError> {
+    ) -> Result<Vec<OwnedDocuments>, StoreError> {
         let decompressed = self.decompress(connection, bodies).await?;
         let mut numbers = HashSet::new();
         for body in &decompressed {
             numbers.extend(body.prefixes().map_err(unreadable)?);
         }
-        let texts: HashMap<i64, Arc<str>> = match numbers.is_empty() {
+        let texts: HashMap<i64, StoredPrefix> = match numbers.is_empty() {
             true => HashMap::new(),
             false => self.prefixes.texts(connection, numbers).await?,
         };
-        let text_of = |number| texts.get(&number).map(AsRef::as_ref);
+        let text_of = |number, mark: PrefixMark| {
+            texts.get(&number).filter(|stored| stored.mark == mark).map(|stored| &*stored.text)
+        };
         let documents = decompressed.iter().map(|body| body.documents(text_of).map_err(unreadable));
         documents.collect()
     }
@@ -94,7 +118,7 @@ impl RunBodies {
 }
 
 fn numbered((number, prefix): &(i64, Arc<Prefix>)) -> NumberedPrefix<'_> {
-    NumberedPrefix { number: *number, text: prefix.json() }
+    NumberedPrefix { number: *number, mark: mark_of(prefix.digest()), text: prefix.json() }
 }
 
 fn unreadable(error: BodyError) -> StoreError {

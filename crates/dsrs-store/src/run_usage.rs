@@ -1,5 +1,5 @@
-//! The usage of a run, as a whole and by the aliases of its models: its JSON text, and its compact form in the row of the
-//! run. May not know how usage is summed.
+//! The usage of a run, as a whole and by the aliases of its models: its JSON text, and its compact form in the row of
+//! the run. May not know how usage is summed.
 //!
 //! ```text
 //! form    0: the whole is a JSON text; 1: the whole is numbers

@@ -1,5 +1,5 @@
-//! Usage: sums of runs, calls, tokens and cost by the hour, written by triggers beside what they sum
-//! (`migrations/0112_usage.sql`). Here they are read, and the rows of an hour are merged. May not know how they are shown.
+//! Usage: sums of runs, calls, tokens and cost by the hour, written beside what they sum: of runs by `usage_count`, of other
+//! work by triggers (`migrations/0112_usage.sql`). Here they are read, and the rows of an hour are merged. May not know how they are shown.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, Postgres, QueryBuilder};

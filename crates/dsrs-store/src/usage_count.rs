@@ -1,47 +1,71 @@
-//! What runs add to the sums of usage: added up for a group of runs, then written as a few rows. May not know who ends a
-//! run. Runs of the release before are counted by triggers (`migrations/0112_usage.sql`), and so are those that wait.
+//! What runs add to the sums of usage, added up for a group of runs. `usage_insertion` writes it as a few rows. May not
+//! know who ends a run. Runs that servers of the release before write are counted by triggers
+//! (`migrations/0112_usage.sql`).
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use dsrs::lm::Usage;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::StoreError;
 use super::run::{RunRow, RunStatus};
+use super::run_label::RunLabels;
 use super::run_usage::RunUsage;
 
 /// The run that is counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CountedRun<'r> {
-    pub(crate) workspace: Uuid,
-    /// On whose behalf.
-    pub(crate) actor: &'r str,
-    pub(crate) row: &'r RunRow,
-}
-
-/// Where a sum is added.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SumKey<'r> {
     workspace: Uuid,
-    /// When the run was created.
-    hour: i64,
+    /// On whose behalf.
+    actor: &'r str,
     graph: Uuid,
     graph_name: &'r str,
     version: i32,
     state_version: i32,
-    actor: &'r str,
-    user: Option<&'r str>,
-    dimension: &'static str,
-    value: Option<String>,
+    created_at: DateTime<Utc>,
+    status: RunStatus,
+    duration_ms: i64,
+    labels: &'r RunLabels,
+}
+
+impl<'r> CountedRun<'r> {
+    pub(crate) fn of(workspace: Uuid, actor: &'r str, row: &'r RunRow) -> Self {
+        Self {
+            workspace,
+            actor,
+            graph: row.graph_id,
+            graph_name: &row.graph_name,
+            version: row.graph_version,
+            state_version: row.state_version,
+            created_at: row.created_at,
+            status: row.status,
+            duration_ms: row.duration_ms.unwrap_or(0),
+            labels: &row.labels,
+        }
+    }
+}
+
+/// Where a sum is added.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SumKey<'r> {
+    pub(crate) workspace: Uuid,
+    /// When the run was created.
+    pub(crate) hour: i64,
+    pub(crate) graph: Uuid,
+    pub(crate) graph_name: &'r str,
+    pub(crate) version: i32,
+    pub(crate) state_version: i32,
+    pub(crate) actor: &'r str,
+    pub(crate) user: Option<&'r str>,
+    pub(crate) dimension: &'static str,
+    pub(crate) value: Option<String>,
 }
 
 /// Integers of a sum, in the order of [`NUMBERS`].
-type Numbers = [i64; NUMBERS.len()];
+pub(crate) type Numbers = [i64; NUMBERS.len()];
 
 /// The columns of the integers.
-const NUMBERS: [&str; 10] = [
+pub(crate) const NUMBERS: [&str; 10] = [
     "runs",
     "failed",
     "cancelled",
@@ -55,10 +79,10 @@ const NUMBERS: [&str; 10] = [
 ];
 
 #[derive(Clone, Debug, Default)]
-struct Sum {
-    numbers: Numbers,
+pub(crate) struct Sum {
+    pub(crate) numbers: Numbers,
     /// The costs as decimal numbers, which the database adds up exactly.
-    costs: String,
+    pub(crate) costs: String,
 }
 
 /// Sums to add.
@@ -73,7 +97,7 @@ pub(crate) enum Sign {
 }
 
 impl Sign {
-    fn of(self, number: i64) -> i64 {
+    fn apply(self, number: i64) -> i64 {
         match self {
             Self::Plus => number,
             Self::Minus => -number,
@@ -83,24 +107,23 @@ impl Sign {
 
 impl<'r> UsageSums<'r> {
     /// Counts a run that has ended, without its usage.
-    pub(crate) fn add_run(&mut self, run: CountedRun<'r>, usage: &RunUsage, sign: Sign) {
-        let row = run.row;
+    pub(crate) fn add_run(&mut self, run: &CountedRun<'r>, usage: &RunUsage, sign: Sign) {
         let counts = [
             1,
-            i64::from(row.status == RunStatus::Failed),
-            i64::from(row.status == RunStatus::Cancelled),
-            row.duration_ms.unwrap_or(0),
+            i64::from(run.status == RunStatus::Failed),
+            i64::from(run.status == RunStatus::Cancelled),
+            run.duration_ms,
         ];
-        let counts = counts.map(|count| sign.of(count));
+        let counts = counts.map(|count| sign.apply(count));
         self.for_each_key(run, usage, |sum, _| {
             for (number, count) in sum.numbers.iter_mut().zip(counts) {
-                *number += count;
+                *number = number.saturating_add(count);
             }
         });
     }
 
     /// Adds the usage of a run.
-    pub(crate) fn add_usage(&mut self, run: CountedRun<'r>, usage: &RunUsage, sign: Sign) {
+    pub(crate) fn add_usage(&mut self, run: &CountedRun<'r>, usage: &RunUsage, sign: Sign) {
         self.for_each_key(run, usage, |sum, spent| {
             let spent_numbers = [
                 spent.lm_calls,
@@ -112,7 +135,7 @@ impl<'r> UsageSums<'r> {
             ];
             let numbers = sum.numbers.iter_mut().skip(NUMBERS.len() - spent_numbers.len());
             for (number, spent) in numbers.zip(spent_numbers) {
-                *number += sign.of(i64::try_from(spent).unwrap_or(i64::MAX));
+                *number = number.saturating_add(sign.apply(bounded(spent)));
             }
             if let Some(cost) = spent.cost {
                 let sign = if sign == Sign::Minus { "-" } else { "" };
@@ -124,13 +147,13 @@ impl<'r> UsageSums<'r> {
     /// Its sum as a whole, those of its tags, and those of its models.
     fn for_each_key(
         &mut self,
-        run: CountedRun<'r>,
+        run: &CountedRun<'r>,
         usage: &RunUsage,
         mut change: impl FnMut(&mut Sum, &Usage),
     ) {
         let key = |dimension, value| run.key(dimension, value);
         change(self.0.entry(key("whole", None)).or_default(), &usage.whole);
-        for tag in run.row.labels.tags() {
+        for tag in run.labels.tags() {
             change(self.0.entry(key("tag", Some(tag))).or_default(), &usage.whole);
         }
         for model in &usage.models {
@@ -139,131 +162,32 @@ impl<'r> UsageSums<'r> {
         }
     }
 
-    /// The rows as one array a column. A sum of nothing is no row.
-    pub(crate) fn columns(&self) -> UsageColumns<'_> {
-        let mut columns = UsageColumns::default();
-        for (key, sum) in &self.0 {
-            if sum.numbers.iter().any(|number| *number != 0) || !sum.costs.is_empty() {
-                columns.push(key, sum);
-            }
-        }
-        columns
+    /// The sums that are not of nothing, in the order of their keys.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SumKey<'r>, &Sum)> {
+        self.0.iter().filter(|(_, sum)| {
+            sum.numbers.iter().any(|number| *number != 0) || !sum.costs.is_empty()
+        })
     }
 }
 
 impl<'r> CountedRun<'r> {
     fn key(&self, dimension: &'static str, value: Option<String>) -> SumKey<'r> {
-        let row = self.row;
         SumKey {
             workspace: self.workspace,
-            hour: row.created_at.timestamp().div_euclid(3600),
-            graph: row.graph_id,
-            graph_name: &row.graph_name,
-            version: row.graph_version,
-            state_version: row.state_version,
+            hour: self.created_at.timestamp().div_euclid(3600),
+            graph: self.graph,
+            graph_name: self.graph_name,
+            version: self.version,
+            state_version: self.state_version,
             actor: self.actor,
-            user: row.labels.user_id.as_deref(),
+            user: self.labels.user_id.as_deref(),
             dimension,
             value,
         }
     }
 }
 
-/// Sums as one array a column.
-#[derive(Debug, Default)]
-pub(crate) struct UsageColumns<'s> {
-    workspace: Vec<Uuid>,
-    hour: Vec<DateTime<Utc>>,
-    dimension: Vec<&'s str>,
-    value: Vec<Option<&'s str>>,
-    graph: Vec<Uuid>,
-    graph_name: Vec<&'s str>,
-    version: Vec<i32>,
-    state_version: Vec<i32>,
-    actor: Vec<&'s str>,
-    user: Vec<Option<&'s str>>,
-    numbers: [Vec<i64>; NUMBERS.len()],
-    costs: Vec<Option<&'s str>>,
-}
-
-impl<'s> UsageColumns<'s> {
-    fn push(&mut self, key: &'s SumKey<'_>, sum: &'s Sum) {
-        self.workspace.push(key.workspace);
-        self.hour.push(DateTime::from_timestamp(key.hour * 3600, 0).unwrap_or_default());
-        self.dimension.push(key.dimension);
-        self.value.push(key.value.as_deref());
-        self.graph.push(key.graph);
-        self.graph_name.push(key.graph_name);
-        self.version.push(key.version);
-        self.state_version.push(key.state_version);
-        self.actor.push(key.actor);
-        self.user.push(key.user);
-        for (column, number) in self.numbers.iter_mut().zip(sum.numbers) {
-            column.push(number);
-        }
-        self.costs.push((!sum.costs.is_empty()).then(|| sum.costs.trim_start()));
-    }
-
-    /// Whether nothing is added.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.workspace.is_empty()
-    }
-
-    /// Binds the parameters of [`insertion`].
-    pub(crate) fn bind<'q>(&'q self, query: BoundQuery<'q>) -> BoundQuery<'q> {
-        let query = query.bind(&self.workspace).bind(&self.hour).bind(&self.dimension);
-        let query = query.bind(&self.value).bind(&self.graph).bind(&self.graph_name);
-        let query = query.bind(&self.version).bind(&self.state_version).bind(&self.actor);
-        let query = query.bind(&self.user);
-        let query = self.numbers.iter().fold(query, |query, numbers| query.bind(numbers));
-        query.bind(&self.costs)
-    }
-}
-
-/// A statement whose parameters are bound one by one.
-pub(crate) type BoundQuery<'q> =
-    sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments>;
-
-/// The statement that adds sums, to be a part of another one or alone: its parameters begin after so many others.
-/// `condition` is its `where` clause, or empty.
-pub(crate) fn insertion(after: usize, condition: &str) -> String {
-    const TYPES: [&str; 10] = [
-        "uuid[]",
-        "timestamptz[]",
-        "text[]",
-        "text[]",
-        "uuid[]",
-        "text[]",
-        "int4[]",
-        "int4[]",
-        "text[]",
-        "text[]",
-    ];
-    let kinds = TYPES.into_iter().chain([("int8[]"); NUMBERS.len()]).chain(["text[]"]);
-    let parameters: Vec<String> =
-        kinds.enumerate().map(|(at, kind)| format!("${}::{kind}", after + at + 1)).collect();
-    let (parameters, numbers) = (parameters.join(", "), NUMBERS.join(", "));
-    format!(
-        "insert into usage_hours (workspace_id, hour, work, dimension, value, graph_id, graph_name, graph_version,
-             state_version, created_by, user_id, {numbers}, cost)
-         select workspace_id, hour, 'run', dimension, value, graph_id, graph_name, graph_version, state_version,
-             created_by, user_id, {numbers},
-             (select sum(cost::numeric) from unnest(string_to_array(costs, ' ')) as cost)
-         from unnest({parameters}) as counted (workspace_id, hour, dimension, value, graph_id, graph_name,
-             graph_version, state_version, created_by, user_id, {numbers}, costs) {condition}"
-    )
-}
-
-/// Writes sums.
-pub(crate) async fn add(
-    connection: &mut PgConnection,
-    sums: &UsageSums<'_>,
-) -> Result<(), StoreError> {
-    let columns = sums.columns();
-    if columns.is_empty() {
-        return Ok(());
-    }
-    let statement = insertion(0, "");
-    columns.bind(sqlx::query(sqlx::AssertSqlSafe(statement))).execute(connection).await?;
-    Ok(())
+/// A count that a model may have made up: many of the largest one still have a sum.
+fn bounded(count: u64) -> i64 {
+    i64::try_from(count.min(1 << 50)).unwrap_or(i64::MAX)
 }

@@ -12,8 +12,8 @@ use super::run_usage::usage_json;
 use super::{Scope, StoreError};
 
 /// The statement that writes the events of runs. Its parameters are the ids of the runs, of the events, the codes of
-/// errors, and the usage as JSON text if the row has another form. A webhook receives one message of a run: `run.failed`
-/// if it failed and the webhook has that event, otherwise `run.finished`.
+/// errors, and the usage as JSON text if the row has another form. A webhook receives one message of a run:
+/// `run.failed` if it failed and the webhook has that event, otherwise `run.finished`.
 const RUN_EVENTS: &str =
         "insert into webhook_deliveries (webhook_id, id, workspace_id, event, data, status, attempts,
                                          log, replays, next_attempt_at, created_at)

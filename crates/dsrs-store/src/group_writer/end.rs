@@ -9,11 +9,12 @@ use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::StoreError;
-use crate::ended_run::{self, EndColumns, FOLLOWERS, Followers, RunReports};
+use crate::ended_run::{self, END_SUBSCRIBERS, EndColumns, EndSubscribers, RunReports};
 use crate::key_spending::SpendingSum;
 use crate::packed_run::PackedRun;
 use crate::run_usage::{RunUsage, usage_of_json};
-use crate::usage_count::{self, Sign, UsageSums};
+use crate::usage_count::{CountedRun, Sign, UsageSums};
+use crate::usage_insertion;
 
 pub(super) struct RunEnd<'w> {
     pub(super) run: &'w PackedRun,
@@ -58,14 +59,18 @@ async fn counts(
 
 /// Writes the records, removes checkpoints and jobs, and returns what was counted of each run until now. All parts of a
 /// statement see the rows as they were before it. The ids are also a parameter, so that the planner leaves out
-/// partitions. The documents get the defaults of their columns: the body has them.
+/// partitions.
 static END: LazyLock<String> = LazyLock::new(|| {
     format!(
         "with ended as (
-         select id, status, started_at, finished_at, duration_ms, error::json, cost, counts, body
+         select id, status, started_at, finished_at, duration_ms, error::json, cost, counts, body, outputs::json,
+                coalesce(usage::json, '{{}}') as usage, coalesce(nodes::json, '{{}}') as nodes,
+                coalesce(trace::json, '{{\"spans\":[]}}') as trace, models::json
          from unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::int8[], $7::text[],
-                     $8::float8[], $9::bytea[], $10::bytea[])
-              as end_of_run (id, status, started_at, finished_at, duration_ms, error, cost, counts, body)
+                     $8::float8[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::text[], $14::text[],
+                     $15::text[])
+              as end_of_run (id, status, started_at, finished_at, duration_ms, error, cost, counts, body, outputs,
+                             usage, nodes, trace, models)
      ), checkpoints as (
          delete from run_nodes where run_id = any($2) returning run_id, usage
      ), removed as (
@@ -74,13 +79,14 @@ static END: LazyLock<String> = LazyLock::new(|| {
          update runs
          set status = ended.status, started_at = ended.started_at, finished_at = ended.finished_at,
              duration_ms = ended.duration_ms, error = ended.error, total_cost = ended.cost, counts = ended.counts,
-             body = ended.body, inputs = default, outputs = null, usage = default, nodes = default, trace = default,
-             model_usage = null
+             body = ended.body, inputs = case when ended.body is null then runs.inputs else '{{}}' end,
+             outputs = ended.outputs, usage = ended.usage, nodes = ended.nodes, trace = ended.trace,
+             model_usage = ended.models
          from ended where runs.id = ended.id and runs.id = any($2)
          returning runs.id
      )
      select id, runs.usage::text, runs.model_usage::text, runs.total_cost, runs.counts,
-            array(select usage::text from checkpoints where run_id = runs.id) as checkpoints, {FOLLOWERS}
+            array(select usage::text from checkpoints where run_id = runs.id) as checkpoints, {END_SUBSCRIBERS}
      from written join runs using (id) where runs.id = any($2)"
     )
 });
@@ -96,7 +102,7 @@ struct CountedRow {
     /// The usage of its checkpoints, which is counted for keys with a budget.
     checkpoints: Vec<String>,
     #[sqlx(flatten)]
-    followers: Followers,
+    subscribers: EndSubscribers,
 }
 
 async fn write_complete(
@@ -107,7 +113,9 @@ async fn write_complete(
         return Ok(Vec::new());
     }
     let counted = update(connection, runs).await?;
-    let Some(followers) = counted.first().map(|row| row.followers) else { return Ok(Vec::new()) };
+    let Some(subscribers) = counted.first().map(|row| row.subscribers) else {
+        return Ok(Vec::new());
+    };
     let before: HashMap<Uuid, CountedRow> = counted.into_iter().map(|row| (row.id, row)).collect();
     let (mut sums, mut spent, mut ended) = (UsageSums::default(), Vec::new(), Vec::new());
     for run in runs {
@@ -118,15 +126,17 @@ async fn write_complete(
             before.counts.as_deref(),
             before.total_cost,
         )?;
-        sums.add_run(run.counted(), &run.usage, Sign::Plus);
-        sums.add_usage(run.counted(), &run.usage, Sign::Plus);
-        sums.add_usage(run.counted(), &usage, Sign::Minus);
+        // For the caller who created it, whoever resumed it.
+        let counted = CountedRun::of(run.workspace, &run.row.created_by, &run.row);
+        sums.add_run(&counted, &run.usage, Sign::Plus);
+        sums.add_usage(&counted, &run.usage, Sign::Plus);
+        sums.add_usage(&counted, &usage, Sign::Minus);
         spent.push(spending(run, usage.whole, &before.checkpoints));
         ended.push(*run);
     }
-    usage_count::add(connection, &sums).await?;
-    ended_run::announce(connection, &ended, followers, RunReports::Sent).await?;
-    Ok(if followers.has_budgets() { spent } else { Vec::new() })
+    usage_insertion::add(connection, &sums).await?;
+    ended_run::announce(connection, &ended, subscribers, RunReports::Sent).await?;
+    Ok(if subscribers.has_budgets() { spent } else { Vec::new() })
 }
 
 async fn update(
@@ -145,7 +155,12 @@ async fn update(
         .bind(ends.error)
         .bind(ends.cost)
         .bind(ends.counts)
-        .bind(ends.body);
+        .bind(ends.body)
+        .bind(ends.outputs)
+        .bind(ends.usage)
+        .bind(ends.nodes)
+        .bind(ends.trace)
+        .bind(ends.models);
     Ok(updated.fetch_all(connection).await?)
 }
 

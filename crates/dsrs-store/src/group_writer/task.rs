@@ -90,7 +90,6 @@ impl WriterTask {
             let count = group.len();
             pace.begin(count);
             let locked = self.write(group).await;
-            self.db.bodies.learn(&self.db).await;
             // Nothing was written: without a pause this loop would ask for the same locks without end.
             if locked.len() == count {
                 sleep(LOCKED_PAUSE).await;

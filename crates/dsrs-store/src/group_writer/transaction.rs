@@ -1,6 +1,8 @@
 //! The transaction of a group: the leases are checked and locked first, then each kind of write is one
 //! statement, and what was spent is added last. May not know the callers.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -92,7 +94,12 @@ pub(super) async fn commit(
 ) -> Result<Vec<Option<CommitOutcome>>, StoreError> {
     let mut tx = db.recorder().begin().await?;
     let leases = HeldLeases::lock(&mut tx, writes.iter().filter_map(|write| write.lease())).await?;
-    let states = writes.iter().map(|write| write.lease().map(|lease| leases.state(lease)));
+    let mut ended = HashSet::new();
+    let states = writes.iter().map(|write| match write {
+        // Two attempts of the engine may end a run together: the second one waits for the next group, which sees the end.
+        Write::End { run, .. } if !ended.insert(run.row.id) => Some(LeaseState::Locked),
+        _ => write.lease().map(|lease| leases.state(lease)),
+    });
     let states: Vec<Option<LeaseState>> = states.collect();
     let mut group = Group::default();
     for (write, state) in writes.iter().zip(&states) {

@@ -2,23 +2,29 @@
 //! stored elsewhere, and their texts without these. May not know what a document says, nor where prefixes are stored.
 //!
 //! ```text
-//! references  count, then of each: distance from the last one in the trace below, number of the prefix
+//! references  count, then of each: distance from the last one in the trace below, number of the prefix, its mark
 //! lengths     inputs, outputs, nodes, trace: 0 if absent, otherwise one more than its bytes below
 //! texts       the documents one after the other; the trace without its prefixes
 //! ```
 //!
-//! All numbers are varints. A prefix is inserted at its place, so reading is exact whatever the trace says.
+//! All numbers are varints. A prefix is inserted at its place, so reading is exact whatever the trace says. Its mark,
+//! four bytes of the hash of its text, tells a text that a restored database has under the number from the one that it
+//! had.
 
 use memchr::memmem;
 
-use super::{BodyError, OwnDocuments, RunDocuments, varint};
+use super::{BodyError, OwnedDocuments, RunDocuments, varint};
 
 /// A prefix that is cut out of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedPrefix<'p> {
     pub number: i64,
+    pub mark: PrefixMark,
     pub text: &'p str,
 }
+
+/// The first bytes of the SHA-256 of a prefix.
+pub type PrefixMark = [u8; 4];
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +32,7 @@ struct Occurrence {
     start: usize,
     end: usize,
     number: i64,
+    mark: PrefixMark,
 }
 
 /// The layout of documents. Prefixes are looked for in the trace.
@@ -57,6 +64,7 @@ fn write_references(bytes: &mut Vec<u8>, found: &[Occurrence]) {
     for found in found {
         varint::push(bytes, (found.start - from) as u64);
         varint::push(bytes, found.number.unsigned_abs());
+        bytes.extend(found.mark);
         from = found.end;
     }
 }
@@ -70,6 +78,7 @@ fn occurrences(text: &str, prefixes: &[NumberedPrefix<'_>]) -> Vec<Occurrence> {
             start,
             end: start + prefix.text.len(),
             number: prefix.number,
+            mark: prefix.mark,
         }));
     }
     // One that begins another is shorter: the longer one first.
@@ -85,11 +94,19 @@ fn occurrences(text: &str, prefixes: &[NumberedPrefix<'_>]) -> Vec<Occurrence> {
     found
 }
 
+/// Where a prefix is inserted.
+#[derive(Clone, Copy, Debug)]
+struct Reference {
+    place: usize,
+    number: i64,
+    mark: PrefixMark,
+}
+
 /// A layout that is read as far as it needs no prefix.
 #[derive(Debug)]
 pub(super) struct Layout<'b> {
     /// The places of prefixes in the trace, and their numbers.
-    references: Vec<(usize, i64)>,
+    references: Vec<Reference>,
     /// Inputs, outputs and nodes.
     whole: [Option<&'b str>; 3],
     trace: &'b str,
@@ -110,7 +127,7 @@ impl<'b> Layout<'b> {
         if !reader.is_empty() {
             return Err(BodyError::Malformed("bytes follow the documents"));
         }
-        if references.iter().any(|(place, _)| !trace.is_char_boundary(*place)) {
+        if references.iter().any(|reference| !trace.is_char_boundary(reference.place)) {
             return Err(BodyError::Malformed("a prefix has no place in the trace"));
         }
         Ok(Self { references, whole, trace })
@@ -118,17 +135,17 @@ impl<'b> Layout<'b> {
 
     /// The prefixes that it refers to.
     pub(super) fn prefixes(&self) -> impl Iterator<Item = i64> {
-        self.references.iter().map(|(_, number)| *number)
+        self.references.iter().map(|reference| reference.number)
     }
 
     /// The documents, with the texts of the prefixes.
     pub(super) fn documents<'p>(
         &self,
-        text_of: impl Fn(i64) -> Option<&'p str>,
-    ) -> Result<OwnDocuments, BodyError> {
+        text_of: impl Fn(i64, PrefixMark) -> Option<&'p str>,
+    ) -> Result<OwnedDocuments, BodyError> {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let [inputs, outputs, nodes] = self.whole;
-        Ok(OwnDocuments {
+        Ok(OwnedDocuments {
             inputs: owned(inputs).unwrap_or_default(),
             outputs: owned(outputs),
             nodes: owned(nodes).unwrap_or_default(),
@@ -138,13 +155,13 @@ impl<'b> Layout<'b> {
 
     fn whole_trace<'p>(
         &self,
-        text_of: impl Fn(i64) -> Option<&'p str>,
+        text_of: impl Fn(i64, PrefixMark) -> Option<&'p str>,
     ) -> Result<String, BodyError> {
         let (mut trace, mut from) = (String::with_capacity(self.trace.len()), 0);
-        for (place, number) in &self.references {
+        for Reference { place, number, mark } in &self.references {
             // Places ascend, and are between characters.
             trace.push_str(self.trace.get(from..*place).unwrap_or_default());
-            trace.push_str(text_of(*number).ok_or(BodyError::UnknownPrefix(*number))?);
+            trace.push_str(text_of(*number, *mark).ok_or(BodyError::UnknownPrefix(*number))?);
             from = *place;
         }
         trace.push_str(self.trace.get(from..).unwrap_or_default());
@@ -152,7 +169,7 @@ impl<'b> Layout<'b> {
     }
 }
 
-fn read_references(reader: &mut varint::Reader<'_>) -> Result<Vec<(usize, i64)>, BodyError> {
+fn read_references(reader: &mut varint::Reader<'_>) -> Result<Vec<Reference>, BodyError> {
     let count = reader.count()?;
     let mut place = 0_usize;
     let mut references = Vec::new();
@@ -160,7 +177,8 @@ fn read_references(reader: &mut varint::Reader<'_>) -> Result<Vec<(usize, i64)>,
         place = place.saturating_add(reader.count()?);
         let number = i64::try_from(reader.number()?)
             .map_err(|_| BodyError::Malformed("the number of a prefix is too large"))?;
-        references.push((place, number));
+        let [a, b, c, d] = [reader.byte()?, reader.byte()?, reader.byte()?, reader.byte()?];
+        references.push(Reference { place, number, mark: [a, b, c, d] });
     }
     Ok(references)
 }

@@ -2,15 +2,15 @@
 //! (`prefix_table`), and the rest is compressed with what runs of the graph have in common (`dictionary_table`). Every
 //! version stays readable. May not know what a document says.
 //!
-//! A body begins with the number of its version, [`VERSION`]. `compression` has what follows, and `layout` what that
-//! has before compression.
+//! A body begins with the number of its version, [`VERSION`], and the bytes of its documents as a varint. `compression`
+//! has what follows, and `layout` what that has before compression.
 
 mod compression;
 mod layout;
 pub(crate) mod varint;
 
 pub use compression::Dictionary;
-pub use layout::NumberedPrefix;
+pub use layout::{NumberedPrefix, PrefixMark};
 
 use layout::Layout;
 
@@ -26,9 +26,16 @@ pub struct RunDocuments<'d> {
     pub trace: &'d str,
 }
 
+impl RunDocuments<'_> {
+    /// Their bytes.
+    fn size(&self) -> usize {
+        self.inputs.len() + self.outputs.map_or(0, str::len) + self.nodes.len() + self.trace.len()
+    }
+}
+
 /// The same, read from a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnDocuments {
+pub struct OwnedDocuments {
     pub inputs: String,
     pub outputs: Option<String>,
     pub nodes: String,
@@ -75,14 +82,20 @@ pub fn write(
     let text = layout::write(documents, prefixes);
     let mut body = Vec::with_capacity(text.len() / 4);
     body.push(VERSION);
+    varint::push(&mut body, documents.size() as u64);
     compression::write(&mut body, &text, dictionary);
     body.shrink_to_fit();
     WrittenBody { body, before: text.len() }
 }
 
+/// The bytes of the documents in a body, without reading them.
+pub fn documents_size(body: &[u8]) -> Result<usize, BodyError> {
+    Ok(versioned(body)?.0)
+}
+
 /// The number of the dictionary that a body needs, if any.
 pub fn dictionary_of(body: &[u8]) -> Result<Option<i64>, BodyError> {
-    compression::dictionary_of(versioned(body)?)
+    compression::dictionary_of(versioned(body)?.1)
 }
 
 /// A body without compression.
@@ -92,7 +105,7 @@ pub struct ReadBody(Vec<u8>);
 impl ReadBody {
     /// Decompresses a body. `dictionary` is the one of [`dictionary_of`].
     pub fn new(body: &[u8], dictionary: Option<&Dictionary>) -> Result<Self, BodyError> {
-        Ok(Self(compression::read(versioned(body)?, dictionary)?))
+        Ok(Self(compression::read(versioned(body)?.1, dictionary)?))
     }
 
     /// What was compressed.
@@ -109,18 +122,20 @@ impl ReadBody {
     /// The documents, with the texts of these prefixes.
     pub fn documents<'p>(
         &self,
-        text_of: impl Fn(i64) -> Option<&'p str>,
-    ) -> Result<OwnDocuments, BodyError> {
+        text_of: impl Fn(i64, PrefixMark) -> Option<&'p str>,
+    ) -> Result<OwnedDocuments, BodyError> {
         Layout::read(&self.0)?.documents(text_of)
     }
 }
 
-fn versioned(body: &[u8]) -> Result<&[u8], BodyError> {
-    match body.split_first() {
-        Some((&VERSION, rest)) => Ok(rest),
-        Some((&other, _)) => Err(BodyError::NewerVersion(other)),
-        None => Err(BodyError::Truncated),
+/// The bytes of the documents, and what follows.
+fn versioned(body: &[u8]) -> Result<(usize, &[u8]), BodyError> {
+    let mut reader = varint::Reader::new(body);
+    match reader.byte()? {
+        VERSION => {}
+        other => return Err(BodyError::NewerVersion(other)),
     }
+    Ok((reader.count()?, reader.rest()))
 }
 
 #[cfg(test)]
@@ -133,12 +148,12 @@ mod tests {
         body: &[u8],
         dictionary: Option<&Dictionary>,
         prefix: Option<&'static str>,
-    ) -> Result<OwnDocuments, BodyError> {
-        ReadBody::new(body, dictionary)?.documents(|_| prefix)
+    ) -> Result<OwnedDocuments, BodyError> {
+        ReadBody::new(body, dictionary)?.documents(|_, _| prefix)
     }
 
-    fn owned(documents: RunDocuments<'_>) -> OwnDocuments {
-        OwnDocuments {
+    fn owned(documents: RunDocuments<'_>) -> OwnedDocuments {
+        OwnedDocuments {
             inputs: documents.inputs.into(),
             outputs: documents.outputs.map(str::to_owned),
             nodes: documents.nodes.into(),
@@ -152,7 +167,7 @@ mod tests {
 
     #[test]
     fn prefixes_are_stored_as_numbers_and_read_back_as_texts() {
-        let prefix = NumberedPrefix { number: 300, text: PROMPT };
+        let prefix = NumberedPrefix { number: 300, mark: [9; 4], text: PROMPT };
         for trace in [
             format!(r#"{{"spans":[{{"messages":[{PROMPT},{{}}]}},{{"messages":[{PROMPT}]}}]}}"#),
             PROMPT.to_owned(),
@@ -165,6 +180,7 @@ mod tests {
             assert!(!String::from_utf8_lossy(&layout).contains("briefly"), "{trace}");
             let body = write(&documents, &[prefix], None).body;
             assert_eq!(read(&body, None, Some(PROMPT)).unwrap(), owned(documents));
+            assert_eq!(documents_size(&body).unwrap(), documents.size());
             let read = read(&body, None, None);
             assert_eq!(read.is_err(), trace.contains("briefly"), "{read:?}");
         }
@@ -174,14 +190,18 @@ mod tests {
     fn of_prefixes_that_overlap_the_longest_is_cut_out() {
         let longer = format!("{PROMPT},{{\"role\":\"user\"}}");
         let prefixes = [
-            NumberedPrefix { number: 1, text: PROMPT },
-            NumberedPrefix { number: 2, text: &longer },
+            NumberedPrefix { number: 1, mark: [1; 4], text: PROMPT },
+            NumberedPrefix { number: 2, mark: [2; 4], text: &longer },
         ];
         let trace = format!("[{longer}][{PROMPT}]");
         let body = write(&traced(&trace), &prefixes, None).body;
         let read = ReadBody::new(&body, None).unwrap();
         assert_eq!(read.prefixes().unwrap(), [2, 1]);
-        let text_of = |number| Some(if number == 1 { PROMPT } else { &*longer });
+        let text_of = |number, mark| match (number, mark) {
+            (1, [1, 1, 1, 1]) => Some(PROMPT),
+            (2, [2, 2, 2, 2]) => Some(&*longer),
+            _ => None,
+        };
         assert_eq!(read.documents(text_of).unwrap().trace, trace);
     }
 
@@ -212,12 +232,17 @@ mod tests {
     #[test]
     fn a_body_that_is_cut_or_of_a_newer_release_is_an_error() {
         let trace = format!(r#"{{"spans":[{}]}}"#, PROMPT.repeat(4));
-        let body = write(&traced(&trace), &[NumberedPrefix { number: 1, text: PROMPT }], None).body;
+        let body = write(
+            &traced(&trace),
+            &[NumberedPrefix { number: 1, mark: [1; 4], text: PROMPT }],
+            None,
+        )
+        .body;
         for length in 0..body.len() {
             assert!(read(&body[..length], None, Some(PROMPT)).is_err(), "{length}");
         }
-        assert_eq!(read(&[2, 0], None, None), Err(BodyError::NewerVersion(2)));
-        assert_eq!(read(&[VERSION, 9], None, None), Err(BodyError::UnknownForm(9)));
+        assert_eq!(read(&[2, 0, 0], None, None), Err(BodyError::NewerVersion(2)));
+        assert_eq!(read(&[VERSION, 0, 9], None, None), Err(BodyError::UnknownForm(9)));
         let text = "it is long ".repeat(1000);
         let long = write(&traced(&text), &[], None).body;
         assert!(long.len() < 200);

@@ -14,7 +14,12 @@ const UNDO: &str = "delete from _sqlx_migrations where version >= 116;
     drop table online_evaluations, online_samples";
 const UNDO_BODIES: &str = "drop table prompt_prefixes, run_dictionaries;
     drop index keys_with_budget;
-    alter table runs drop column body, drop column counts, drop column total_cost";
+    alter table runs drop column body, drop column counts, drop column total_cost;
+    alter table installation drop column compact_runs;
+    create trigger runs_added after insert on runs
+        referencing new table as added for each statement execute function count_runs_added();
+    create trigger runs_changed after update on runs referencing old table as before new table as after
+        for each statement execute function count_runs_changed()";
 
 /// The migration adds a foreign key to this table.
 const HOLD: &str = "set application_name = 'a forgotten session';

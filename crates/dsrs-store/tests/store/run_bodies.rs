@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
-use dsrs::lm::{Message, Prefix};
+use dsrs::lm::{Message, Prefix, Usage};
 use dsrs_config::Record;
-use dsrs_store::run::{RunRow, RunStorage};
+use dsrs_store::background_run::{self, ResumedRun};
+use dsrs_store::job::Lease;
+use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_recorder::recorder;
-use dsrs_store::{Db, PoolSettings, dictionary_training, job, run_move, shared_text};
+use dsrs_store::run_usage::usage_json;
+use dsrs_store::{
+    Db, PoolSettings, Scope, dictionary_training, engine_run, job, run_form, run_move,
+    run_text_removal,
+};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use super::{ann, run as new_run, tick};
-use dsrs_test::test_database;
+use dsrs_test::{holds, test_database};
 
 /// A database, and a session of its owner that sees every row.
 async fn database() -> (Db, PgConnection) {
@@ -36,9 +42,20 @@ async fn record(db: &Db, runs: &[RunRow]) {
     let writer = tokio::spawn(writer.run());
     for run in runs {
         recorder.record(&ann(), run).await.unwrap();
+        dictionary_training::train_due(db).await.unwrap();
     }
     recorder.close();
     writer.await.unwrap();
+}
+
+/// Records runs in few groups.
+async fn record_together(db: &Db, runs: &[RunRow]) {
+    let (recorder, writer) = recorder(db.clone(), Record::Async);
+    for run in runs {
+        recorder.record(&ann(), run).await.unwrap();
+    }
+    recorder.close();
+    writer.run().await;
 }
 
 /// A run whose trace has a prompt of this prefix.
@@ -58,6 +75,9 @@ fn prompted(prefix: &Arc<Prefix>, question: &str) -> RunRow {
         ..new_run("q")
     }
 }
+
+/// Makes a database one that servers of the release before use.
+const FORMER: &str = "update installation set compact_runs = false";
 
 const COUNTED: &str = "select (sum(runs) * 1000000 + sum(input_tokens))::int8 from usage_hours";
 
@@ -104,16 +124,14 @@ async fn a_graph_with_many_runs_gets_a_dictionary_and_its_runs_become_smaller() 
     let prefix = instructions();
     let runs: Vec<RunRow> = (0..120).map(|_| prompted(&prefix, "what is left to say?")).collect();
     record(&db, &runs).await;
-    assert_eq!(dictionary_training::train_due(&db).await.unwrap(), 1);
-    // It is due again only after as many runs.
-    assert_eq!(dictionary_training::train_due(&db).await.unwrap(), 0);
+    assert_eq!(count(&mut owner, "select count(*) from run_dictionaries").await, 1);
     let later: Vec<RunRow> = (0..5).map(|_| prompted(&prefix, "what is left to say?")).collect();
     record(&db, &later).await;
     are_read_back(&db, &runs).await;
     are_read_back(&db, &later).await;
     let sizes = "select octet_length(body)::int8 from runs order by id";
     let sizes: Vec<i64> = sqlx::query_scalar(sizes).fetch_all(&mut owner).await.unwrap();
-    assert!(sizes[124] * 2 < sizes[119], "{} {}", sizes[119], sizes[124]);
+    assert!(sizes[124] * 2 < sizes[50], "{} {}", sizes[50], sizes[124]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,13 +142,11 @@ async fn usage_is_counted_once_whatever_form_a_run_has() {
     record(&db, &runs).await;
     // As after a commit whose answer was lost: two are there already.
     record(&db, &[runs[0].clone(), prompted(&prefix, "how?"), runs[2].clone()]).await;
-    let former = "insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status,
-            created_at, finished_at, duration_ms, inputs, usage, nodes, trace, created_by, model_usage)
-        select gen_random_uuid(), workspace_id, graph_id, graph_name, graph_version, state_version, status,
-            created_at, finished_at, duration_ms, '{}', '{\"lm_calls\":1,\"input_tokens\":300,\"output_tokens\":7,\"cost\":0.25}',
-            '{}', '{\"spans\":[]}', created_by, '[{\"alias\":\"fast\",\"lm_calls\":1,\"input_tokens\":300,\"output_tokens\":7,\"cost\":0.25}]'
-        from runs limit 1";
-    sqlx::raw_sql(former).execute(&mut owner).await.unwrap();
+    // A run of a database that is not compact yet.
+    sqlx::raw_sql(FORMER).execute(&mut owner).await.unwrap();
+    run_form::refresh_form(&db).await.unwrap();
+    record(&db, &[prompted(&prefix, "when?")]).await;
+    assert_eq!(count(&mut owner, "select count(*) from runs where body is null").await, 1);
     let sums: Vec<(String, i64, i64, i64, String)> = sqlx::query_as(
         "select dimension, sum(runs)::int8, sum(lm_calls)::int8, sum(input_tokens)::int8, sum(cost)::text
          from usage_hours group by dimension order by dimension",
@@ -149,31 +165,24 @@ async fn runs_of_the_release_before_are_moved_and_read_back_alike() {
     let mut runs: Vec<RunRow> = (0..450).map(|_| prompted(&prefix, "ü?")).collect();
     runs[7].outputs = None;
     runs[8].inputs = "{\"z\" :\"\\u0000\", \"a\":1.50}".into();
-    for run in &runs {
-        let inserted = sqlx::query(
-            "insert into runs (id, workspace_id, graph_id, graph_name, graph_version, state_version, status, created_at,
-                               started_at, finished_at, duration_ms, inputs, outputs, usage, nodes, trace, created_by)
-             values ($1, $2, $3, $4, 1, 1, $5, $6, $7, $8, $9, $10::json, $11::json, $12::json, $13::json, $14::json, $15)",
-        );
-        let inserted = inserted.bind(run.id).bind(ann().workspace).bind(run.graph_id);
-        let inserted =
-            inserted.bind(&run.graph_name).bind(run.status.as_str()).bind(run.created_at);
-        let inserted = inserted.bind(run.started_at).bind(run.finished_at).bind(run.duration_ms);
-        let inserted = inserted.bind(&run.inputs).bind(&run.outputs).bind(&run.usage);
-        let inserted = inserted.bind(&run.nodes).bind(&run.trace).bind(&run.created_by);
-        inserted.execute(&mut owner).await.unwrap();
-    }
+    sqlx::raw_sql(FORMER).execute(&mut owner).await.unwrap();
+    run_form::refresh_form(&db).await.unwrap();
+    record_together(&db, &runs).await;
+    assert!(!run_move::is_possible(&db).await.unwrap());
     are_read_back(&db, &runs).await;
     let counted = count(&mut owner, COUNTED).await;
     assert!(counted > 0);
 
+    run_form::make_compact(&db).await.unwrap();
+    assert!(run_move::is_possible(&db).await.unwrap());
     let before = tick();
-    assert_eq!(run_move::step(&db, runs[0].finished_at.unwrap()).await.unwrap().moved, 0);
-    let mut moved = 0;
+    let none = run_move::step(&db, None, runs[0].finished_at.unwrap()).await.unwrap();
+    assert_eq!((none.moved, none.last), (0, None));
+    let (mut moved, mut last) = (0, None);
     loop {
-        let step = run_move::step(&db, before).await.unwrap();
-        moved += step.moved;
-        if step.is_complete {
+        let step = run_move::step(&db, last, before).await.unwrap();
+        (moved, last) = (moved + step.moved, step.last);
+        if last.is_none() {
             break;
         }
     }
@@ -190,13 +199,13 @@ async fn texts_are_removed_once_no_run_can_refer_to_them() {
     let prefix = instructions();
     let runs: Vec<RunRow> = (0..4).map(|_| prompted(&prefix, "why?")).collect();
     record(&db, &runs).await;
-    let age = "update prompt_prefixes set used_on = '2020-01-05'; update runs set created_at = '2020-01-06'";
+    let age = "update prompt_prefixes set used_on = '2020-01-05'; update runs set created_at = '2020-01-11'";
     sqlx::raw_sql(age).execute(&mut owner).await.unwrap();
-    assert_eq!(shared_text::purge(&db).await.unwrap(), 0);
+    assert_eq!(run_text_removal::purge(&db).await.unwrap(), 0);
     are_unchanged(&db, &runs).await;
-    let newer = "update runs set created_at = '2020-01-08'";
+    let newer = "update runs set created_at = '2020-01-13'";
     sqlx::raw_sql(newer).execute(&mut owner).await.unwrap();
-    assert_eq!(shared_text::purge(&db).await.unwrap(), 1);
+    assert_eq!(run_text_removal::purge(&db).await.unwrap(), 1);
 }
 
 /// Compares the documents.
@@ -204,4 +213,85 @@ async fn are_unchanged(db: &Db, runs: &[RunRow]) {
     for run in runs {
         assert_eq!(job::get::<RunRow>(&ann(), db, run.id).await.unwrap().trace, run.trace);
     }
+}
+
+/// The sums of a database by graph version and key: runs and input tokens.
+async fn sums(owner: &mut PgConnection) -> Vec<(i32, String, i64, i64)> {
+    let sums = "select graph_version, created_by, sum(runs)::int8, sum(input_tokens)::int8 from usage_hours
+        where dimension = 'whole' group by 1, 2 having sum(runs) <> 0 or sum(input_tokens) <> 0 order by 1, 2";
+    sqlx::query_as(sums).fetch_all(owner).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_run_counts_for_its_creator_and_its_newest_version() {
+    let (db, mut owner) = database().await;
+    let other = Scope { workspace: ann().workspace, actor: "eve".into() };
+    let run = RunRow {
+        status: RunStatus::Queued,
+        usage: usage_text(0),
+        trace: r#"{"spans":[]}"#.to_owned(),
+        finished_at: None,
+        storage: RunStorage::default(),
+        ..prompted(&instructions(), "?")
+    };
+    background_run::accept(&ann(), &db, &run, "{}", &super::COMMIT).await.unwrap();
+    let failed = RunRow {
+        status: RunStatus::Failed,
+        finished_at: Some(tick()),
+        usage: usage_text(30),
+        ..run.clone()
+    };
+    let lease = claimed(&db, run.id).await;
+    background_run::finish(&ann(), &db, lease, &failed.clone().into(), 0).await.unwrap();
+    assert_eq!(sums(&mut owner).await, [(1, "ann".to_owned(), 1, 30)]);
+
+    let again = RunRow { status: RunStatus::Queued, graph_version: 2, ..failed.clone() };
+    let seen = failed.finished_at;
+    let resumed = ResumedRun { run: &again, checkpoints: &[], request: "{}", seen, at: tick() };
+    background_run::resume(&other, &db, resumed, None).await.unwrap();
+    assert_eq!(sums(&mut owner).await, [(2, "ann".to_owned(), 0, 30)]);
+    let done = RunRow {
+        status: RunStatus::Succeeded,
+        finished_at: Some(tick()),
+        usage: usage_text(45),
+        ..again
+    };
+    let lease = claimed(&db, run.id).await;
+    background_run::finish(&other, &db, lease, &done.clone().into(), 0).await.unwrap();
+    assert_eq!(sums(&mut owner).await, [(2, "ann".to_owned(), 1, 45)]);
+    are_read_back(&db, &[done]).await;
+}
+
+fn usage_text(input: u64) -> String {
+    usage_json(&Usage { lm_calls: 1, input_tokens: input, ..Usage::default() })
+}
+
+async fn claimed(db: &Db, run: Uuid) -> Lease {
+    let lease = Lease { job: run, holder: Uuid::now_v7(), workspace: ann().workspace };
+    job::claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
+    lease
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_ends_of_a_run_that_arrive_together_one_counts() {
+    let (db, mut owner) = database().await;
+    let done = prompted(&instructions(), "?");
+    let (usage, trace) = (usage_text(0), r#"{"spans":[]}"#.to_owned());
+    let queued =
+        RunRow { status: RunStatus::Queued, finished_at: None, usage, trace, ..done.clone() };
+    // Without a writer yet: alone.
+    engine_run::accept(&ann(), &db, &queued).await.unwrap();
+    let (recorder, writer) = recorder(db.clone(), Record::Ack);
+    let end = |status| {
+        let run = Arc::new(RunRow { status, finished_at: Some(tick()), ..done.clone() });
+        let db = db.clone();
+        tokio::spawn(async move { engine_run::end(&ann(), &db, &run).await.unwrap() })
+    };
+    let [one, other] = [end(RunStatus::Cancelled), end(RunStatus::Succeeded)];
+    holds("both ends to be queued", || recorder.queued() == 2).await;
+    let writer = tokio::spawn(writer.run());
+    assert_ne!(one.await.unwrap(), other.await.unwrap());
+    assert_eq!(sums(&mut owner).await, [(1, "ann".to_owned(), 1, 300)]);
+    recorder.close();
+    writer.await.unwrap();
 }
