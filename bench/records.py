@@ -75,11 +75,11 @@ class ModelServer(http.server.ThreadingHTTPServer):
     request_queue_size = 128
 
 
-def execute(url, case, seeds):
+def execute(url, case, seeds, most):
     connection = http.client.HTTPConnection(url[7:], timeout=60)
     for seed in seeds:
         source = random.Random("%s %d" % (case, seed))
-        body = json.dumps({"inputs": {"question": words(source, source.randint(5, 80))}})
+        body = json.dumps({"inputs": {"question": words(source, source.randint(most // 16, most))}})
         connection.request("POST", "/v1/graphs/bench-%s/execute" % case, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         text = answer.read()
@@ -87,10 +87,10 @@ def execute(url, case, seeds):
             load.fail("%d %s" % (answer.status, text[:500]))
 
 
-def execute_all(url, case, first, count):
+def execute_all(url, case, first, count, most):
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
         parts = [range(first + client, first + count, CLIENTS) for client in range(CLIENTS)]
-        for done in [clients.submit(execute, url, case, seeds) for seeds in parts]:
+        for done in [clients.submit(execute, url, case, seeds, most) for seeds in parts]:
             done.result()
 
 
@@ -120,12 +120,12 @@ def measure(binary, model, options, scratch):
         server.ready()
         server.post_graphs()
         for case in options.case:
-            execute_all(server.url, case, 0, options.first)
+            execute_all(server.url, case, 0, options.first, options.words)
             time.sleep(options.pause)
-            execute_all(server.url, case, options.first, CLIENTS)
+            execute_all(server.url, case, options.first, CLIENTS, options.words)
             time.sleep(2)
             before = sizes(data)
-            execute_all(server.url, case, options.first + CLIENTS, options.runs)
+            execute_all(server.url, case, options.first + CLIENTS, options.runs, options.words)
             after = sizes(data)
             found[case] = {name: (after[name] - before[name]) / options.runs for name in before}
     finally:
@@ -141,6 +141,7 @@ def main():
     options.add_argument("--first", type=int, default=400, help="executions of each graph that are not counted")
     options.add_argument("--pause", type=float, default=15, help="seconds in which the server learns from them")
     options.add_argument("--runs", type=int, default=2000)
+    options.add_argument("--words", type=int, default=80, help="the most words of a question")
     options = options.parse_args()
     options.case = options.case or list(load.CASES)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="dsrs-records-"))

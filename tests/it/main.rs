@@ -4,6 +4,7 @@
 
 mod archive;
 mod cli;
+mod compact_runs;
 mod engine;
 mod features;
 mod floors;
@@ -16,6 +17,7 @@ mod metrics;
 mod openapi;
 mod openapi30;
 mod private_postgres;
+mod recorded_prompts;
 mod sandbox;
 mod scale;
 mod serve;

@@ -13,7 +13,7 @@ use crate::model::shared_limit;
 use crate::online_evaluation;
 use crate::partition;
 use crate::retention;
-use crate::run_body_upkeep;
+use crate::run::upkeep;
 use crate::schedule::fire;
 use crate::usage;
 use crate::webhook::delivery;
@@ -88,8 +88,8 @@ impl BackgroundTasks {
             }
         });
         until(&stop, "usage", usage::merge_always(Arc::downgrade(app)));
-        until(&stop, "bodies of runs", run_body_upkeep::maintain(Arc::downgrade(app)));
-        until(&stop, "texts of runs", run_body_upkeep::refresh_texts(app.db.clone()));
+        until(&stop, "bodies of runs", upkeep::maintain(Arc::downgrade(app)));
+        until(&stop, "texts of runs", upkeep::refresh_texts(app.db.clone()));
         let weak = Arc::downgrade(app);
         until(&stop, "purge", async move {
             let mut tick = every(PURGE);

@@ -43,7 +43,6 @@ mod request_id;
 mod retention;
 mod row_file;
 mod run;
-mod run_body_upkeep;
 mod run_spans;
 mod sandbox;
 mod schedule;

@@ -17,8 +17,8 @@ use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
 use super::run_progress::NodeRow;
 use super::run_storage::{self, COLUMNS, StoredRow};
-use super::run_usage::RunUsage;
-use super::usage_count::{CountedRun, Sign, UsageSums};
+use super::run_usage::SpentUsage;
+use super::usage_count::{CountedRun, SumSign, UsageSums};
 use super::{Db, Scope, StoreError, partition, run_event, run_label_index, usage_insertion};
 
 /// Background runs as jobs.
@@ -80,12 +80,12 @@ pub(super) async fn insert(
     let inserted = inserted.bind(&run.inputs).bind(&run.usage).bind(&run.nodes).bind(&run.trace);
     let inserted = inserted.bind(&*scope.actor).bind(tags).bind(session_id);
     let inserted = inserted.bind(user_id).bind(metadata);
-    let usage = RunUsage::of(&run.usage, &run.trace);
+    let usage = SpentUsage::of(&run.usage, &run.trace);
     inserted.bind(usage.models_json()).execute(&mut *connection).await?;
     // Of one that waits for a value: it counts as a run when it ends.
     let mut sums = UsageSums::default();
     let counted = CountedRun::of(scope.workspace, &scope.actor, run);
-    sums.add_usage(&counted, &usage, Sign::Plus);
+    sums.add_usage(&counted, &usage, SumSign::Plus);
     usage_insertion::add(connection, &sums).await?;
     run_label_index::add(connection, std::iter::once((scope, run))).await
 }
@@ -207,7 +207,7 @@ pub(super) async fn count_end(
     let Some(ended) = ended else { return Ok(()) };
     let mut sums = UsageSums::default();
     let counted = CountedRun::of(lease.workspace, &ended.run.created_by, &ended.run);
-    sums.add_run(&counted, &ended.usage()?, Sign::Plus);
+    sums.add_run(&counted, &ended.usage()?, SumSign::Plus);
     usage_insertion::add(connection, &sums).await
 }
 
@@ -264,9 +264,9 @@ async fn count_resumption(
     let before = CountedRun::of(scope.workspace, &ended.run.created_by, &ended.run);
     let after = CountedRun::of(scope.workspace, &ended.run.created_by, run);
     let mut sums = UsageSums::default();
-    sums.add_run(&before, &usage, Sign::Minus);
-    sums.add_usage(&before, &usage, Sign::Minus);
-    sums.add_usage(&after, &usage, Sign::Plus);
+    sums.add_run(&before, &usage, SumSign::Minus);
+    sums.add_usage(&before, &usage, SumSign::Minus);
+    sums.add_usage(&after, &usage, SumSign::Plus);
     usage_insertion::add(connection, &sums).await
 }
 
@@ -289,7 +289,7 @@ async fn reset(
     let reset = reset.bind(run.id).bind(scope.workspace).bind(RunStatus::Queued.as_str());
     let reset = reset.bind(run.graph_version).bind(run.state_version).bind(&run.inputs);
     let reset = reset.bind(&run.nodes).bind(seen).bind(&run.usage).bind(&run.trace);
-    let reset = reset.bind(RunUsage::of(&run.usage, &run.trace).models_json());
+    let reset = reset.bind(SpentUsage::of(&run.usage, &run.trace).models_json());
     Ok(reset.execute(connection).await?.rows_affected() == 1)
 }
 

@@ -8,10 +8,11 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
+use super::error::violated_index;
 use super::key_spending::SpendingSum;
 use super::packed_run::{PackedForm, PackedRun};
-use super::usage_count::{CountedRun, Sign, UsageSums};
-use super::usage_insertion::{self, UsageColumns};
+use super::usage_count::{CountedRun, SumSign, UsageSums};
+use super::usage_insertion::{self, BoundQuery, UsageColumns};
 use super::{StoreError, online_sample, run_label_index, webhook_event};
 
 /// Whether webhooks report the ends of runs.
@@ -71,6 +72,18 @@ impl<'a> EndColumns<'a> {
         columns
     }
 
+    /// Binds the columns, in the order of the statements.
+    pub(super) fn bind<'q>(self, query: BoundQuery<'q>) -> BoundQuery<'q>
+    where
+        'a: 'q,
+    {
+        let query = query.bind(self.id).bind(self.status).bind(self.started_at);
+        let query = query.bind(self.finished_at).bind(self.duration_ms).bind(self.error);
+        let query = query.bind(self.cost).bind(self.counts).bind(self.body);
+        let query = query.bind(self.outputs).bind(self.usage).bind(self.nodes);
+        query.bind(self.trace).bind(self.models)
+    }
+
     fn push_form(&mut self, run: &'a PackedRun) {
         let PackedForm { counts, body, json } = &run.form;
         self.cost.push(run.usage.whole.cost.filter(|_| counts.is_some()));
@@ -87,21 +100,24 @@ impl<'a> EndColumns<'a> {
 /// The parameters of the runs.
 const PARAMETERS: usize = 26;
 
-/// Runs, and their usage unless some are there already.
-static ADD: LazyLock<String> = LazyLock::new(|| {
+/// The statement that adds runs, and their usage unless some are there already. `end` is what follows the selection of the
+/// runs.
+fn addition(end: &str) -> String {
     let counted = usage_insertion::insertion(
         PARAMETERS,
         "where (select count(*) from added) = cardinality($2)",
     );
     format!(
-        "with added as (
+        "with subscribers as materialized (select {END_SUBSCRIBERS}
+     ), added as (
          insert into runs (workspace_id, id, status, started_at, finished_at, duration_ms, error, total_cost, counts,
                            body, outputs, usage, nodes, trace, model_usage, inputs, graph_id, graph_name,
                            graph_version, state_version, created_at, created_by, tags, session_id, user_id, metadata)
          select workspace_id, id, status, started_at, finished_at, duration_ms, error::json, cost, counts,
                 body, outputs::json, coalesce(usage::json, '{{}}'), coalesce(nodes::json, '{{}}'),
-                coalesce(trace::json, '{{\"spans\":[]}}'), models::json, coalesce(inputs::json, '{{}}'), graph_id, graph_name,
-                graph_version, state_version, created_at, created_by, tags::json, session_id, user_id, metadata::json
+                coalesce(trace::json, '{{\"spans\":[]}}'), models::json, coalesce(inputs::json, '{{}}'), graph_id,
+                graph_name, graph_version, state_version, created_at, created_by, tags::json, session_id, user_id,
+                metadata::json
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::int8[],
                      $7::text[], $8::float8[], $9::bytea[], $10::bytea[], $11::text[], $12::text[], $13::text[],
                      $14::text[], $15::text[], $16::text[], $17::uuid[], $18::text[], $19::int4[], $20::int4[],
@@ -109,11 +125,18 @@ static ADD: LazyLock<String> = LazyLock::new(|| {
               as run (workspace_id, id, status, started_at, finished_at, duration_ms, error, cost, counts,
                       body, outputs, usage, nodes, trace, models, inputs, graph_id, graph_name,
                       graph_version, state_version, created_at, created_by, tags, session_id, user_id, metadata)
-         on conflict (id) do nothing
+         {end}
          returning id
      ), counted as ({counted})
-     select array(select id from added) as added, {END_SUBSCRIBERS}"
+     select array(select id from added) as added, subscribers.* from subscribers"
     )
+}
+
+static ADD: LazyLock<String> = LazyLock::new(|| addition("on conflict (id) do nothing"));
+
+/// Adds nothing where more than this statement is to be written, and fails where a run is there already.
+static ADD_ALONE: LazyLock<String> = LazyLock::new(|| {
+    addition("where (select not (has_webhooks or has_samples or has_budgets) from subscribers)")
 });
 
 #[derive(FromRow)]
@@ -133,7 +156,7 @@ pub(super) async fn add(
     if runs.is_empty() {
         return Ok(Vec::new());
     }
-    let AddedRow { added, subscribers } = insert(connection, runs).await?;
+    let AddedRow { added, subscribers } = insert(connection, &ADD, runs).await?;
     if added.len() == runs.len() {
         return finish(connection, runs, subscribers, reports).await;
     }
@@ -145,11 +168,24 @@ pub(super) async fn add(
     finish(connection, &new, subscribers, reports).await
 }
 
-async fn insert(
+/// Inserts runs without labels by one statement, which is a transaction of its own: that spares the messages that begin and
+/// commit one. False, writing nothing, if more follows from the end of a run than that, or if a run is there already.
+pub(super) async fn add_alone(
     connection: &mut PgConnection,
     runs: &[&PackedRun],
-) -> Result<AddedRow, StoreError> {
-    let ends = EndColumns::of(runs);
+) -> Result<bool, StoreError> {
+    match insert(connection, &ADD_ALONE, runs).await {
+        Ok(AddedRow { added, .. }) => Ok(added.len() == runs.len()),
+        Err(error) if violated_index(&error).is_some() => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    statement: &'static str,
+    runs: &[&PackedRun],
+) -> Result<AddedRow, sqlx::Error> {
     let sums = sums(runs);
     let usage = UsageColumns::of(&sums);
     let workspaces: Vec<Uuid> = runs.iter().map(|run| run.workspace).collect();
@@ -162,22 +198,8 @@ async fn insert(
     let texts = |text: fn(&PackedRun) -> Option<&str>| -> Vec<Option<&str>> {
         runs.iter().map(|run| text(run)).collect()
     };
-    let query = sqlx::query(ADD.as_str())
-        .bind(workspaces)
-        .bind(ends.id)
-        .bind(ends.status)
-        .bind(ends.started_at)
-        .bind(ends.finished_at)
-        .bind(ends.duration_ms)
-        .bind(ends.error)
-        .bind(ends.cost)
-        .bind(ends.counts)
-        .bind(ends.body)
-        .bind(ends.outputs)
-        .bind(ends.usage)
-        .bind(ends.nodes)
-        .bind(ends.trace)
-        .bind(ends.models)
+    let query = EndColumns::of(runs).bind(sqlx::query(statement).bind(workspaces));
+    let query = query
         .bind(texts(|run| run.form.json.inputs.as_deref()))
         .bind(graphs)
         .bind(names)
@@ -190,15 +212,15 @@ async fn insert(
         .bind(texts(|run| run.row.labels.user_id.as_deref()))
         .bind(texts(|run| run.row.labels.metadata.as_deref()));
     let row = usage.bind(query).fetch_one(connection).await?;
-    Ok(AddedRow::from_row(&row)?)
+    AddedRow::from_row(&row)
 }
 
 fn sums<'r>(runs: &[&'r PackedRun]) -> UsageSums<'r> {
     let mut sums = UsageSums::default();
     for run in runs {
         let counted = run.counted();
-        sums.add_run(&counted, &run.usage, Sign::Plus);
-        sums.add_usage(&counted, &run.usage, Sign::Plus);
+        sums.add_run(&counted, &run.usage, SumSign::Plus);
+        sums.add_usage(&counted, &run.usage, SumSign::Plus);
     }
     sums
 }

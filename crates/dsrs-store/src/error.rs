@@ -121,6 +121,13 @@ fn is_passing(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether the other side has closed the connection.
+pub(super) fn is_lost_connection(error: &sqlx::Error) -> bool {
+    let state = error.as_database_error().and_then(|error| error.code());
+    let is_closed = |state: &str| state.starts_with("08") || state.starts_with("57P");
+    matches!(error, sqlx::Error::Io(_)) || state.is_some_and(|state| is_closed(&state))
+}
+
 /// SQLSTATE classes of connections, resources, locks, shutdowns and refused log-ins.
 pub(super) fn is_passing_state(state: &str) -> bool {
     let class = state.get(..2).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::run_bodies::RunBodies;
 use super::run_body::RunDocuments;
 use super::run_label::RunLabel;
 use super::run_label_index;
-use super::run_usage::RunUsage;
+use super::run_usage::SpentUsage;
 
 /// A packed run. Cheap to share.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct PackedRun {
     pub(crate) row: RunRow,
     /// By what it is found.
     pub(crate) found_by: BTreeSet<RunLabel>,
-    pub(crate) usage: RunUsage,
+    pub(crate) usage: SpentUsage,
     pub(crate) form: PackedForm,
 }
 
@@ -52,7 +52,7 @@ impl PackedRun {
     /// Packs a run in the form of the database. Never waits.
     pub(crate) fn new(scope: &Scope, bodies: &RunBodies, run: &RunRow) -> Self {
         let known = run.storage.known_usage.clone();
-        let usage = known.unwrap_or_else(|| RunUsage::of(&run.usage, &run.trace));
+        let usage = known.unwrap_or_else(|| SpentUsage::of(&run.usage, &run.trace));
         let form = match bodies.is_compact() {
             true => PackedForm::compact(scope, bodies, run, &usage),
             false => PackedForm::json(run, &usage),
@@ -65,13 +65,13 @@ impl PackedRun {
         scope: &Scope,
         bodies: &RunBodies,
         run: &RunRow,
-        usage: RunUsage,
+        usage: SpentUsage,
     ) -> Self {
         let form = PackedForm::compact(scope, bodies, run, &usage);
         Self::with_form(scope, run, usage, form)
     }
 
-    fn with_form(scope: &Scope, run: &RunRow, usage: RunUsage, form: PackedForm) -> Self {
+    fn with_form(scope: &Scope, run: &RunRow, usage: SpentUsage, form: PackedForm) -> Self {
         Self {
             workspace: scope.workspace,
             actor: scope.actor.clone(),
@@ -92,7 +92,7 @@ impl PackedRun {
 }
 
 impl PackedForm {
-    fn compact(scope: &Scope, bodies: &RunBodies, run: &RunRow, usage: &RunUsage) -> Self {
+    fn compact(scope: &Scope, bodies: &RunBodies, run: &RunRow, usage: &SpentUsage) -> Self {
         let documents = RunDocuments {
             inputs: &run.inputs,
             outputs: run.outputs.as_deref(),
@@ -107,7 +107,7 @@ impl PackedForm {
         }
     }
 
-    fn json(run: &RunRow, usage: &RunUsage) -> Self {
+    fn json(run: &RunRow, usage: &SpentUsage) -> Self {
         let json = JsonForm {
             inputs: Some(run.inputs.clone()),
             outputs: run.outputs.clone(),

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 use super::changes::Changes;
+use super::error::is_lost_connection;
 use super::group_writer::GroupWriter;
 use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
@@ -247,7 +248,7 @@ impl Db {
         scope: &impl InWorkspace,
     ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let begin = Visible::Workspace(scope.workspace()).begin();
-        self.first_answer(self.pool.begin_with(AssertSqlSafe(begin))).await
+        self.first_answer(|| self.pool.begin_with(AssertSqlSafe(begin.clone()))).await
     }
 
     /// The transaction of an upload, over the connections for uploads: they delay each other and nothing
@@ -287,24 +288,28 @@ impl Db {
     }
 
     async fn connection(&self, visible: Visible) -> Result<PoolConnection<Postgres>, StoreError> {
-        let prepared = async {
+        let prepare = || async move {
             let mut connection = self.pool.acquire().await?;
             sqlx::raw_sql(AssertSqlSafe(visible.set_session())).execute(&mut *connection).await?;
             Ok(connection)
         };
-        self.first_answer(prepared).await
+        self.first_answer(prepare).await
     }
 
     /// A connection with its first statement, which waits for nothing in the database: if no answer comes, the
-    /// connection has turned silent while it was idle.
-    async fn first_answer<T>(
-        &self,
-        answer: impl Future<Output = Result<T, sqlx::Error>>,
-    ) -> Result<T, StoreError> {
-        match tokio::time::timeout(self.acquire_timeout + PING_TIMEOUT, answer).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(StoreError::unavailable("a connection is silent")),
+    /// connection has turned silent while it was idle. If it was lost while it was idle, so were others perhaps: from
+    /// now on each is tested, until a heartbeat comes, and another one is taken.
+    async fn first_answer<T, F>(&self, ask: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, sqlx::Error>>,
+    {
+        let patience = self.acquire_timeout + PING_TIMEOUT;
+        let silent = |_| StoreError::unavailable("a connection is silent");
+        match tokio::time::timeout(patience, ask()).await.map_err(silent)? {
+            Err(error) if is_lost_connection(&error) => self.changes.interrupt(),
+            answer => return Ok(answer?),
         }
+        Ok(tokio::time::timeout(patience, ask()).await.map_err(silent)??)
     }
 
     /// Whether Postgres applies row-level security to the sessions of the server. It does not to a

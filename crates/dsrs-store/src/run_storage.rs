@@ -11,7 +11,7 @@ use super::StoreError;
 use super::run::RunRow;
 use super::run_bodies::RunBodies;
 use super::run_body::OwnedDocuments;
-use super::run_usage::RunUsage;
+use super::run_usage::SpentUsage;
 
 /// How the documents of a run are stored. A run that was read has none of it.
 #[derive(Clone, Debug, Default, PartialEq, FromRow)]
@@ -21,7 +21,7 @@ pub struct RunStorage {
     pub prefixes: Vec<Arc<Prefix>>,
     /// The usage, if it is known besides its text and the trace.
     #[sqlx(skip)]
-    pub known_usage: Option<RunUsage>,
+    pub known_usage: Option<SpentUsage>,
     /// The documents, until they are read.
     pub(super) body: Option<Vec<u8>>,
     #[sqlx(flatten)]
@@ -39,7 +39,7 @@ impl StoredUsage {
     /// The JSON text, if the row has the compact form.
     pub(super) fn take_text(&mut self) -> Result<Option<String>, StoreError> {
         let Some(counts) = self.counts.take() else { return Ok(None) };
-        let read = RunUsage::read(&counts, self.total_cost.take());
+        let read = SpentUsage::read(&counts, self.total_cost.take());
         read.map(|(_, text)| Some(text)).map_err(|error| StoreError::internal(error.to_string()))
     }
 }
@@ -53,7 +53,7 @@ impl RunStorage {
 
     /// With this usage, too.
     #[must_use]
-    pub fn with_usage(self, usage: RunUsage) -> Self {
+    pub fn with_usage(self, usage: SpentUsage) -> Self {
         Self { known_usage: Some(usage), ..self }
     }
 }
@@ -68,10 +68,10 @@ pub(super) struct StoredRow {
 
 impl StoredRow {
     /// The usage that was counted of it.
-    pub(super) fn usage(&self) -> Result<RunUsage, StoreError> {
+    pub(super) fn usage(&self) -> Result<SpentUsage, StoreError> {
         let StoredUsage { counts, total_cost } = &self.run.storage.usage;
         let models = self.model_usage.as_deref();
-        RunUsage::stored(&self.run.usage, models, counts.as_deref(), *total_cost)
+        SpentUsage::stored(&self.run.usage, models, counts.as_deref(), *total_cost)
     }
 
     pub(super) async fn read(

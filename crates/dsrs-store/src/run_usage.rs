@@ -21,7 +21,7 @@ use super::run_body::{BodyError, varint};
 
 /// What a run has spent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunUsage {
+pub struct SpentUsage {
     pub whole: Usage,
     /// By alias, in its order.
     pub models: Vec<ModelUsage>,
@@ -60,7 +60,7 @@ pub fn usage_of_json(text: &str) -> Usage {
     }
 }
 
-impl RunUsage {
+impl SpentUsage {
     /// The usage of a run with this text and this trace.
     pub(crate) fn of(usage: &str, trace: &str) -> Self {
         Self { whole: usage_of_json(usage), models: model_usage(trace) }
@@ -257,12 +257,12 @@ mod tests {
                 vec![model("ä", usage(1, Some(0.1))), model("b", usage(2, None))],
             ),
         ] {
-            let given = RunUsage { whole, models };
+            let given = SpentUsage { whole, models };
             let text = usage_json(&whole);
             let bytes = given.compact(&text);
-            assert_eq!(RunUsage::read(&bytes, whole.cost).unwrap(), (given.clone(), text));
+            assert_eq!(SpentUsage::read(&bytes, whole.cost).unwrap(), (given.clone(), text));
             for length in 0..bytes.len() {
-                assert!(RunUsage::read(&bytes[..length], None).is_err(), "{length} of {given:?}");
+                assert!(SpentUsage::read(&bytes[..length], None).is_err(), "{length} of {given:?}");
             }
         }
     }
@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn a_text_of_an_earlier_release_stays_as_it_is() {
         let text = r#"{"lm_calls": 1, "input_tokens": 5}"#;
-        let given = RunUsage::of(text, "");
-        let (read, read_text) = RunUsage::read(&given.compact(text), None).unwrap();
+        let given = SpentUsage::of(text, "");
+        let (read, read_text) = SpentUsage::read(&given.compact(text), None).unwrap();
         assert_eq!((read.whole.input_tokens, &*read_text), (5, text));
         assert!(given.compact(text).len() > given.compact(&usage_json(&given.whole)).len());
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
-use super::run_usage::RunUsage;
+use super::run_usage::SpentUsage;
 
 /// The run that is counted.
 #[derive(Clone, Debug)]
@@ -91,12 +91,12 @@ pub(crate) struct UsageSums<'r>(BTreeMap<SumKey<'r>, Sum>);
 
 /// Whether something is added or taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum SumSign {
     Plus,
     Minus,
 }
 
-impl Sign {
+impl SumSign {
     fn apply(self, number: i64) -> i64 {
         match self {
             Self::Plus => number,
@@ -107,7 +107,7 @@ impl Sign {
 
 impl<'r> UsageSums<'r> {
     /// Counts a run that has ended, without its usage.
-    pub(crate) fn add_run(&mut self, run: &CountedRun<'r>, usage: &RunUsage, sign: Sign) {
+    pub(crate) fn add_run(&mut self, run: &CountedRun<'r>, usage: &SpentUsage, sign: SumSign) {
         let counts = [
             1,
             i64::from(run.status == RunStatus::Failed),
@@ -123,7 +123,7 @@ impl<'r> UsageSums<'r> {
     }
 
     /// Adds the usage of a run.
-    pub(crate) fn add_usage(&mut self, run: &CountedRun<'r>, usage: &RunUsage, sign: Sign) {
+    pub(crate) fn add_usage(&mut self, run: &CountedRun<'r>, usage: &SpentUsage, sign: SumSign) {
         self.for_each_key(run, usage, |sum, spent| {
             let spent_numbers = [
                 spent.lm_calls,
@@ -138,7 +138,7 @@ impl<'r> UsageSums<'r> {
                 *number = number.saturating_add(sign.apply(bounded(spent)));
             }
             if let Some(cost) = spent.cost {
-                let sign = if sign == Sign::Minus { "-" } else { "" };
+                let sign = if sign == SumSign::Minus { "-" } else { "" };
                 sum.costs.push_str(&format!(" {sign}{cost}"));
             }
         });
@@ -148,7 +148,7 @@ impl<'r> UsageSums<'r> {
     fn for_each_key(
         &mut self,
         run: &CountedRun<'r>,
-        usage: &RunUsage,
+        usage: &SpentUsage,
         mut change: impl FnMut(&mut Sum, &Usage),
     ) {
         let key = |dimension, value| run.key(dimension, value);

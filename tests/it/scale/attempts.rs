@@ -37,7 +37,7 @@ impl Attempts {
             lost.entry(row.get("work")).or_default().push(row.get("at"));
         }
         let mut marked = HashMap::new();
-        let rows = "select inputs->>'run' as mark, id as work from runs where graph_name <> 'item'
+        let rows = "select session_id as mark, id as work from runs where session_id is not null
                     union all select inputs->>'run', batch_id from batch_items";
         for row in postgres.rows(rows).await {
             let mark: String = row.get("mark");

@@ -33,13 +33,7 @@ impl World {
             for name in ["lm_calls", "input_tokens", "output_tokens"] {
                 assert_eq!(batch["usage"][name], row.get::<i64, _>(name), "{name} of {batch}");
             }
-            // Each result has the record of its run, with the inputs of the item.
-            let records = format!(
-                "select count(*) from batch_results result join batch_items item using (batch_id, position)
-                 join runs on runs.id = result.run_id and runs.status = result.status
-                 where batch_id = '{id}' and runs.inputs->>'run' = item.inputs->>'run'"
-            );
-            assert_eq!(self.postgres.count(&records).await, all, "results without a record");
+            self.results_have_records(id, all).await;
         }
         // No item has a record beside that of its result.
         let beside = "select count(*) from runs where graph_name = 'item'
@@ -49,6 +43,23 @@ impl World {
             0,
             "records of items that have another result"
         );
+    }
+
+    /// Each result has the record of its run, with the inputs of the item.
+    async fn results_have_records(&self, batch: &str, all: i64) {
+        let records = format!(
+            "select runs.id::text as run, item.inputs->>'run' as mark
+             from batch_results result join batch_items item using (batch_id, position)
+             join runs on runs.id = result.run_id and runs.status = result.status
+             where batch_id = '{batch}'"
+        );
+        let records = self.postgres.rows(&records).await;
+        assert_eq!(records.len() as i64, all, "results without a record");
+        for record in records {
+            let (run, mark): (String, String) = (record.get("run"), record.get("mark"));
+            let run = self.caller.read(0, &format!("/v1/runs/{run}")).await;
+            assert_eq!(run["inputs"]["run"], mark, "{run}");
+        }
     }
 
     pub(super) async fn sums_of_evaluations_equal_their_rows(&self, ids: &[String]) {

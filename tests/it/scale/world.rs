@@ -122,11 +122,10 @@ impl World {
     pub async fn end_unknown_work(&self, done: &Done) {
         let signalled = done.signalled.iter().map(|one| &one.run);
         let known: Vec<&str> = done.cancelled.iter().chain(signalled).map(|run| &*run.id).collect();
-        let unended = "select id::text, inputs->>'run' as mark from runs
-                       where status in ('queued', 'running', 'waiting')";
+        let unended = "select id::text, session_id as mark from runs
+                       where status in ('queued', 'running', 'waiting') and session_id is not null";
         for row in self.postgres.rows(unended).await {
             let (id, mark): (String, String) = (row.get("id"), row.get("mark"));
-            let mark = mark.trim_start_matches("mark-");
             if (mark.starts_with(ENDLESS) || mark.starts_with(WAITING)) && !known.contains(&&*id) {
                 let path = format!("/v1/runs/{id}/cancel");
                 let ask = Ask { path: &path, key: None, body: Some(serde_json::json!({})) };

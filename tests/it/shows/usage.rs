@@ -26,6 +26,9 @@ fn setup(database: &str, lm: &FakeLm) -> ServerSetup {
         .env("DSRS_WORKER_CONCURRENCY", "8")
 }
 
+/// A database whose runs have columns with JSON, over which SQL adds up. Usage is counted alike in either form.
+const WITH_JSON: &str = "update installation set compact_runs = false";
+
 /// Sums over the runs and over the usage, which are equal.
 const SUMS: [(&str, &str); 4] = [
     (
@@ -62,6 +65,8 @@ async fn sums(database: &mut PgConnection, sql: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn usage_equals_the_sums_over_the_runs_whichever_server_is_killed() {
     let url = test_database().await;
+    let mut database = PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(WITH_JSON).execute(&mut database).await.unwrap();
     let said = sections([("answer", "a")]);
     let lm = FakeLm::by(move |number, _| match number % 9 {
         0 => Does::Answer(500, Vec::new(), "{}".to_owned()),
@@ -113,7 +118,6 @@ async fn usage_equals_the_sums_over_the_runs_whichever_server_is_killed() {
         api.until(&path, |job| job.json()["finished_at"].is_string()).await;
     }
     drop(servers);
-    let mut database = PgConnection::connect(&url).await.unwrap();
     for (runs, usage) in SUMS {
         let sums = (sums(&mut database, usage).await, sums(&mut database, runs).await);
         assert_eq!(sums.0, sums.1, "{usage}");

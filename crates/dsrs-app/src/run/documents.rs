@@ -11,7 +11,7 @@ use dsrs::value::{Fields, Payload};
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use dsrs_store::run_usage::{ModelUsage, RunUsage};
+use dsrs_store::run_usage::{ModelUsage, SpentUsage};
 pub(crate) use dsrs_store::run_usage::{usage_json, usage_of_json};
 
 use crate::clock::timestamp;
@@ -93,11 +93,11 @@ pub(crate) fn prefixes_of(spans: &[Span]) -> Vec<Arc<Prefix>> {
 }
 
 /// The usage of a run with these spans.
-pub(crate) fn run_usage(whole: Usage, spans: &[Span]) -> RunUsage {
+pub(crate) fn run_usage(whole: Usage, spans: &[Span]) -> SpentUsage {
     let requests = spans
         .iter()
         .filter_map(|span| Some((span.alias.as_deref().or(span.model.as_deref())?, span.usage?)));
-    RunUsage { whole, models: ModelUsage::sums(requests) }
+    SpentUsage { whole, models: ModelUsage::sums(requests) }
 }
 
 /// `{spans: [...]}`, without members that do not apply.

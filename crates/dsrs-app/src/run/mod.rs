@@ -18,3 +18,4 @@ pub mod request;
 pub(crate) mod resume;
 pub(crate) mod signal;
 pub(crate) mod times;
+pub(crate) mod upkeep;

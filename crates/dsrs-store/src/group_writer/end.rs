@@ -12,8 +12,8 @@ use crate::StoreError;
 use crate::ended_run::{self, END_SUBSCRIBERS, EndColumns, EndSubscribers, RunReports};
 use crate::key_spending::SpendingSum;
 use crate::packed_run::PackedRun;
-use crate::run_usage::{RunUsage, usage_of_json};
-use crate::usage_count::{CountedRun, Sign, UsageSums};
+use crate::run_usage::{SpentUsage, usage_of_json};
+use crate::usage_count::{CountedRun, SumSign, UsageSums};
 use crate::usage_insertion;
 
 pub(super) struct RunEnd<'w> {
@@ -120,17 +120,17 @@ async fn write_complete(
     let (mut sums, mut spent, mut ended) = (UsageSums::default(), Vec::new(), Vec::new());
     for run in runs {
         let Some(before) = before.get(&run.row.id) else { continue };
-        let usage = RunUsage::stored(
+        let usage = SpentUsage::stored(
             &before.usage,
             before.model_usage.as_deref(),
             before.counts.as_deref(),
             before.total_cost,
         )?;
-        // For the caller who created it, whoever resumed it.
+        // For the caller who created it, even if another one has resumed it.
         let counted = CountedRun::of(run.workspace, &run.row.created_by, &run.row);
-        sums.add_run(&counted, &run.usage, Sign::Plus);
-        sums.add_usage(&counted, &run.usage, Sign::Plus);
-        sums.add_usage(&counted, &usage, Sign::Minus);
+        sums.add_run(&counted, &run.usage, SumSign::Plus);
+        sums.add_usage(&counted, &run.usage, SumSign::Plus);
+        sums.add_usage(&counted, &usage, SumSign::Minus);
         spent.push(spending(run, usage.whole, &before.checkpoints));
         ended.push(*run);
     }
@@ -143,25 +143,10 @@ async fn update(
     connection: &mut PgConnection,
     runs: &[&PackedRun],
 ) -> Result<Vec<CountedRow>, StoreError> {
-    let ends = EndColumns::of(runs);
     let workspaces: Vec<Uuid> = runs.iter().map(|run| run.workspace).collect();
-    let updated = sqlx::query_as(END.as_str())
-        .bind(workspaces)
-        .bind(ends.id)
-        .bind(ends.status)
-        .bind(ends.started_at)
-        .bind(ends.finished_at)
-        .bind(ends.duration_ms)
-        .bind(ends.error)
-        .bind(ends.cost)
-        .bind(ends.counts)
-        .bind(ends.body)
-        .bind(ends.outputs)
-        .bind(ends.usage)
-        .bind(ends.nodes)
-        .bind(ends.trace)
-        .bind(ends.models);
-    Ok(updated.fetch_all(connection).await?)
+    let updated = EndColumns::of(runs).bind(sqlx::query(END.as_str()).bind(workspaces));
+    let updated = updated.fetch_all(connection).await?;
+    Ok(updated.iter().map(CountedRow::from_row).collect::<Result<_, _>>()?)
 }
 
 /// What a run has spent since its last checkpoint.

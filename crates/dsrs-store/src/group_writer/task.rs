@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::transaction::commit;
+use super::transaction::{commit, commit_records};
 use super::{CommitOutcome, GroupWriter, QueuedWrite, Write, WriterCounters};
 use crate::{Db, StoreError};
 
@@ -222,8 +222,16 @@ async fn commit_in_time(
     repeated: impl Fn(&StoreError) -> bool,
 ) -> Result<Vec<Option<CommitOutcome>>, StoreError> {
     let deadline = Instant::now() + DEADLINE;
+    let mut is_sent = false;
     loop {
-        let error = match timeout_at(deadline, commit(db, writes)).await {
+        let attempt = async {
+            // A repeated group may be stored already.
+            if !std::mem::replace(&mut is_sent, true) && commit_records(db, writes).await? {
+                return Ok(vec![Some(CommitOutcome::Stored); writes.len()]);
+            }
+            commit(db, writes).await
+        };
+        let error = match timeout_at(deadline, attempt).await {
             Ok(Ok(outcomes)) => return Ok(outcomes),
             Ok(Err(error)) => error,
             Err(_) => return Err(StoreError::unavailable("a group was not committed in time")),

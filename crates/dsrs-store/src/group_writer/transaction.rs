@@ -86,6 +86,18 @@ struct WrittenGroup {
     begun: Vec<Uuid>,
 }
 
+/// Commits a group of records alone that was never sent before. False, writing nothing, if that takes a transaction of more
+/// than one statement.
+pub(super) async fn commit_records(db: &Db, writes: &[&Write]) -> Result<bool, StoreError> {
+    let records = writes.iter().map(|write| match write {
+        Write::Record { run } if run.found_by.is_empty() => Some(&**run),
+        _ => None,
+    });
+    let Some(mut records) = records.collect::<Option<Vec<&PackedRun>>>() else { return Ok(false) };
+    records.sort_unstable_by_key(|run| run.row.id);
+    ended_run::add_alone(&mut *db.recorder().acquire().await?, &records).await
+}
+
 /// Commits a group: all of it or nothing. A write without an outcome was left out, since another transaction
 /// has locked its job.
 pub(super) async fn commit(

@@ -7,9 +7,8 @@
 //! texts       the documents one after the other; the trace without its prefixes
 //! ```
 //!
-//! All numbers are varints. A prefix is inserted at its place, so reading is exact whatever the trace says. Its mark,
-//! four bytes of the hash of its text, tells a text that a restored database has under the number from the one that it
-//! had.
+//! All numbers are varints. A prefix is inserted at its place, so reading is exact whatever the trace says. Its mark has
+//! four bytes of the hash of its text: a restored database may have another text under the number.
 
 use memchr::memmem;
 
@@ -104,7 +103,7 @@ struct Reference {
 
 /// A layout that is read as far as it needs no prefix.
 #[derive(Debug)]
-pub(super) struct Layout<'b> {
+pub(super) struct DocumentLayout<'b> {
     /// The places of prefixes in the trace, and their numbers.
     references: Vec<Reference>,
     /// Inputs, outputs and nodes.
@@ -112,7 +111,7 @@ pub(super) struct Layout<'b> {
     trace: &'b str,
 }
 
-impl<'b> Layout<'b> {
+impl<'b> DocumentLayout<'b> {
     pub(super) fn read(bytes: &'b [u8]) -> Result<Self, BodyError> {
         let mut reader = varint::Reader::new(bytes);
         let references = read_references(&mut reader)?;

@@ -12,7 +12,7 @@ pub(crate) mod varint;
 pub use compression::Dictionary;
 pub use layout::{NumberedPrefix, PrefixMark};
 
-use layout::Layout;
+use layout::DocumentLayout;
 
 /// The version that is written.
 pub const VERSION: u8 = 1;
@@ -116,7 +116,7 @@ impl ReadBody {
 
     /// The prefixes that it refers to.
     pub fn prefixes(&self) -> Result<Vec<i64>, BodyError> {
-        Ok(Layout::read(&self.0)?.prefixes().collect())
+        Ok(DocumentLayout::read(&self.0)?.prefixes().collect())
     }
 
     /// The documents, with the texts of these prefixes.
@@ -124,7 +124,7 @@ impl ReadBody {
         &self,
         text_of: impl Fn(i64, PrefixMark) -> Option<&'p str>,
     ) -> Result<OwnedDocuments, BodyError> {
-        Layout::read(&self.0)?.documents(text_of)
+        DocumentLayout::read(&self.0)?.documents(text_of)
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         let body = write(&traced(&trace), &prefixes, None).body;
         let read = ReadBody::new(&body, None).unwrap();
         assert_eq!(read.prefixes().unwrap(), [2, 1]);
-        let text_of = |number, mark| match (number, mark) {
+        let text_of = |number, mark: PrefixMark| match (number, mark) {
             (1, [1, 1, 1, 1]) => Some(PROMPT),
             (2, [2, 2, 2, 2]) => Some(&*longer),
             _ => None,

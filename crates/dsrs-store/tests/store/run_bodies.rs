@@ -295,3 +295,19 @@ async fn of_two_ends_of_a_run_that_arrive_together_one_counts() {
     recorder.close();
     writer.await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_another_server_begins_to_use_stays() {
+    let url = test_database().await;
+    let (db, mut other) = (server(&url).await, owner(&url).await);
+    let prefix = instructions();
+    let runs: Vec<RunRow> = (0..4).map(|_| prompted(&prefix, "why?")).collect();
+    record(&db, &runs).await;
+    let old = "delete from runs; update prompt_prefixes set used_on = '2020-01-05'";
+    sqlx::raw_sql(old).execute(&mut other).await.unwrap();
+    let used = "begin; update prompt_prefixes set used_on = current_date";
+    sqlx::raw_sql(used).execute(&mut other).await.unwrap();
+    assert_eq!(run_text_removal::purge(&db).await.unwrap(), 0);
+    sqlx::raw_sql("commit").execute(&mut other).await.unwrap();
+    assert_eq!(run_text_removal::purge(&db).await.unwrap(), 0);
+}
