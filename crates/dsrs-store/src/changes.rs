@@ -60,6 +60,8 @@ struct Counter {
     confirmed: AtomicU64,
     /// The end of the epoch without another confirmation; 0 without a listening connection.
     valid_until: AtomicU64,
+    /// The newest time at which a pooled connection was found to be lost.
+    lost_connection: AtomicU64,
 }
 
 impl Changes {
@@ -73,6 +75,7 @@ impl Changes {
             max_staleness,
             confirmed: AtomicU64::new(0),
             valid_until: AtomicU64::new(0),
+            lost_connection: AtomicU64::new(0),
         }))
     }
 
@@ -119,6 +122,18 @@ impl Changes {
     /// The longest time that a change may be missed.
     pub fn max_staleness(&self) -> Duration {
         self.0.max_staleness
+    }
+
+    /// A pooled connection was lost while it was idle: so were others perhaps.
+    pub(super) fn report_lost_connection(&self) {
+        self.0.lost_connection.store(self.elapsed(), Ordering::Release);
+    }
+
+    /// Whether a connection that was idle for so long need not be tested: the listening connection is open, and none was
+    /// found to be lost since.
+    pub(super) fn trusts(&self, idle: Duration) -> bool {
+        let used = self.elapsed().saturating_sub(nanos(idle));
+        self.is_valid() && used >= self.0.lost_connection.load(Ordering::Acquire)
     }
 
     /// Any graph may have changed.

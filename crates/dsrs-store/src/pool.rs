@@ -297,8 +297,8 @@ impl Db {
     }
 
     /// A connection with its first statement, which waits for nothing in the database: if no answer comes, the
-    /// connection has turned silent while it was idle. If it was lost while it was idle, so were others perhaps: from
-    /// now on each is tested, until a heartbeat comes, and another one is taken.
+    /// connection has turned silent while it was idle. If it was lost while it was idle, so were others perhaps: each
+    /// that was idle at that time is tested from now on, and another one is taken.
     async fn first_answer<T, F>(&self, ask: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, sqlx::Error>>,
@@ -306,7 +306,7 @@ impl Db {
         let patience = self.acquire_timeout + PING_TIMEOUT;
         let silent = |_| StoreError::unavailable("a connection is silent");
         match tokio::time::timeout(patience, ask()).await.map_err(silent)? {
-            Err(error) if is_lost_connection(&error) => self.changes.interrupt(),
+            Err(error) if is_lost_connection(&error) => self.changes.report_lost_connection(),
             answer => return Ok(answer?),
         }
         Ok(tokio::time::timeout(patience, ask()).await.map_err(silent)??)
@@ -395,7 +395,7 @@ fn pool_options(
         .max_lifetime(Duration::from_secs(3600))
         .test_before_acquire(false)
         .before_acquire(move |connection, about| {
-            let trusted = about.idle_for < TRUSTED_IDLE && changes.is_valid();
+            let trusted = about.idle_for < TRUSTED_IDLE && changes.trusts(about.idle_for);
             Box::pin(async move { Ok(trusted || connection.ping().await.is_ok()) })
         })
         .after_release(|connection, _| Box::pin(answers(connection)))
