@@ -143,7 +143,7 @@ impl DictionaryTable {
     }
 
     /// Has the newest dictionary of a graph looked for at once.
-    pub(crate) fn expect(&self, graph: Uuid) {
+    pub(crate) fn check_soon(&self, graph: Uuid) {
         self.state().unchecked.insert(graph);
     }
 }

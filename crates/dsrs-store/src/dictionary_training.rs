@@ -33,7 +33,7 @@ pub async fn train_due(db: &Db) -> Result<usize, StoreError> {
             Ok(is_new) => trained += usize::from(is_new),
             Err(error) => failed = Some(error),
         }
-        db.bodies.dictionaries.expect(due.graph);
+        db.bodies.dictionaries.check_soon(due.graph);
     }
     db.bodies.refresh(db).await?;
     failed.map_or(Ok(trained), Err)
@@ -57,7 +57,7 @@ async fn train(db: &Db, due: &DueGraph) -> Result<bool, StoreError> {
     store(db, due, &content).await
 }
 
-/// Whether a server has trained one lately.
+/// Whether a server has trained a dictionary of the graph lately.
 async fn has_new_dictionary(db: &Db, due: &DueGraph) -> Result<bool, StoreError> {
     let found = sqlx::query_scalar(
         "select exists (select from run_dictionaries where graph_id = $1

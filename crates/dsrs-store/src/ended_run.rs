@@ -18,9 +18,9 @@ use super::{StoreError, online_sample, run_label_index, webhook_event};
 /// Whether webhooks report the ends of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunReports {
-    /// They do.
+    /// Webhooks report each run.
     Sent,
-    /// They do not: the runs are parts of something whose end is reported.
+    /// The runs are parts of something whose end is reported.
     Omitted,
 }
 

@@ -43,15 +43,15 @@ pub async fn is_possible(db: &Db) -> Result<bool, StoreError> {
     Ok(sqlx::query_scalar(is_valid).fetch_one(&mut *db.all_workspaces().await?).await?)
 }
 
-/// Moves some runs behind an id that ended before a time. Nothing is locked while they are packed: a run that a client
+/// Moves some runs below an id that ended before a time, the newest first: from them dictionaries are made for the others. Nothing is locked while they are packed: a run that a client
 /// resumes meanwhile stays as it is.
 pub async fn step(
     db: &Db,
-    after: Option<Uuid>,
+    below: Option<Uuid>,
     before: DateTime<Utc>,
 ) -> Result<MoveStep, StoreError> {
     let mut connection = db.all_workspaces().await?;
-    let found = next_runs(&mut connection, after, before).await?;
+    let found = next_runs(&mut connection, below, before).await?;
     let Some(last) = found.last().map(|found| found.stored.run.id) else {
         return Ok(MoveStep { moved: 0, last: None });
     };
@@ -65,17 +65,17 @@ pub async fn step(
     Ok(MoveStep { moved, last: Some(last) })
 }
 
-/// The next runs in the order of their ids, up to a size.
+/// The next runs, those with the largest ids first, up to a size.
 async fn next_runs(
     connection: &mut PgConnection,
-    after: Option<Uuid>,
+    below: Option<Uuid>,
     before: DateTime<Utc>,
 ) -> Result<Vec<UnmovedRow>, StoreError> {
     let sql = format!(
         "select workspace_id, model_usage::text, {COLUMNS} from runs
-         where body is null and finished_at is not null and finished_at < $1 and id > $2 order by id limit $3"
+         where body is null and finished_at is not null and finished_at < $1 and id < $2 order by id desc limit $3"
     );
-    let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(before).bind(after.unwrap_or(Uuid::nil()));
+    let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(before).bind(below.unwrap_or(Uuid::max()));
     let mut rows = rows.bind(STEP_RUNS).fetch(connection);
     let (mut found, mut bytes) = (Vec::new(), 0);
     while bytes < STEP_BYTES

@@ -19,7 +19,7 @@ const MOVE_PAUSE: Duration = Duration::from_millis(100);
 /// Rounds after which runs to move and texts to remove are looked for again.
 const RARE_ROUNDS: u32 = 60;
 
-/// How long ago a run has ended that is moved.
+/// A run is moved so long after its end: it may be resumed until then.
 const ENDED: TimeDelta = TimeDelta::minutes(1);
 
 /// Stores what runs have in common, as soon as runs lack it. Never returns.
@@ -47,7 +47,7 @@ pub(crate) async fn maintain(app: Weak<App>) {
     }
 }
 
-/// Whether runs are stored in the compact form: an operator may have said so on another server.
+/// Reads whether runs are stored in the compact form, which an operator may have said on another server.
 async fn read_form(app: &Arc<App>) -> bool {
     match run_form::refresh_form(&app.db).await {
         Ok(is_compact) => is_compact,
@@ -83,6 +83,8 @@ async fn move_runs(app: &Weak<App>) {
                 if last.is_none() {
                     break;
                 }
+                // The move may take hours, and what it has moved shows what the rest has in common.
+                train(&found).await;
             }
             Ok(None) => break,
             Err(error) => {
@@ -100,11 +102,11 @@ async fn move_runs(app: &Weak<App>) {
 
 async fn move_some(
     app: &App,
-    after: Option<uuid::Uuid>,
+    below: Option<uuid::Uuid>,
 ) -> Result<Option<run_move::MoveStep>, StoreError> {
     if !run_move::is_possible(&app.db).await? {
         return Ok(None);
     }
     let before = app.db.now().await? - ENDED;
-    run_move::step(&app.db, after, before).await.map(Some)
+    run_move::step(&app.db, below, before).await.map(Some)
 }
