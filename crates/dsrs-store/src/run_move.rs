@@ -43,8 +43,8 @@ pub async fn is_possible(db: &Db) -> Result<bool, StoreError> {
     Ok(sqlx::query_scalar(is_valid).fetch_one(&mut *db.all_workspaces().await?).await?)
 }
 
-/// Moves some runs below an id that ended before a time, the newest first: from them dictionaries are made for the others. Nothing is locked while they are packed: a run that a client
-/// resumes meanwhile stays as it is.
+/// Moves some runs below an id that ended before a time, the newest first: from them dictionaries are made for the others.
+/// Nothing is locked while they are packed: a run that a client resumes meanwhile stays as it is.
 pub async fn step(
     db: &Db,
     below: Option<Uuid>,

@@ -2,7 +2,7 @@
 //! texts that no run refers to are removed. Every server does it. May not know SQL.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use tokio::time::sleep;
@@ -13,8 +13,9 @@ use dsrs_store::{Db, StoreError, dictionary_training, run_form, run_move, run_te
 /// The pause between two rounds.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The pause between two steps that move runs: traffic comes first.
-const MOVE_PAUSE: Duration = Duration::from_millis(100);
+/// The least pause between two steps that move runs. A step that took longer is followed by a pause as long: traffic comes
+/// first, and the busier the database is, the slower runs are moved.
+const MOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Rounds after which runs to move and texts to remove are looked for again.
 const RARE_ROUNDS: u32 = 60;
@@ -76,6 +77,7 @@ async fn remove_texts(app: &App) {
 async fn move_runs(app: &Weak<App>) {
     let (mut moved, mut last) = (0, None);
     while let Some(found) = app.upgrade() {
+        let begin = Instant::now();
         match move_some(&found, last).await {
             Ok(Some(step)) => {
                 moved += step.moved;
@@ -93,7 +95,7 @@ async fn move_runs(app: &Weak<App>) {
             }
         }
         drop(found);
-        sleep(MOVE_PAUSE).await;
+        sleep(begin.elapsed().max(MOVE_PAUSE)).await;
     }
     if moved > 0 {
         tracing::info!(runs = moved, "moved runs to the compact form");
