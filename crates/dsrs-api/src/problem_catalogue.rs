@@ -282,6 +282,16 @@ impl ProblemCode {
                 "Workers ended without finishing the job, as often as `worker.attempts` allows.",
                 "Look at the log of the workers (memory, restarts), then resume the run.",
             ),
+            Self::ToolFailed => (
+                "the call of `search` failed: the server responded with status 404: no such index",
+                "The tool of a `call` node refused the call, or its result does not have the type of the output.",
+                "Correct the arguments, the tool, or `select` and `output` of the node.",
+            ),
+            Self::ToolUnavailable => (
+                "the call of `search` failed: no response within 10000 ms (the tool's timeout_ms)",
+                "The tool of a `call` node did not answer, after the retries of the node.",
+                "Repeat the run later, after `Retry-After` if there is one.",
+            ),
             Self::SandboxFailed => (
                 "the process of the sandbox ended unexpectedly",
                 "The sandbox itself failed, not a program in it.",

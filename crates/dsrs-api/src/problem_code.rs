@@ -76,6 +76,10 @@ pub enum ProblemCode {
     ToolsUnsupported,
     /// No program of the LM succeeded.
     ProgramFailed,
+    /// A tool that a node calls refused the call, or its result does not fit.
+    ToolFailed,
+    /// A tool that a node calls cannot answer now.
+    ToolUnavailable,
     /// The sandbox failed, not the program in it.
     SandboxFailed,
     /// The own code of a typed module failed.
@@ -180,6 +184,8 @@ impl ProblemCode {
         Self::SandboxFailed,
         Self::ModuleFailed,
         Self::OpFailed,
+        Self::ToolFailed,
+        Self::ToolUnavailable,
         Self::LmError,
         Self::Unavailable,
         Self::Timeout,
@@ -232,6 +238,8 @@ impl ProblemCode {
                 unprocessable("tools_unsupported", "The model does not support tools")
             }
             Self::ProgramFailed => unprocessable("program_failed", "The LM's programs failed"),
+            Self::ToolFailed => unprocessable("tool_failed", "The call of a tool failed"),
+            Self::ToolUnavailable => (503, "tool_unavailable", "A tool cannot answer now"),
             Self::SandboxFailed => (500, "sandbox_failed", "The sandbox failed"),
             Self::ModuleFailed => (500, "module_failed", "The code of a module failed"),
             Self::OpFailed => unprocessable("op_failed", "An op has no value for its inputs"),

@@ -77,6 +77,8 @@ pub(super) struct FetchResponse {
     pub(super) media: String,
     /// Its body, up to the requested limit.
     pub(super) body: Vec<u8>,
+    /// How long the server asks to wait.
+    pub(super) retry_after: Option<Duration>,
     /// Set if the body is longer than the limit.
     pub(super) truncated: Option<Truncation>,
 }
@@ -227,6 +229,7 @@ async fn read(response: Response<Incoming>, limit: usize) -> Result<FetchRespons
         succeeded: head.status.is_success(),
         media: text(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase(),
         body: Vec::new(),
+        retry_after: dsrs::lm::retry_after(&head.headers),
         truncated: None,
     };
     while !body.is_end_stream() {

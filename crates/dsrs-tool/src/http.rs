@@ -15,11 +15,14 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret;
 use url::Url;
 
-use super::fetch::{Fetch, FetchRequest, FetchResponse, SecretHeader};
+use super::fetch::{Fetch, FetchError, FetchRequest, FetchResponse, SecretHeader};
 use dsrs_config::Secrets;
 
 /// How much of an error response the LM sees, in characters.
 const SHOWN: usize = 2000;
+
+/// By which a server recognizes the repeat of a request (draft-ietf-httpapi-idempotency-key-header).
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that an LM may trigger.
 struct HttpCaller {
@@ -85,8 +88,13 @@ impl HttpCaller {
         Ok(())
     }
 
-    async fn ask(&self, ctx: &Ctx, args: &Fields) -> Result<Payload, String> {
-        let mut request = self.request(args)?;
+    async fn ask(&self, ctx: &Ctx, args: &Fields) -> Result<Payload, ToolError> {
+        let mut request = self.request(args).map_err(ToolError::reported)?;
+        if let Some(key) = ctx.call_key.as_ref().filter(|_| self.tool.method != HttpMethod::Get)
+            && let Ok(key) = HeaderValue::from_str(key)
+        {
+            request.headers.entry(IDEMPOTENCY_KEY).or_insert(key);
+        }
         for (name, value) in ctx.trace_headers() {
             if let Ok(value) = HeaderValue::try_from(value) {
                 request.headers.entry(name).or_insert(value);
@@ -95,12 +103,36 @@ impl HttpCaller {
         let asked = self.fetch.fetch(request, self.tool.max_bytes);
         let answer = tokio::time::timeout(self.tool.timeout, asked).await;
         let answer = answer.map_err(|_| {
-            format!(
-                "no response within {} ms (the tool's timeout_ms)",
-                self.tool.timeout.as_millis()
-            )
+            let limit = self.tool.timeout.as_millis();
+            self.unanswered(format!("no response within {limit} ms (the tool's timeout_ms)"))
         })?;
-        self.describe(&answer.map_err(|error| error.to_string())?)
+        let answer = answer.map_err(|error| match error {
+            FetchError::Failed(_) => self.unanswered(error.to_string()),
+            FetchError::Refused(_) | FetchError::Unbound(_) => {
+                ToolError::reported(error.to_string())
+            }
+        })?;
+        self.describe(&answer).map_err(|reason| match self.may_succeed_later(answer.status) {
+            true => ToolError::unavailable(reason, answer.retry_after),
+            false => ToolError::reported(reason),
+        })
+    }
+
+    /// The failure of a request that the server may have received.
+    fn unanswered(&self, reason: String) -> ToolError {
+        match self.tool.is_idempotent {
+            true => ToolError::unavailable(reason, None),
+            false => ToolError::reported(reason),
+        }
+    }
+
+    /// Whether the same request may be answered later. With 429 and 503, the server says that it has done nothing.
+    const fn may_succeed_later(&self, status: u16) -> bool {
+        match status {
+            429 | 503 => true,
+            408 | 425 | 500 | 502 | 504 | 529 => self.tool.is_idempotent,
+            _ => false,
+        }
     }
 
     fn request(&self, args: &Fields) -> Result<FetchRequest, String> {
@@ -169,7 +201,7 @@ impl Tool for HttpCaller {
     }
 
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        async move { self.ask(ctx, &args).await.map_err(ToolError::reported) }.boxed()
+        async move { self.ask(ctx, &args).await }.boxed()
     }
 }
 

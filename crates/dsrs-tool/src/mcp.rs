@@ -142,17 +142,27 @@ impl ServerState {
     }
 }
 
+/// Why a call has no result, each with a sentence for the LM.
+pub(super) enum CallFailure {
+    /// There is no connection: the server has not received the call.
+    NotSent(String),
+    /// The server may have received the call.
+    Unanswered(String),
+    /// The server has refused the call.
+    Refused(String),
+}
+
 impl McpServer {
-    /// Calls a tool by the server's name for it; an error is a sentence for the LM.
+    /// Calls a tool by the server's name for it; an error has a sentence for the LM.
     pub(super) async fn call(
         &self,
         tool: &str,
         args: JsonObject,
         trace: Vec<(&'static str, String)>,
-    ) -> Result<CallToolResult, String> {
+    ) -> Result<CallToolResult, CallFailure> {
         let limit = self.config.timeout;
         let called = timeout(limit, async {
-            let peer = self.peer().await?;
+            let peer = self.peer().await.map_err(CallFailure::NotSent)?;
             let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
             // Where the conventions expect the place in a trace.
             if !trace.is_empty() {
@@ -164,16 +174,16 @@ impl McpServer {
         });
         match called.await {
             Ok(Ok(CallToolResponse::Complete(result))) => Ok(result),
-            Ok(Ok(_)) => Err(format!(
+            Ok(Ok(_)) => Err(CallFailure::Refused(format!(
                 "the MCP server `{}` asks for input beyond the arguments of `{tool}`, which is not supported",
                 self.name
-            )),
-            Ok(Err(reason)) => Err(reason),
-            Err(_) => Err(format!(
+            ))),
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(CallFailure::Unanswered(format!(
                 "the MCP server `{}` did not respond within {} ms (its timeout_ms)",
                 self.name,
                 limit.as_millis()
-            )),
+            ))),
         }
     }
 
@@ -196,16 +206,20 @@ impl McpServer {
         }
     }
 
-    fn failed(&self, error: &ServiceError) -> String {
+    fn failed(&self, error: &ServiceError) -> CallFailure {
         match error {
-            ServiceError::McpError(refusal) => {
-                format!("the MCP server `{}` refused the call: {}", self.name, refusal.message)
-            }
+            ServiceError::McpError(refusal) => CallFailure::Refused(format!(
+                "the MCP server `{}` refused the call: {}",
+                self.name, refusal.message
+            )),
             other => {
                 // Listing its tools shows whether the server still exists.
                 self.stale.notify_one();
                 let reason = self.without_url(other.to_string());
-                format!("the MCP server `{}` did not respond: {reason}", self.name)
+                let name = &self.name;
+                CallFailure::Unanswered(format!(
+                    "the MCP server `{name}` did not respond: {reason}"
+                ))
             }
         }
     }

@@ -26,6 +26,7 @@ fn configs() -> Map<String, Value> {
         "parallel": {"module": inner, "n": 2},
         "graph": {"graph": "inner"},
         "await": {},
+        "call": {"tool": {"graph": "inner"}},
     });
     configs.as_object().unwrap().clone()
 }
@@ -96,7 +97,7 @@ fn lm() -> ScriptedLm {
 
 fn node(strategy: &str, config: &Value) -> Value {
     match strategy {
-        "graph" => json!({"strategy": strategy, "config": config}),
+        "graph" | "call" => json!({"strategy": strategy, "config": config}),
         _ => json!({"strategy": strategy, "config": config, "signature": "question -> answer"}),
     }
 }

@@ -15,7 +15,10 @@ from dsrs_client.dspy import CannotPush, graph_of, push
 
 BRANCH = "Nearest: `branch` (docs/strategies.md#branch)."
 RENDER = "Nearest: `render` (docs/strategies.md#render)."
-OUTSIDE = "Nearest: `await` (docs/strategies.md#await); `outside=` of `push` makes such a node."
+OUTSIDE = (
+    "Nearest: `call` (docs/strategies.md#call), by `tools=` of `push`, or `await` (docs/strategies.md#await), by "
+    "`outside=`."
+)
 CASES: dict[Any, str] = {
     refused.BranchesOnABool: f"branches on `ask.sure`. {BRANCH}",
     refused.ComparesANumber: f"compares `ask.score`. {BRANCH}",

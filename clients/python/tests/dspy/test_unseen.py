@@ -279,7 +279,10 @@ UNWRAP = "Nearest: `unwrap_or` (docs/strategies.md#unwrap_or)."
 RENDER = "Nearest: `render` (docs/strategies.md#render)."
 BRANCH = "Nearest: `branch` (docs/strategies.md#branch)."
 PARALLEL = "Nearest: `parallel` (docs/strategies.md#parallel)."
-OUTSIDE = "Nearest: `await` (docs/strategies.md#await); `outside=` of `push` makes such a node."
+OUTSIDE = (
+    "Nearest: `call` (docs/strategies.md#call), by `tools=` of `push`, or `await` (docs/strategies.md#await), by "
+    "`outside=`."
+)
 AGAIN = "draws another graph when it is called again"
 INPUT = "Make it an input of `forward`."
 REFUSED: dict[Any, str] = {

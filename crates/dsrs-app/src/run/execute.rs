@@ -181,6 +181,7 @@ impl App {
         context.observer = Some(self.metrics.graph(&pin.name));
         context.cancelled = work.cancellation().clone();
         let (id, start) = (Uuid::now_v7(), now());
+        context.id = Some(id.into_bytes());
         request.request_id.note_run(id);
         let trace = self.trace_of_execution(&request.request_id, id);
         context.trace_context = trace.as_ref().map(|trace| trace.context.clone());

@@ -46,7 +46,8 @@ impl RunFailure {
         let RunError { node, error } = error;
         let (field, failure) = invalid_field(&error.kind);
         let retry_after = match &error.kind {
-            PredictErrorKind::RateLimited { retry_after } => {
+            PredictErrorKind::RateLimited { retry_after }
+            | PredictErrorKind::ToolUnavailable { retry_after } => {
                 Some(retry_after.unwrap_or(DEFAULT_RETRY_AFTER))
             }
             _ => None,

@@ -57,7 +57,7 @@ const MOST_FILTERS: usize = 32;
             headers(("Location" = String, description = "The address of the run")))),
     extensions(("x-scope" = json!("execute")), ("x-starts" = json!("run")),
         ("x-problems" = json!(["invalid_input", "state_mismatch", "unknown_model", "no_model",
-        "missing_graph", "tools_unsupported", "program_failed", "sandbox_failed", "module_failed",
+        "missing_graph", "tools_unsupported", "tool_failed", "tool_unavailable", "program_failed", "sandbox_failed", "module_failed",
         "op_failed", "parse_error", "answer_incomplete", "answer_filtered", "provider_quota_exhausted",
         "constraint_failed", "reward_failed", "budget_spent", "invalid_value", "run_cancelled",
         "rate_limited", "lm_error", "timeout", "idempotency_key_reused", "idempotency_in_progress"])), ("x-runs-on" = json!("connection")))

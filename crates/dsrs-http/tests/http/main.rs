@@ -7,6 +7,7 @@ mod assignable;
 mod audit;
 mod background_runs;
 mod batches;
+mod calls;
 mod chat_completions;
 mod compression;
 mod constraints;

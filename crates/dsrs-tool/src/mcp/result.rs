@@ -10,6 +10,9 @@ use crate::http::shortened;
 /// Maximum length of a result, in characters.
 const LONGEST: usize = 256 << 10;
 
+/// Maximum size of structured content for a program, in bytes.
+const MOST_DATA: usize = 10 << 20;
+
 /// Structured content as data; with parts beside it, or without it, the texts.
 ///
 /// # Errors
@@ -29,6 +32,27 @@ pub(super) fn result_data(result: &CallToolResult) -> Result<Payload, String> {
             .map_err(|error| format!("the result is not valid data: {error}")),
         true => Ok(Payload::str(shortened(&joined(result.content.iter()), LONGEST))),
         false => Ok(Payload::str(shortened(&format!("{json}\n{beside}"), LONGEST))),
+    }
+}
+
+/// Structured content alone as data, for a program; without it, the texts.
+///
+/// # Errors
+/// As [`result_data`].
+pub(super) fn structured_data(result: &CallToolResult) -> Result<Payload, String> {
+    match &result.structured_content {
+        Some(structured) if result.is_error != Some(true) => {
+            let json = structured.to_string();
+            if json.len() > MOST_DATA {
+                return Err(format!(
+                    "the result has {} bytes; at most {MOST_DATA} are read",
+                    json.len()
+                ));
+            }
+            Payload::from_json(&json)
+                .map_err(|error| format!("the result is not valid data: {error}"))
+        }
+        _ => result_data(result),
     }
 }
 

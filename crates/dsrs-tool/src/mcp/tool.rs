@@ -7,17 +7,21 @@ use dsrs::lm::ToolSpec;
 use dsrs::predict::{Ctx, Tool, ToolError};
 use dsrs::value::{Fields, Payload};
 use futures_util::future::{BoxFuture, FutureExt};
-use rmcp::model::{JsonObject, Tool as Listed};
+use rmcp::model::{CallToolResult, JsonObject, Tool as Listed, ToolAnnotations};
 
-use super::McpServer;
-use super::result::result_data;
+use super::result::{result_data, structured_data};
 use super::schema::complete;
+use super::{CallFailure, McpServer};
 
 /// One tool of one server.
 pub(super) struct McpTool {
     spec: ToolSpec,
     /// The server's name for it.
     name: String,
+    /// The JSON Schema of its structured results.
+    output: Option<Payload>,
+    /// Whether the server says that a repeat of a call does no more than the call.
+    is_idempotent: bool,
     server: Arc<McpServer>,
 }
 
@@ -32,7 +36,19 @@ impl McpTool {
             description: description.unwrap_or_default().into(),
             parameters: parameters.into(),
         };
-        Some(Self { spec, name: listed.name.to_string(), server })
+        let output = listed.output_schema.as_ref();
+        let output = output.and_then(|schema| serde_json::to_string(&**schema).ok());
+        let says = |hint: fn(&ToolAnnotations) -> Option<bool>| {
+            listed.annotations.as_ref().and_then(hint) == Some(true)
+        };
+        Some(Self {
+            spec,
+            name: listed.name.to_string(),
+            output: output.and_then(|schema| Payload::from_json(&schema).ok()),
+            is_idempotent: says(|hints| hints.read_only_hint)
+                || says(|hints| hints.idempotent_hint),
+            server,
+        })
     }
 
     /// The description for the LM.
@@ -40,9 +56,23 @@ impl McpTool {
         (&self.spec.name, &self.spec.description, self.spec.parameters.get())
     }
 
-    async fn ask(&self, ctx: &Ctx, args: Fields) -> Result<Payload, String> {
-        let result = self.server.call(&self.name, members(args), ctx.trace_headers()).await?;
-        result_data(&result)
+    async fn ask(
+        &self,
+        ctx: &Ctx,
+        args: Fields,
+        read: fn(&CallToolResult) -> Result<Payload, String>,
+    ) -> Result<Payload, ToolError> {
+        let result = self.server.call(&self.name, members(args), ctx.trace_headers()).await;
+        let result = result.map_err(|failure| match failure {
+            CallFailure::NotSent(reason) => ToolError::unavailable(reason, None),
+            CallFailure::Unanswered(reason) if self.is_idempotent => {
+                ToolError::unavailable(reason, None)
+            }
+            CallFailure::Unanswered(reason) | CallFailure::Refused(reason) => {
+                ToolError::reported(reason)
+            }
+        })?;
+        read(&result).map_err(ToolError::reported)
     }
 }
 
@@ -51,8 +81,20 @@ impl Tool for McpTool {
         &self.spec
     }
 
+    fn result_schema(&self) -> Option<Payload> {
+        self.output.clone()
+    }
+
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        self.ask(ctx, args).map(|called| called.map_err(ToolError::reported)).boxed()
+        self.ask(ctx, args, result_data).boxed()
+    }
+
+    fn call_for_data<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        args: Fields,
+    ) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        self.ask(ctx, args, structured_data).boxed()
     }
 }
 

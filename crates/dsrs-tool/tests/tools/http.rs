@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -9,6 +10,9 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, get};
+use dsrs::lm::Models;
+use dsrs::predict::{Ctx, ToolError};
+use dsrs::value::Fields;
 use futures_util::stream;
 use serde_json::{Value, json};
 
@@ -30,7 +34,8 @@ async fn server() -> (String, RecordedRequests) {
         .route("/long", get(|| async { "é".repeat(100) }))
         .route("/endless", get(endless))
         .route("/missing", get(|| async { (StatusCode::NOT_FOUND, "no such parcel") }))
-        .route("/stall", get(std::future::pending::<String>))
+        .route("/stall", any(std::future::pending::<String>))
+        .route("/status/{status}", any(status))
         .route("/to/{status}/{*url}", any(redirect))
         .with_state(seen.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -268,4 +273,41 @@ async fn nothing_is_allowed_by_default() {
         ask("", "https://example.com/").await.unwrap_err(),
         "`example.com` (port 443) is not in the server's `tools.allow`"
     );
+}
+
+/// The failure of a request: whether the same call may succeed later, and after how long.
+async fn failure(entry: &Value) -> (bool, Option<Duration>) {
+    let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", "127.0.0.1")]);
+    let tool = http_tool(&toolbox, entry).unwrap();
+    let ctx = Ctx::within(Arc::new(Models::new(None, None)), Duration::from_secs(600));
+    match tool.call(&ctx, Fields::new()).await.unwrap_err() {
+        ToolError::Unavailable { retry_after, .. } => (true, retry_after),
+        _ => (false, None),
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_repeated_only_if_that_does_no_harm() {
+    let (address, _) = server().await;
+    let entry = |method: &str, path: &str| json!({"name": "ask", "description": "Asks.", "method": method, "url": format!("http://{address}{path}")});
+    let wait = Some(Duration::from_secs(7));
+    assert_eq!(failure(&entry("GET", "/status/503")).await, (true, wait));
+    assert_eq!(failure(&entry("POST", "/status/429")).await, (true, wait));
+    assert_eq!(failure(&entry("GET", "/status/502")).await, (true, wait));
+    assert_eq!(failure(&entry("POST", "/status/502")).await, (false, None));
+    assert_eq!(failure(&entry("GET", "/status/404")).await, (false, None));
+    let mut search = entry("POST", "/status/502");
+    search["idempotent"] = json!(true);
+    assert_eq!(failure(&search).await, (true, wait));
+    for (method, repeats) in [("GET", true), ("POST", false)] {
+        let mut late = entry(method, "/stall");
+        late["timeout_ms"] = json!(20);
+        assert_eq!(failure(&late).await.0, repeats, "{method}");
+        let gone = json!({"name": "ask", "description": "Asks.", "method": method, "url": "http://127.0.0.1:9/"});
+        assert_eq!(failure(&gone).await.0, repeats, "{method}");
+    }
+}
+
+async fn status(Path(status): Path<u16>) -> Response {
+    (StatusCode::from_u16(status).unwrap(), [("retry-after", "7")], "later").into_response()
 }

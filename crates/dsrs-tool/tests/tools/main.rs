@@ -39,7 +39,7 @@ async fn call(tool: &Arc<dyn Tool>, args: &Value) -> Result<Value, String> {
     let args = args.as_map().cloned().unwrap_or_else(Fields::new);
     match tool.call(&ctx, args).await {
         Ok(result) => Ok(serde_json::to_value(result).unwrap()),
-        Err(ToolError::Reported(message)) => Err(message.to_string()),
         Err(ToolError::Fatal(error)) => panic!("{error}"),
+        Err(failed) => Err(failed.to_string()),
     }
 }

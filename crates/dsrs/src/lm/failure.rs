@@ -30,7 +30,7 @@ pub(super) fn status_line(status: u16) -> String {
 
 /// The wait that the provider asks for: `retry-after-ms`, else `Retry-After` in seconds or as a date.
 /// A date is relative to the `Date` header, if there is one.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str| text(name)?.parse::<f64>().ok();
     let millis = number("retry-after-ms").map(|millis| millis / 1e3);

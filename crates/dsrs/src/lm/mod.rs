@@ -59,6 +59,8 @@ pub use delta::DeltaSink;
 pub use embed::{Embedder, Embeddings, batches, cosine};
 pub use error::{LmError, LmErrorKind};
 pub use extras::{ExtraBody, ExtraHeaders};
+#[cfg(feature = "http")]
+pub use failure::retry_after;
 pub use gate::{Gate, GateLoad, GatePermits, Gates, Lane, Permit};
 #[cfg(feature = "http")]
 pub use http::{HttpLimits, tls};

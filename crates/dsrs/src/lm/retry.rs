@@ -189,7 +189,7 @@ async fn within<T>(
 
 /// Full jitter: a random wait below a limit that doubles. The backon crate adds jitter to the full
 /// wait instead, so that callers that failed together retry together.
-fn backoff(number: u32, roll: f64) -> Duration {
+pub(crate) fn backoff(number: u32, roll: f64) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1_u32.checked_shl(number - 1).unwrap_or(u32::MAX));
     doubled.min(LONGEST_WAIT).mul_f64(roll)
 }

@@ -82,6 +82,7 @@ pub(super) fn says_nothing(error: &PredictError) -> bool {
         | PredictErrorKind::Cancelled
         | PredictErrorKind::Budget
         | PredictErrorKind::NoModel
+        | PredictErrorKind::ToolUnavailable { .. }
         | PredictErrorKind::Sandbox => true,
         PredictErrorKind::Lm => error.lm_error().is_some_and(is_the_providers),
         _ => false,

@@ -52,6 +52,8 @@ pub struct RunScope {
     pub long_work: AtomicBool,
     /// How the run differs from others with the same inputs.
     pub variation: Option<Variation>,
+    /// The id of the run, which it has again when it continues elsewhere.
+    pub id: Option<[u8; 16]>,
 }
 
 /// One of several attempts of a whole program at the same inputs. It has its own seeds and
@@ -88,6 +90,7 @@ impl RunScope {
             starved,
             long_work,
             variation,
+            id: None,
         }
     }
 
@@ -139,6 +142,8 @@ pub struct Ctx {
     pub seed_offset: i64,
     /// Receives the events of the calls in this context, besides the listener of the run.
     pub listener: Option<Arc<dyn RunListener>>,
+    /// In the call of a tool: the same text for each repeat of the call, by which the tool may recognize it.
+    pub call_key: Option<Arc<str>>,
 }
 
 impl Ctx {
@@ -158,8 +163,9 @@ impl Ctx {
     /// A context for the calls of a node in a run.
     #[must_use]
     pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
-        let (tally, hints, listener) = (None, None, None);
-        Self { run, node, parent, tally, hints, attempt_depth: 0, seed_offset: 0, listener }
+        let (tally, hints, listener, call_key) = (None, None, None, None);
+        let (attempt_depth, seed_offset) = (0, 0);
+        Self { run, node, parent, tally, hints, attempt_depth, seed_offset, listener, call_key }
     }
 
     /// Like [`Self::new`], with a deadline `limit` from now.
@@ -303,6 +309,20 @@ impl Ctx {
             _ => (PredictErrorKind::Lm, error.message.clone()),
         };
         PredictError { source: Some(Arc::new(error)), ..PredictError::new(kind, message) }
+    }
+
+    /// Waits, unless the run is cancelled meanwhile.
+    ///
+    /// # Errors
+    /// The run was cancelled.
+    pub(crate) async fn pause(&self, wait: Duration) -> Result<(), PredictError> {
+        tokio::select! {
+            biased;
+            () = self.run.cancelled.cancelled() => {
+                Err(PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled"))
+            }
+            () = tokio::time::sleep(wait) => Ok(()),
+        }
     }
 
     /// Sends an event to the listeners of the run and of this context.

@@ -121,6 +121,13 @@ pub enum PredictErrorKind {
     NoModel,
     /// An op cannot compute its value from these inputs.
     Op,
+    /// A tool that a node calls refused the call, or its result does not fit.
+    Tool,
+    /// A tool that a node calls cannot answer now, after retries.
+    ToolUnavailable {
+        /// How long the tool asks to wait.
+        retry_after: Option<Duration>,
+    },
     /// No program that the LM wrote ran to its end.
     Program,
     /// The sandbox that runs its programs failed.
@@ -175,6 +182,8 @@ impl PredictErrorKind {
             Self::Missing => "missing_graph",
             Self::NoTools { .. } => "tools_unsupported",
             Self::Op => "op_failed",
+            Self::Tool => "tool_failed",
+            Self::ToolUnavailable { .. } => "tool_unavailable",
             Self::Program => "program_failed",
             Self::Sandbox => "sandbox_failed",
             Self::Budget => "budget_spent",

@@ -85,7 +85,9 @@ where
     let found = arguments::<A>().map_err(|error| error.below(&name))?;
     let parameters = parameters(&found).map_err(|error| error.below(&name))?;
     let spec = ToolSpec { name, description, parameters };
-    let result = R::ty().filter(|ty| has_member_constraints(&ty.ir, &ty.defs)).map(Arc::new);
+    let ty = R::ty();
+    let result_schema = ty.as_ref().map(to_json_schema);
+    let result = ty.filter(|ty| has_member_constraints(&ty.ir, &ty.defs)).map(Arc::new);
     let call = move |args: Fields| match read_arguments::<A>(&found.ty, args) {
         Ok(args) => ended(function(args), result.clone()).boxed(),
         Err(why) => {
@@ -93,11 +95,12 @@ where
             async move { Err(ToolError::reported(message)) }.boxed()
         }
     };
-    Ok(Arc::new(FunctionTool { spec, call }))
+    Ok(Arc::new(FunctionTool { spec, result_schema, call }))
 }
 
 struct FunctionTool<F> {
     spec: ToolSpec,
+    result_schema: Option<Payload>,
     call: F,
 }
 
@@ -107,6 +110,10 @@ where
 {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn result_schema(&self) -> Option<Payload> {
+        self.result_schema.clone()
     }
 
     fn call<'a>(

@@ -2,6 +2,7 @@
 //! come from.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
@@ -37,12 +38,29 @@ pub trait Tool: Send + Sync {
     /// The specification shown to the LM.
     fn spec(&self) -> &ToolSpec;
 
+    /// The JSON Schema of its results; `None` if they are text, or if only each result knows its own shape.
+    fn result_schema(&self) -> Option<Payload> {
+        None
+    }
+
     /// Calls the tool once. `args` is what the LM wrote and may not fit the specification. Dropping
     /// the future cancels the call.
     ///
     /// # Errors
     /// What the LM sees instead of a result, or what ends the run.
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>>;
+
+    /// Calls the tool once for a program, which reads data and no texts beside them.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    fn call_for_data<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        args: Fields,
+    ) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        self.call(ctx, args)
+    }
 }
 
 /// Why a call of a tool failed.
@@ -51,6 +69,14 @@ pub enum ToolError {
     /// Shown to the LM, which may correct its call.
     #[error("{0}")]
     Reported(Arc<str>),
+    /// Shown to the LM, too: the tool cannot answer now, and the same call may succeed later.
+    #[error("{message}")]
+    Unavailable {
+        /// What happened.
+        message: Arc<str>,
+        /// How long the tool asks to wait.
+        retry_after: Option<Duration>,
+    },
     /// Ends the run: it was cancelled, or its time is over.
     #[error(transparent)]
     Fatal(#[from] PredictError),
@@ -61,5 +87,11 @@ impl ToolError {
     #[must_use]
     pub fn reported(message: impl Into<Arc<str>>) -> Self {
         Self::Reported(message.into())
+    }
+
+    /// A failure that may be over when the call is repeated.
+    #[must_use]
+    pub fn unavailable(message: impl Into<Arc<str>>, retry_after: Option<Duration>) -> Self {
+        Self::Unavailable { message: message.into(), retry_after }
     }
 }

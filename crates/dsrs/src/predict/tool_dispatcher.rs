@@ -1,36 +1,26 @@
-//! The tools of one predictor or agent: finds them by name, checks their arguments, records a span
-//! for each call and renders each result as text for the LM. A failed call is a text too; only the
-//! end of the run is an error.
+//! The tools of one predictor or agent: finds them by name and renders each result as text for the LM. A failed call is
+//! a text too; only the end of the run is an error.
 
 use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use tokio::time::sleep_until;
 
-use super::{Ctx, PredictError, PredictErrorKind, SpanId, SpanKind, SpanStatus, Tool, ToolError};
+use super::checked_tool::{CheckedTool, brief, close_span, open_span, result_text};
+use super::{Ctx, PredictError, Tool, ToolError};
 use crate::lm::{ToolSet, ToolSpec};
-use crate::read::{ValueSchema, listed, nearest};
-use crate::value::{Fields, Payload};
+use crate::read::{listed, nearest};
+use crate::value::Payload;
 
 /// The most characters of a result shown to the LM.
 const RESULT_LIMIT: usize = 20_000;
 
-/// The most argument errors of one call shown to the LM.
-const PROBLEM_LIMIT: usize = 5;
-
 /// Tools by name.
 #[derive(Clone, Default)]
 pub(crate) struct ToolDispatcher {
-    tools: IndexMap<Arc<str>, RegisteredTool>,
+    tools: IndexMap<Arc<str>, CheckedTool>,
     /// A name that has another meaning here.
     reserved: Option<&'static str>,
-}
-
-#[derive(Clone)]
-struct RegisteredTool {
-    tool: Arc<dyn Tool>,
-    arguments: Arc<ValueSchema>,
 }
 
 impl fmt::Debug for ToolDispatcher {
@@ -77,19 +67,13 @@ impl ToolDispatcher {
         if self.tools.contains_key(&name) {
             return Err(format!("two tools are named `{name}`; remove or rename one"));
         }
-        let schema: serde_json::Value =
-            serde_json::from_str(spec.parameters.get()).unwrap_or_default();
-        let arguments = ValueSchema::compile(&schema).map_err(|error| {
-            format!("the arguments of `{name}` are not a supported JSON Schema: {error}")
-        })?;
-        let arguments = Arc::new(arguments);
-        self.tools.insert(name, RegisteredTool { tool, arguments });
+        self.tools.insert(name, CheckedTool::new(tool)?);
         Ok(())
     }
 
     /// The specification of each tool, in order.
     pub(crate) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.values().map(|entry| entry.tool.spec())
+        self.tools.values().map(CheckedTool::spec)
     }
 
     /// The name of each tool, in order.
@@ -103,9 +87,9 @@ impl ToolDispatcher {
     }
 
     /// Finds a tool by name; case does not matter.
-    fn find(&self, name: &str) -> Option<&RegisteredTool> {
+    fn find(&self, name: &str) -> Option<&CheckedTool> {
         self.tools.get(name).or_else(|| {
-            let alike = |known: &&RegisteredTool| known.tool.spec().name.eq_ignore_ascii_case(name);
+            let alike = |known: &&CheckedTool| known.spec().name.eq_ignore_ascii_case(name);
             self.tools.values().find(alike)
         })
     }
@@ -117,23 +101,19 @@ impl ToolDispatcher {
         name: &str,
         args: &Payload,
     ) -> Result<String, PredictError> {
-        let found = self.find(name);
-        let span = ctx.trace().open(SpanKind::Tool, &ctx.node.node, ctx.parent, |span| {
-            span.tool =
-                Some(found.map_or_else(|| name.into(), |entry| entry.tool.spec().name.clone()));
-            span.inputs = args.as_map().cloned();
-        });
-        let called = match found {
-            None => Err(ToolError::reported(self.unknown(name))),
-            Some(entry) => entry.call(&ctx.under(span), args).await,
-        };
-        close(ctx, span, &called);
-        match called {
-            Ok(result) => Ok(truncated(text(&result))),
-            Err(ToolError::Reported(reason)) => {
-                Ok(format!("Error: {}", truncated(reason.to_string())))
+        let called = match self.find(name) {
+            Some(tool) => tool.call(ctx, args).await,
+            None => {
+                let span = open_span(ctx, name.into(), args);
+                let unknown = Err(ToolError::reported(self.unknown(name)));
+                close_span(ctx, span, &unknown);
+                unknown
             }
+        };
+        match called {
+            Ok(result) => Ok(truncated(result_text(&result))),
             Err(ToolError::Fatal(error)) => Err(error),
+            Err(failed) => Ok(format!("Error: {}", truncated(failed.to_string()))),
         }
     }
 
@@ -142,81 +122,6 @@ impl ToolDispatcher {
         let hint = nearest(name, names())
             .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         format!("there is no tool `{}`; {hint}the tools are {}", brief(name), listed(names()))
-    }
-}
-
-impl RegisteredTool {
-    async fn call(&self, ctx: &Ctx, args: &Payload) -> Result<Payload, ToolError> {
-        let name = &self.tool.spec().name;
-        let args = self.admit(args).map_err(ToolError::reported)?;
-        let (cancelled, deadline) = (&ctx.run.cancelled, ctx.node.deadline);
-        tokio::select! {
-            biased;
-            () = cancelled.cancelled() => {
-                Err(PredictError::new(PredictErrorKind::Cancelled, "the run was cancelled").into())
-            }
-            result = self.tool.call(ctx, args) => result,
-            () = sleep_until(deadline) => {
-                let message = format!("the time was over before the tool `{name}` returned");
-                Err(PredictError::new(PredictErrorKind::Timeout, message).into())
-            }
-        }
-    }
-
-    /// The arguments, if they fit the tool.
-    fn admit(&self, args: &Payload) -> Result<Fields, String> {
-        let args = match args {
-            Payload::Map(args) => Fields::clone(args),
-            Payload::Null => Fields::new(),
-            other => return Err(self.arguments_problem(&format!("they are {}", other.kind()))),
-        };
-        let tree = serde_json::to_value(&args).unwrap_or_default();
-        let problems = self.arguments.problems(&tree, PROBLEM_LIMIT).into_iter();
-        let problems: Vec<String> = problems
-            .map(|(place, reason)| match place.trim_start_matches('/') {
-                "" => brief(&reason),
-                place => format!("`{place}`: {}", brief(&reason)),
-            })
-            .collect();
-        if problems.is_empty() {
-            Ok(args)
-        } else {
-            Err(self.arguments_problem(&problems.join("; ")))
-        }
-    }
-
-    fn arguments_problem(&self, why: &str) -> String {
-        let spec = self.tool.spec();
-        format!(
-            "the arguments do not fit: {why}. The arguments of `{}` are an object of the JSON \
-             Schema {}",
-            spec.name,
-            spec.parameters.get()
-        )
-    }
-}
-
-fn close(ctx: &Ctx, span: SpanId, called: &Result<Payload, ToolError>) {
-    let (status, error) = match called {
-        Ok(_) => (SpanStatus::Succeeded, None),
-        Err(ToolError::Fatal(error)) if error.kind == PredictErrorKind::Cancelled => {
-            (SpanStatus::Cancelled, Some(error.to_string()))
-        }
-        Err(error) => (SpanStatus::Failed, Some(error.to_string())),
-    };
-    ctx.trace().close(span, status, |span| {
-        let result = called.as_ref().ok().cloned();
-        span.outputs = result.map(|result| Fields::from_iter([("result".into(), result)]));
-        span.error_kind = error.is_some().then_some("tool_failed");
-        span.error = error.map(Into::into);
-    });
-}
-
-/// A result for the LM: text as it is, anything else as JSON.
-fn text(result: &Payload) -> String {
-    match result {
-        Payload::Str(text) => text.to_string(),
-        other => other.to_json(),
     }
 }
 
@@ -230,12 +135,4 @@ fn truncated(mut text: String) -> String {
         text.push_str(&format!("\n… ({left} more characters were left out)"));
     }
     text
-}
-
-/// The beginning of a text that the LM wrote, for a message.
-fn brief(text: &str) -> String {
-    match text.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }

@@ -143,28 +143,43 @@ fn read_schemas(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<SignatureDraft> {
+    let has = |name| payload.as_map().is_some_and(|members| members.contains_key(name));
     let mut object = Object::open(payload, at, problems)?;
     let mut names = FieldNames::default();
     let instructions = object.optional("instructions", shared_text);
-    let inputs = object.optional(
-        "input_schema",
-        |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            read_schema(payload, scope, &mut names, at, problems)
-        },
-    );
-    let outputs = object.required(
-        "output_schema",
-        |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
-            let found = read_schema(payload, scope, &mut names, at, problems)?;
-            if found.fields.is_empty() {
-                problems.add(at, Code::InvalidSignature, "a signature needs at least one output");
-            }
-            Some(found)
-        },
-    );
+    let inputs = match has("inputs") {
+        true => {
+            object.optional("inputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+                read_field_list(payload, scope, &mut names, at, problems).map(SchemaSide::of)
+            })
+        }
+        false => object.optional(
+            "input_schema",
+            |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+                read_schema(payload, scope, &mut names, at, problems)
+            },
+        ),
+    };
+    let outputs = match has("outputs") {
+        true => {
+            object.required("outputs", |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+                read_field_list(payload, scope, &mut names, at, problems).map(SchemaSide::of)
+            })
+        }
+        false => object.required(
+            "output_schema",
+            |payload: &Payload, at: &At<'_>, problems: &mut Problems| {
+                read_schema(payload, scope, &mut names, at, problems)
+            },
+        ),
+    };
     object.close();
     let inputs = inputs.unwrap_or_default();
     let outputs = outputs?;
+    if outputs.fields.is_empty() {
+        let place = at.key(if has("outputs") { "outputs" } else { "output_schema" });
+        problems.add(&place, Code::InvalidSignature, "a signature needs at least one output");
+    }
     let descriptions = [inputs.description, outputs.description];
     let instructions = choose_instructions(instructions, descriptions, at, problems);
     Some(draft(instructions, inputs.fields, outputs.fields))
@@ -196,6 +211,13 @@ fn choose_instructions(
 struct SchemaSide {
     description: Option<Arc<str>>,
     fields: Vec<FieldSchema>,
+}
+
+impl SchemaSide {
+    /// A side that is a list of fields.
+    const fn of(fields: Vec<FieldSchema>) -> Self {
+        Self { description: None, fields }
+    }
 }
 
 fn read_schema(

@@ -6,6 +6,7 @@ mod advice;
 mod attempt;
 mod r#await;
 mod best_of_n;
+mod call;
 mod chain_of_thought;
 mod config;
 mod config_ref;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import is_dataclass
 from functools import partial
 from types import FunctionType, MethodType, SimpleNamespace
@@ -25,7 +25,10 @@ from .value import LinesMethod, TextMethod, Value, link_of
 if TYPE_CHECKING:
     from .trace import Tracer
 
-OUTSIDE = "Nearest: `await` (docs/strategies.md#await); `outside=` of `push` makes such a node."
+OUTSIDE = (
+    "Nearest: `call` (docs/strategies.md#call), by `tools=` of `push`, or `await` (docs/strategies.md#await), by "
+    "`outside=`."
+)
 CONTAINERS = (list, dict, deque)
 LOGGING = ("logging", "warnings", "_warnings")
 #: the methods of a logger that write a message
@@ -37,15 +40,15 @@ RECORDS = "__dsrs_records__"
 class Calls:
     """The calls of one trace."""
 
-    def __init__(self, tracer: Tracer, outside: Callable[[Any], Callable[..., Any] | None]) -> None:
-        self.tracer, self.outside = tracer, outside
+    def __init__(self, tracer: Tracer, stand_ins: Iterable[Callable[[Any], Callable[..., Any] | None]]) -> None:
+        self.tracer, self.stand_ins = tracer, tuple(stand_ins)
 
     def call(self, function: Any, /, *arguments: Any, **named: Any) -> Any:
         """A call. One without values of the run is made as it is; the program's own code is followed."""
         if isinstance(function, Value):
             return function()  # type: ignore[operator]
-        if (stand_in := self.outside(function)) is not None:
-            return stand_in(*arguments, **named)
+        if (made := next(filter(None, (find(function) for find in self.stand_ins)), None)) is not None:
+            return made(*arguments, **named)
         if isinstance(function, dspy.Module):
             return self.tracer.called(function, *arguments, **named)
         if isinstance(function, (dspy.Parallel, LinesMethod, TextMethod)) or hasattr(function, RECORDS):

@@ -15,7 +15,8 @@ class Options:
     inputs: Mapping[str, Any] | None = None
     #: aliases of the server by the name of DSPy's model
     models: Mapping[str, str] = field(default_factory=dict)
-    #: tools of the server by the name of the Python function, as docs/tools.md describes them
+    #: tools of the server by the name of the Python function, as docs/tools.md describes them; beside the tool,
+    #: `returns`, `select` and `cache_seconds` say what the result of a function is that `forward` calls
     tools: Mapping[str, Any] = field(default_factory=dict)
     #: rewards by the attribute of the module, as docs/strategies.md#rewards describes them
     rewards: Mapping[str, Any] = field(default_factory=dict)

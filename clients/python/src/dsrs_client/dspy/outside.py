@@ -25,15 +25,15 @@ class Outside:
 
     def stand_in(self, function: Any) -> Callable[..., Any] | None:
         """What a trace calls in place of a function, if it stays with the caller."""
-        name = getattr(function, "__name__", None) or type(function).__name__
+        name = name_of(function)
         if name not in self.returns:
             return None
         returned = self.returns[name]
 
         def call(*positional: Any, **named: Any) -> Any:
             outputs = returned if isinstance(returned, Mapping) else {RESULT: returned}
-            given, kinds = _arguments(function, positional, named)
-            leaf = Leaf("await", _signature(name, kinds, outputs), dict(outputs), [])
+            given, kinds = arguments_of(function, positional, named)
+            leaf = Leaf("await", signature_of_call(name, kinds, outputs), dict(outputs), [])
             refuse_caught(f"`{name}`")
             answer = record(self.draft(), name, name, leaf, given, {})
             return answer if isinstance(returned, Mapping) else answer[RESULT]
@@ -41,11 +41,21 @@ class Outside:
         return call
 
 
-def _arguments(
+def name_of(function: Any) -> str:
+    """The name by which options mean a function."""
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+def called_of(function: Any) -> Any:
+    """The function whose parameters a call fills."""
+    return getattr(function, "forward", None) or (function if inspect.isroutine(function) else function.__call__)
+
+
+def arguments_of(
     function: Any, positional: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments by name, and the types that the function declares."""
-    called = getattr(function, "forward", None) or (function if inspect.isroutine(function) else function.__call__)
+    called = called_of(function)
     bound = inspect.signature(called).bind(*positional, **named)
     bound.apply_defaults()
     hints = inspect.get_annotations(called, eval_str=True)
@@ -61,7 +71,8 @@ def _arguments(
     return given, {name: hints.get(name) for name in given}
 
 
-def _signature(name: str, kinds: dict[str, Any], outputs: Mapping[str, Any]) -> Any:
+def signature_of_call(name: str, kinds: dict[str, Any], outputs: Mapping[str, Any]) -> Any:
+    """The arguments and the results of a call as a signature."""
     fields: dict[str, Any] = {}
     for key, kind in kinds.items():
         fields[key] = (kind, dspy.InputField()) if kind is not None else (str, _untyped())

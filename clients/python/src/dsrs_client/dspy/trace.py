@@ -33,6 +33,7 @@ from .patches import calls_go_to
 from .place import INSTALLED, OUTERMOST, Place, here, installed_packages, is_users
 from .record import node_name, record
 from .refusal import STOPS, CannotPush, Reason, Stop, refuse
+from .server_tools import ServerTools
 from .unrepeatable import moved
 from .value import Value
 
@@ -50,7 +51,9 @@ class Tracer:
         self.is_second = False
         self.models = Models(options.models)
         self.hooks = Hooks(partial(mapped, self))
-        self.hooks.call = Calls(self, Outside(lambda: self.draft, options.outside).stand_in).call
+        tools = ServerTools(lambda: self.draft, options.tools)
+        outside = Outside(lambda: self.draft, options.outside)
+        self.hooks.call = Calls(self, [tools.stand_in, outside.stand_in]).call
         named = list(program.named_sub_modules(dspy.Module))
         self.predictors = {id(predictor): name for name, predictor in program.named_predictors()}
         self.prompts = {id(predictor): _prompt(predictor) for _, predictor in program.named_predictors()}

@@ -54,6 +54,11 @@ struct McpEntry {
 /// The JSON Schema of `tools`. The kinds of entries share only the members for names, so one object
 /// describes them all and a mistake is reported at its own place.
 pub(in crate::strategy) fn tools_schema() -> Payload {
+    Map::from_iter([("type".into(), "array".into()), ("items".into(), tool_schema())]).into()
+}
+
+/// The JSON Schema of one entry.
+pub(in crate::strategy) fn tool_schema() -> Payload {
     let kinds = [
         config_schema::<BuiltinEntry>(),
         config_schema::<HttpEntry>(),
@@ -62,12 +67,30 @@ pub(in crate::strategy) fn tools_schema() -> Payload {
     ];
     let members = kinds.iter().filter_map(|kind| kind.as_map()?.get("properties")?.as_map());
     let members = members.flatten().map(|(name, schema)| (name.clone(), schema.clone()));
-    let entry = Map::from_iter([
+    Map::from_iter([
         ("type".into(), Payload::list(vec!["string".into(), "object".into()])),
         ("properties".into(), Payload::map(members.collect())),
         ("additionalProperties".into(), false.into()),
-    ]);
-    Map::from_iter([("type".into(), "array".into()), ("items".into(), entry.into())]).into()
+    ])
+    .into()
+}
+
+/// Reads an entry that describes exactly one tool.
+pub(in crate::strategy) fn read_tool(
+    env: &dyn BuildEnv,
+    entry: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<dyn Tool>> {
+    let before = problems.len();
+    let mut found = read_entry(env, entry, at, problems);
+    if found.len() != 1 && problems.len() == before {
+        let names = listed(found.iter().map(|tool| &*tool.spec().name));
+        let detail = format!("this is not one tool but {names}; name one in `tools`");
+        problems.add(at, Code::InvalidConfig, detail);
+        return None;
+    }
+    found.pop()
 }
 
 /// Reads the list into a toolbox with the tools that are available. A stored definition always loads,

@@ -24,19 +24,20 @@ pub(super) fn tool(
     module: Box<dyn DynModule>,
 ) -> Result<Arc<dyn Tool>, String> {
     let schema = module.schema();
-    let parameters = serde_json::value::to_raw_value(&parameters(schema));
+    let parameters = serde_json::value::to_raw_value(&object_schema(&schema.inputs, schema));
     let parameters = parameters.map_err(|error| error.to_string())?.into();
     let description = description.unwrap_or_else(|| schema.instructions.clone());
     Ok(Arc::new(GraphTool { spec: ToolSpec { name, description, parameters }, module }))
 }
 
-fn parameters(schema: &SignatureSchema) -> Payload {
+/// Fields as an object.
+fn object_schema(fields: &[FieldSchema], schema: &SignatureSchema) -> Payload {
     let member = |field: &FieldSchema| {
         let (description, default) = (field.description.clone(), field.default.clone());
         let member = ClassField { description, default, ..ClassField::of(field.ty.clone()) };
         (field.name.clone(), member)
     };
-    let fields = schema.inputs.iter().map(member).collect();
+    let fields = fields.iter().map(member).collect();
     let class = TypeIR::Class(Arc::new(Class { description: None, fields }));
     to_json_schema(&Type::new(class, schema.defs.clone()))
 }
@@ -70,6 +71,14 @@ fn failed(ctx: &Ctx, error: PredictError) -> ToolError {
 impl Tool for GraphTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn result_schema(&self) -> Option<Payload> {
+        let schema = self.module.schema();
+        Some(match &*schema.outputs {
+            [only] => to_json_schema(&schema.type_of(only)),
+            outputs => object_schema(outputs, schema),
+        })
     }
 
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {

@@ -31,6 +31,8 @@ pub struct HttpTool {
     pub timeout: Duration,
     /// The most bytes of an answer to read.
     pub max_bytes: usize,
+    /// Whether a request may be sent again if it is not known whether the server received it.
+    pub is_idempotent: bool,
 }
 
 /// The settings of a request.
@@ -59,6 +61,9 @@ pub(super) struct HttpToolConfig {
     /// The most bytes of an answer to read.
     #[facet(default = 256 << 10, dsrs::minimum(1), dsrs::maximum(10 << 20))]
     max_bytes: usize,
+    /// Whether `call` may send a request again if it is not known whether the server received it. Default: true for GET, PUT
+    /// and DELETE.
+    idempotent: Option<bool>,
 }
 
 /// The keywords of headers.
@@ -111,6 +116,12 @@ impl HttpMethod {
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
+    }
+
+    /// Whether a repeat has the effect of one request (RFC 9110, 9.2.2).
+    #[must_use]
+    pub const fn is_idempotent(self) -> bool {
+        matches!(self, Self::Get | Self::Put | Self::Delete)
     }
 
     /// Whether its arguments are sent in a body.
@@ -186,6 +197,7 @@ impl HttpToolConfig {
             headers: headers.unwrap_or_default(),
             timeout: Duration::from_millis(self.timeout_ms),
             max_bytes: self.max_bytes,
+            is_idempotent: self.idempotent.unwrap_or_else(|| self.method.is_idempotent()),
         })
     }
 }

@@ -15,7 +15,7 @@ pub use builtin::{BuiltinTool, BuiltinToolResult, builtin_tools};
 pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
-pub(super) use config::{read_tools, tools_schema};
+pub(super) use config::{read_tool, read_tools, tool_schema, tools_schema};
 
 /// The member of a config with the tools.
 pub(super) const TOOLS: &str = "tools";

@@ -28,7 +28,19 @@ impl Tool for RenamedTool {
         &self.spec
     }
 
+    fn result_schema(&self) -> Option<Payload> {
+        self.tool.result_schema()
+    }
+
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
         self.tool.call(ctx, args)
+    }
+
+    fn call_for_data<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        args: Fields,
+    ) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        self.tool.call_for_data(ctx, args)
     }
 }

@@ -1,6 +1,7 @@
 //! Strategies as modules of the registry and as nodes of graphs, with a scripted LM.
 
 mod best_of_n;
+mod call;
 mod chain_of_thought;
 mod majority;
 mod multi_chain_comparison;

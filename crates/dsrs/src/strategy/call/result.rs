@@ -1,0 +1,100 @@
+//! From what a tool returns to the output: a part of it, as its type. Does not know the tool.
+
+use crate::predict::result_text;
+use crate::problem::{At, Problems};
+use crate::signature::SignatureSchema;
+use crate::types::{Type, TypeIR, admit};
+use crate::value::{Payload, Selection};
+
+/// Stands for each element of a list.
+const EACH: &str = "[*]";
+
+/// A path into a result: selections with "each element" between them. Without any, the result itself.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ResultPath(Vec<Option<Selection>>);
+
+impl ResultPath {
+    /// Reads `hits[*].text`: a selection in which `[*]` is each element of a list.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split(EACH).enumerate().map(|(number, part)| {
+            let part = if number > 0 { part.strip_prefix('.').unwrap_or(part) } else { part };
+            match part {
+                "" => Ok(None),
+                part => Selection::parse(part).map(Some).map_err(|error| error.to_string()),
+            }
+        });
+        parts.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The output of a result: the part of this path, as the type of the schema's only output.
+    ///
+    /// # Errors
+    /// Why there is no such part, or why it does not have the type.
+    pub(super) fn value(
+        &self,
+        result: &Payload,
+        schema: &SignatureSchema,
+    ) -> Result<Payload, String> {
+        let Some(field) = schema.outputs.first() else { return Ok(Payload::Null) };
+        let ty = schema.type_of(field);
+        let read = self.needs_data(&ty).then(|| data_of(result)).flatten();
+        let part = part(read.as_ref().unwrap_or(result), &self.0)?;
+        typed(part, &ty)
+    }
+
+    /// Whether a text is read as JSON first: tools that only have texts write data so.
+    fn needs_data(&self, ty: &Type) -> bool {
+        !self.0.is_empty() || !matches!(ty.ir, TypeIR::Str | TypeIR::Any)
+    }
+}
+
+fn data_of(result: &Payload) -> Option<Payload> {
+    Payload::from_json(result.as_str()?).ok()
+}
+
+/// The part of a value that the path leads to.
+fn part(value: &Payload, path: &[Option<Selection>]) -> Result<Payload, String> {
+    let Some((first, rest)) = path.split_first() else { return Ok(value.clone()) };
+    let found = match first {
+        None => value.clone(),
+        Some(selection) => {
+            let found = selection.get(value);
+            if found.is_null() && !has(value, selection) {
+                return Err(format!("it has no `{selection}`"));
+            }
+            found
+        }
+    };
+    if rest.is_empty() {
+        return Ok(found);
+    }
+    let elements = found
+        .as_list()
+        .ok_or_else(|| format!("`[*]` needs a list, and there is {} instead", found.kind()))?;
+    elements.iter().map(|element| part(element, rest)).collect::<Result<_, _>>().map(Payload::list)
+}
+
+/// Whether the value has the part, possibly null.
+fn has(value: &Payload, selection: &Selection) -> bool {
+    let Some((last, before)) = selection.steps().split_last() else { return true };
+    let owner = Selection::new(before.to_vec()).get(value);
+    let key = match last {
+        crate::value::SelectionStep::Field(name) | crate::value::SelectionStep::Key(name) => name,
+        crate::value::SelectionStep::Index(index) => {
+            return owner.as_list().is_some_and(|elements| elements.len() > *index);
+        }
+    };
+    owner.as_map().is_some_and(|members| members.contains_key(key))
+}
+
+fn typed(value: Payload, ty: &Type) -> Result<Payload, String> {
+    if ty.ir == TypeIR::Str && !matches!(value, Payload::Str(_) | Payload::Null) {
+        return Ok(result_text(&value).into());
+    }
+    let mut problems = Problems::new();
+    let admitted = admit(&value, ty, &At::Root, &mut problems);
+    admitted.ok_or_else(|| problems.to_string())
+}
