@@ -25,7 +25,7 @@ import time
 
 import load
 import records
-from background import sql
+from background import ROLE, sql
 
 # Several rows of one insert are one transaction of Postgres: what it holds back is bounded.
 ROWS = 100_000
@@ -44,7 +44,7 @@ NEW = {
           " || substr(md5(n::text), 7, 12))::uuid",
     "created_at": "at", "started_at": "at", "finished_at": "at + interval '900 ms'",
 }
-LEFT = "set dsrs.workspace = '*'; select max(id) from runs where body is null and finished_at is not null"
+LEFT = "set dsrs.workspace = '*'; select id from runs where body is null and finished_at is not null and is_copy(id) order by id desc limit 1"
 SIZES = """select sum(pg_table_size(relid)), sum(pg_indexes_size(relid)) from pg_partition_tree('runs') where isleaf"""
 
 
@@ -102,7 +102,9 @@ def usage(server):
 
 
 def move(binary, server, data, options):
-    environment = {"PATH": os.environ["PATH"], "DSRS_DATA_DIR": str(data)}
+    lines = next(data.rglob("postmaster.pid")).read_text().split("\n")
+    url = "postgres://%s@localhost:%s/%s?host=%s" % (ROLE, lines[3].strip(), ROLE, lines[4].strip())
+    environment = {"PATH": os.environ["PATH"], "DATABASE_URL": url}
     traffic = Traffic(server.url, options.rate)
     traffic.start()
     before, at = usage(server), time.monotonic()
@@ -110,7 +112,10 @@ def move(binary, server, data, options):
     rest = [(now - then) / (time.monotonic() - at) for then, now in zip(before, usage(server))]
     print("before: " + traffic.take(), flush=True)
     load.forget_peak(server.pid)
-    print(subprocess.run([binary, "migrate", "--compact-runs"], env=environment, capture_output=True, text=True, check=True).stdout)
+    said = subprocess.run([binary, "migrate", "--compact-runs"], env=environment, capture_output=True, text=True)
+    if said.returncode:
+        traffic.ended.set()
+        load.fail(said.stderr)
     before, at = usage(server), time.monotonic()
     while not is_moved(data):
         time.sleep(20)
@@ -128,16 +133,15 @@ def measure(options, scratch):
     model = records.ModelServer(("127.0.0.1", 0), records.Model)
     threading.Thread(target=model.serve_forever, daemon=True).start()
     lm = "http://127.0.0.1:%d/v1" % model.server_port
-    settings = {"RUST_LOG": "info"}
-    server = load.Server(binary, data, lm, "ack", settings)
+    server = load.Server(binary, data, lm, "ack")
     try:
         server.ready()
         sql(data, "update installation set compact_runs = false")
         load.stop(server.process)
-        server = load.Server(binary, data, lm, "ack", settings)
+        server = load.Server(binary, data, lm, "ack")
         server.ready()
         server.post_graphs()
-        records.execute_all(server.url, "one", 0, options.models, 80)
+        records.execute_all(server.url, "one", 0, options.models, options.words)
         fill(data, options)
         print("bytes of the table and of its indexes for a run: %s" % [int(size) // options.runs for size in sql(data, SIZES)])
         ids = sql(data, "set dsrs.workspace = '*'; select id from runs where is_copy(id) limit %d" % options.compared)
@@ -163,6 +167,7 @@ def main():
     options.add_argument("--runs", type=int, default=10_000_000)
     options.add_argument("--days", type=int, default=20)
     options.add_argument("--models", type=int, default=400, help="runs with texts of their own, which are repeated")
+    options.add_argument("--words", type=int, default=80, help="the most words of a question")
     options.add_argument("--rate", type=float, default=50, help="executions a second meanwhile")
     options.add_argument("--quiet", type=float, default=30, help="seconds of executions before the move")
     options.add_argument("--compared", type=int, default=200)

@@ -62,6 +62,10 @@ fn ops() -> Map<String, Value> {
         "is_error": [{}, one],
         "branch": [{"if": "score > 1"}, {"then": ["int", 1], "else": ["str", "x"], "score": ["int", 2]}],
         "map": [{"module": {"strategy": "strip"}}, {"text": ["list[str]", [" a "]]}],
+        "switch": [{"on": "text", "cases": {"a": {"strategy": "lower"}}, "else": {"strategy": "upper"}}, text],
+        "loop": [{"module": {"strategy": "strip"}, "max": 2}, text],
+        "try": [{"module": {"strategy": "strip"}, "value": {"text": ""}}, text],
+        "subgraph": [{"nodes": {"a": {"strategy": "strip"}}, "inputs": {"text": "str"}}, text],
     });
     ops.as_object().unwrap().clone()
 }

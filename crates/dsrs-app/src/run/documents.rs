@@ -196,6 +196,7 @@ const fn kind(kind: SpanKind) -> &'static str {
         SpanKind::Node => "node",
         SpanKind::Attempt => "attempt",
         SpanKind::Element => "element",
+        SpanKind::Round => "round",
         SpanKind::Predictor => "predictor",
         SpanKind::Lm => "lm",
         SpanKind::Embedding => "embedding",
@@ -220,6 +221,7 @@ fn name<'s>(span: &'s Span, predictor: Option<&'s str>) -> &'s str {
         SpanKind::Tool => span.tool.as_deref().unwrap_or("tool"),
         SpanKind::Attempt => "attempt",
         SpanKind::Element => "element",
+        SpanKind::Round => "round",
         SpanKind::Node | SpanKind::Predictor => predictor.unwrap_or(&span.node),
     }
 }

@@ -83,6 +83,7 @@ fn span(span: &Payload) -> Option<RecordedSpan> {
         "node" => SpanKind::Node,
         "attempt" => SpanKind::Attempt,
         "element" => SpanKind::Element,
+        "round" => SpanKind::Round,
         "predictor" => SpanKind::Predictor,
         "lm" => SpanKind::Lm,
         "embedding" => SpanKind::Embedding,

@@ -139,6 +139,7 @@ fn step_name(span: &Span, out: &mut SpanWriter<'_>) {
     match span.kind {
         SpanKind::Attempt => out.name(&["attempt", &number()]),
         SpanKind::Element => out.name(&["element", &number()]),
+        SpanKind::Round => out.name(&["round", &number()]),
         SpanKind::Predictor => {
             let path = span.predictor.as_deref().unwrap_or_default();
             let [node, dot, within] = predictor_path(&span.node, path);

@@ -155,7 +155,7 @@ const SETS: &[ClosedSet] = &[
     },
     ClosedSet {
         name: "SpanKind",
-        words: &["node", "attempt", "element", "predictor", "lm", "embedding", "tool"],
+        words: &["node", "attempt", "element", "round", "predictor", "lm", "embedding", "tool"],
         members: &[("Span", "kind")],
     },
     ClosedSet {

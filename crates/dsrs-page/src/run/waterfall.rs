@@ -70,7 +70,7 @@ impl<'t> Waterfall<'t> {
                 summary {
                     span.name {
                         span.kind data-kind=(span.kind) { (span.kind) }
-                        span.cut title=(span.name) { (span.name) @if let Some(attempt) = span.attempt.filter(|attempt| *attempt > 1 || span.kind == "element") { " " span.muted { "#" (attempt) } } }
+                        span.cut title=(span.name) { (span.name) @if let Some(attempt) = span.attempt.filter(|attempt| *attempt > 1 || ["element", "round"].contains(&&*span.kind)) { " " span.muted { "#" (attempt) } } }
                         @if span.status != "succeeded" { span.failed-word { (span.status) } }
                         @if span.cached == Some(true) { span.muted.small { "cached" } }
                     }

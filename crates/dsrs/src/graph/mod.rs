@@ -26,6 +26,7 @@ mod projection;
 mod provenance;
 mod references;
 mod state_diff;
+mod subgraph;
 mod tracer;
 
 /// The tuned state of a whole graph: predictor states by their paths in the graph.

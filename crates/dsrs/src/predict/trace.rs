@@ -27,6 +27,8 @@ pub enum SpanKind {
     Attempt,
     /// The work on one of several elements.
     Element,
+    /// One round of a `loop`.
+    Round,
     /// A call of a predictor: one or more LM requests.
     Predictor,
     /// One LM request.

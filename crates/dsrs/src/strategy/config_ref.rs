@@ -17,6 +17,8 @@ pub enum ConfigRef {
     /// As [`Self::Strategy`]. The member also has a `signature`, which is filled in for a strategy
     /// that brings its own, so that the definition still loads after the graph is deleted.
     SignedStrategy(&'static str),
+    /// The member of this name is an object, of which each member is as [`Self::SignedStrategy`].
+    SignedStrategies(&'static str),
     /// The member of this name is an object with references of its own.
     Within(&'static str, &'static [ConfigRef]),
     /// The member of this name is a list of objects with references of their own.
@@ -61,6 +63,10 @@ fn collect<'c>(places: &[ConfigRef], config: &'c Payload, found: &mut Vec<Refere
             ConfigRef::Strategy(name) | ConfigRef::SignedStrategy(name) => {
                 found.extend(member(config, name).and_then(strategy_of));
             }
+            ConfigRef::SignedStrategies(name) => {
+                let members = member(config, name).and_then(Payload::as_map);
+                found.extend(members.into_iter().flat_map(Map::values).filter_map(strategy_of));
+            }
             ConfigRef::Within(name, places) => {
                 if let Some(inner) = member(config, name) {
                     collect(places, inner, found);
@@ -87,6 +93,15 @@ pub(super) fn change_references(
                 let signed = matches!(place, ConfigRef::SignedStrategy(_));
                 if let Some(Payload::Map(inner)) = members.get_mut(*name) {
                     change(ReferenceMut::Strategy { members: Arc::make_mut(inner), signed });
+                }
+            }
+            ConfigRef::SignedStrategies(name) => {
+                let Some(Payload::Map(all)) = members.get_mut(*name) else { continue };
+                for inner in Arc::make_mut(all).values_mut() {
+                    if let Payload::Map(inner) = inner {
+                        let members = Arc::make_mut(inner);
+                        change(ReferenceMut::Strategy { members, signed: true });
+                    }
                 }
             }
             ConfigRef::Within(name, places) => {

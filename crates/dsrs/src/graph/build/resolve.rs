@@ -17,6 +17,7 @@ use crate::graph::check::{cycles_among, duplicate_edge};
 use crate::graph::edge::{Edge, INPUT, Source, Target};
 use crate::graph::node::Node;
 use crate::graph::program_graph::{GraphOutput, ProgramGraph};
+use crate::graph::subgraph::check_nesting;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::FieldSchema;
 use crate::strategy::BuildEnv;
@@ -30,6 +31,10 @@ impl ProgramGraph {
     /// Everything that is wrong with it, with pointers from the document's root.
     pub fn from_document(document: &Payload, env: &dyn BuildEnv) -> Result<Self, Problems> {
         let mut problems = Problems::new();
+        check_nesting(document, &mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let at = At::Root;
         let Some(draft) = GraphDraft::read(document, &at, &mut problems) else {
             return Err(problems);

@@ -30,9 +30,45 @@ pub(super) struct InnerStrategyConfig {
     config: Option<Payload>,
 }
 
+/// The place of an inner strategy in the config of an op: a member, or an entry of a member.
+#[derive(Clone, Debug)]
+pub(super) struct InnerPlace {
+    member: &'static str,
+    entry: Option<Arc<str>>,
+    /// What stands before the paths of its predictors.
+    path: Arc<str>,
+}
+
+impl InnerPlace {
+    /// The member of this name.
+    pub(super) fn member(name: &'static str) -> Self {
+        Self { member: name, entry: None, path: name.into() }
+    }
+
+    /// An entry of a member, whose predictors have another name in front.
+    pub(super) fn entry(member: &'static str, entry: Arc<str>, path: Arc<str>) -> Self {
+        Self { member, entry: Some(entry), path }
+    }
+
+    /// The name of the member or entry.
+    pub(super) fn name(&self) -> &str {
+        self.entry.as_deref().unwrap_or(self.member)
+    }
+
+    /// Calls `act` with the place, from that of the op.
+    pub(super) fn within<T>(&self, at: &At<'_>, act: impl FnOnce(&At<'_>) -> T) -> T {
+        let config = at.key(CONFIG);
+        let member = config.key(self.member);
+        match &self.entry {
+            None => act(&member),
+            Some(entry) => act(&member.key(entry)),
+        }
+    }
+}
+
 /// A strategy inside an op, before its types are known.
 pub(super) struct InnerStrategy {
-    path: &'static str,
+    place: InnerPlace,
     kind: InnerKind,
 }
 
@@ -41,34 +77,50 @@ enum InnerKind {
     Op { name: &'static str, op: Box<dyn Op>, types: OnceLock<OpTypes> },
 }
 
-impl InnerStrategy {
-    /// Builds the strategy in a member of an op's config; the member's name prefixes the paths of its predictors. `at`
-    /// is the place of the op.
-    pub(super) fn build(
+impl InnerKind {
+    /// Builds the strategy; `at` is its own place.
+    fn build(
         env: &dyn BuildEnv,
         wanted: InnerStrategyConfig,
-        path: &'static str,
+        path: &str,
         scope: &mut TypeScope,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
-        let config_at = at.key(CONFIG);
-        let at = config_at.key(path);
         let InnerStrategyConfig { strategy, signature: posted, config } = wanted;
         let config = config.unwrap_or_else(|| Payload::map(Map::new()));
-        let factory = registry::check(&strategy, Some(&config), &at)?;
+        let factory = registry::check(&strategy, Some(&config), at)?;
         let Some(op) = factory.op() else {
-            let base = signature(env, factory, &config, posted.as_ref(), scope, &at)?;
-            let module = registry::create(env, &strategy, &base, Some(&config), &at)?;
-            check_parks(&*module, &strategy, &at)?;
-            return Ok(Self { path, kind: InnerKind::Strategy(InnerModule::under(path, module)) });
+            let base = signature(env, factory, &config, posted.as_ref(), scope, at)?;
+            let module = registry::create(env, &strategy, &base, Some(&config), at)?;
+            check_parks(&*module, &strategy, at)?;
+            return Ok(Self::Strategy(InnerModule::under(path, module)));
         };
         if posted.is_some() {
             let detail = "the types of an op are inferred from its inputs; omit `signature`";
-            return Err(problem(&at, Code::InvalidSignature, detail));
+            return Err(problem(at, Code::InvalidSignature, detail));
         }
         let (name, types) = (op.name(), OnceLock::new());
-        let op = op.read(env, &config, scope, &at)?;
-        Ok(Self { path, kind: InnerKind::Op { name, op, types } })
+        let op = op.read(env, &config, scope, at)?;
+        Ok(Self::Op { name, op, types })
+    }
+}
+
+impl InnerStrategy {
+    /// Builds the strategy at a place of the config of an op; `at` is the place of the op.
+    pub(super) fn build(
+        env: &dyn BuildEnv,
+        wanted: InnerStrategyConfig,
+        place: InnerPlace,
+        scope: &mut TypeScope,
+        at: &At<'_>,
+    ) -> Result<Self, Problems> {
+        let kind = place.within(at, |at| InnerKind::build(env, wanted, &place.path, scope, at))?;
+        Ok(Self { place, kind })
+    }
+
+    /// Its place in the config of the op.
+    pub(super) const fn place(&self) -> &InnerPlace {
+        &self.place
     }
 
     /// Its inputs, as far as they are known.
@@ -106,8 +158,7 @@ impl InnerStrategy {
                 Ok(OpTypes { inputs, outputs })
             }
             InnerKind::Op { op, types, .. } => {
-                let config_at = at.key(CONFIG);
-                let found = op.infer(given, &config_at.key(self.path))?;
+                let found = self.place.within(at, |at| op.infer(given, at))?;
                 Ok(types.get_or_init(|| found).clone())
             }
         }
@@ -119,7 +170,7 @@ impl InnerStrategy {
             InnerKind::Strategy(module) => module,
             InnerKind::Op { name, op, types } => {
                 let types = types.into_inner().unwrap_or_default();
-                InnerModule::under(self.path, op.module(types.signature(name, defs.clone())))
+                InnerModule::under(&self.place.path, op.module(types.signature(name, defs.clone())))
             }
         }
     }

@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
-use super::inner_strategy::{InnerStrategy, InnerStrategyConfig, inputs_of};
+use super::inner_strategy::{InnerPlace, InnerStrategy, InnerStrategyConfig, inputs_of};
 use super::provenance::{MAX_TRACKED_PARTS, input};
 use super::{Container, container, failed, invalid, too_large};
 use crate::document::{config_schema, read_config};
@@ -91,7 +91,8 @@ impl OpFactory for Factory {
         at: &At<'_>,
     ) -> Result<Box<dyn Op>, Problems> {
         let config: MapConfig = read_config(config, &at.key("config"))?;
-        let inner = InnerStrategy::build(env, config.module, MODULE, scope, at)?;
+        let inner =
+            InnerStrategy::build(env, config.module, InnerPlace::member(MODULE), scope, at)?;
         let inputs = inner.inputs();
         let named = config.over.as_deref();
         let names = || inputs.iter().map(|input| input.name.as_ref());

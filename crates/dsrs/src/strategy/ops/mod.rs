@@ -4,6 +4,7 @@
 
 mod aggregate;
 mod arithmetic;
+mod arms;
 mod branch;
 mod coerce;
 mod collect;
@@ -14,18 +15,20 @@ mod format_spec;
 mod function;
 mod inner_strategy;
 mod is_error;
-mod provenance;
-
+mod r#loop;
 mod map;
 mod merge;
 mod number;
 mod parse_structured;
 mod plain_text;
+mod provenance;
 mod python_notation;
 mod render;
 mod select;
 mod slot_template;
+mod switch;
 mod text;
+mod r#try;
 mod unwrap_or;
 
 use std::sync::Arc;

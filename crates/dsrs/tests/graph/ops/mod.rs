@@ -1,6 +1,7 @@
 //! Ops through the public API: inferred types, results, failures, and failures as data.
 
 mod bounds;
+mod control;
 mod errors;
 mod inference;
 mod inner;

@@ -10,4 +10,4 @@ mod react;
 mod refine;
 mod refine_within;
 mod streaming;
-mod support;
+pub(crate) mod support;

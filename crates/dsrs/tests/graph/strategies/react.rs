@@ -61,7 +61,7 @@ async fn trajectory(lm: &Arc<ScriptedLm>) -> String {
 /// The kinds of spans with their names and statuses, in the order of their start.
 fn shape(spans: &[Span]) -> Vec<String> {
     let describe = |span: &Span| match span.kind {
-        SpanKind::Node | SpanKind::Attempt | SpanKind::Element => None,
+        SpanKind::Node | SpanKind::Attempt | SpanKind::Element | SpanKind::Round => None,
         SpanKind::Predictor => Some(format!("predictor {}", span.predictor.as_deref().unwrap())),
         SpanKind::Lm => Some("lm".to_owned()),
         SpanKind::Embedding => Some("embedding".to_owned()),
