@@ -100,6 +100,18 @@ def forget_peak(pid):
         pass
 
 
+def wait_for(attempt, seconds):
+    """Tries until it succeeds; the last failure if it never does."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
 # What is started.
 
 
@@ -217,6 +229,26 @@ def measure(server, case, concurrency, seconds, scratch):
     thousands = requests / 1000
     return {"rate": rate, "cpu": own / thousands, "pg": beside / thousands, "p50": p50, "p99": p99,
             "rss": memory_mb(server.pid, "VmHWM")}
+
+
+def first_start(binary, scratch, lm):
+    """Seconds from starting the process on an empty directory until it is ready: a Postgres is made and migrated."""
+    data = scratch / "first"
+    server = Server(binary, data, lm, "ack")
+    try:
+        return server.ready()
+    finally:
+        stop(server.process)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def next_start(binary, data, lm):
+    """Seconds from starting the process until it is ready, on a data directory that exists; starts its Postgres, too."""
+    server = Server(binary, data, lm, "ack")
+    try:
+        return server.ready()
+    finally:
+        stop(server.process)
 
 
 def cold_start(binary, data, lm, rounds):
