@@ -34,7 +34,7 @@ RECORDS = ("off", "ack")
 INPUTS = {"question": "Which tea is best in the morning?"}
 TICK = os.sysconf("SC_CLK_TCK")
 WARM_SECONDS = 3
-READY_SECONDS = 60
+READY_SECONDS = 240
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -231,19 +231,8 @@ def measure(server, case, concurrency, seconds, scratch):
             "rss": memory_mb(server.pid, "VmHWM")}
 
 
-def first_start(binary, scratch, lm):
-    """Seconds from starting the process on an empty directory until it is ready: a Postgres is made and migrated."""
-    data = scratch / "first"
-    server = Server(binary, data, lm, "ack")
-    try:
-        return server.ready()
-    finally:
-        stop(server.process)
-        shutil.rmtree(data, ignore_errors=True)
-
-
-def next_start(binary, data, lm):
-    """Seconds from starting the process until it is ready, on a data directory that exists; starts its Postgres, too."""
+def start_seconds(binary, data, lm):
+    """Seconds from starting the process until it is ready; makes and migrates a Postgres unless the directory has one."""
     server = Server(binary, data, lm, "ack")
     try:
         return server.ready()

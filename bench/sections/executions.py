@@ -22,10 +22,9 @@ def programs(tools, record, lm, scratch):
     running = {}
     try:
         for name, binary in tools.servers():
-            place = scratch / record / name
-            place.mkdir(parents=True)
-            for folder in (place.parent, place):
-                folder.chmod(0o755)
+            place = scratch / name
+            place.mkdir(exist_ok=True)
+            place.chmod(0o755)
             running[name] = load.Server(binary, place / "data", lm, record)
             running[name].ready()
             running[name].post_graphs()

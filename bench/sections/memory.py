@@ -8,10 +8,10 @@ MOST_IDLE_MB, MOST_WIDE_MB = 48, 64
 
 
 def of_server(tools, binary, lm):
-    """Idle, at 32 and at 256 at a time; a new server for each, because an allocator remembers its peak."""
+    """Idle, at 32 and at 256 at a time; a new process for each, because an allocator remembers its peak."""
     found = []
-    for concurrency in (0, 32, 256):
-        with tools.folder() as scratch:
+    with tools.folder() as scratch:
+        for concurrency in (0, 32, 256):
             server = load.Server(binary, scratch / "data", lm, RECORD)
             try:
                 server.ready()

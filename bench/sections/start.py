@@ -10,10 +10,9 @@ NEXT_STARTS = 5
 def starts(tools, binary, lm):
     """The first start, and the median of those after it."""
     with tools.folder() as scratch:
-        first = load.first_start(binary, scratch, lm)
         data = scratch / "data"
-        load.next_start(binary, data, lm)
-        after = sorted(load.next_start(binary, data, lm) for _ in range(NEXT_STARTS))
+        first = load.start_seconds(binary, data, lm)
+        after = sorted(load.start_seconds(binary, data, lm) for _ in range(NEXT_STARTS))
     return first, after[NEXT_STARTS // 2]
 
 
