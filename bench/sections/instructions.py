@@ -1,9 +1,9 @@
 """Instructions of an execution under callgrind: a count, so the load of the machine does not matter. Records are off."""
 
-import importlib
 import shutil
 
 import load
+import sections
 from reporting.figures import figure
 from reporting.tools import FORWARDER, Skipped
 
@@ -21,10 +21,7 @@ def counts(script, tools, options, lm):
 
 
 def measure(tools):
-    try:
-        script = importlib.import_module("instructions")
-    except ModuleNotFoundError as error:
-        raise Skipped("bench/instructions.py is missing") from error
+    script = sections.script("instructions")
     if not shutil.which("valgrind"):
         raise Skipped("valgrind is missing (Debian/Ubuntu: apt-get install valgrind)")
     options = tools.having(case=load.CASES, executions=30 if tools.quick else 300, profile=None, forwarder=tools.forwarder)

@@ -12,7 +12,7 @@ from reporting.tools import Skipped
 
 CONCURRENCY = 32
 GATEWAY = "litellm proxy"
-GATEWAY_SECONDS = 90
+GATEWAY_SECONDS = 240
 
 
 def library(tools, name, lm):
