@@ -172,8 +172,8 @@ class Server:
             return int(file.read_text().split()[0])
         return None
 
-    def post_graphs(self):
-        for case in CASES:
+    def post_graphs(self, cases=CASES):
+        for case in cases:
             graph = json.loads((ROOT / "bench/graphs" / (case + ".json")).read_text())
             try:
                 call("POST", self.url + "/v1/graphs", graph)

@@ -41,20 +41,27 @@ class Gateway:
         settings = scratch / "litellm.yaml"
         settings.write_text(json.dumps({"model_list": [
             {"model_name": "fake", "litellm_params": {"model": "openai/fake", "api_base": lm, "api_key": "none"}}]}))
-        environment = dict(os.environ, NO_PROXY="127.0.0.1", LITELLM_LOCAL_MODEL_COST_MAP="True")
+        # Without a key: it listens on loopback alone.
+        environment = dict(os.environ, NO_PROXY="127.0.0.1", LITELLM_LOCAL_MODEL_COST_MAP="True",
+                           LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY="true")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([program, "--config", str(settings), "--host", "127.0.0.1", "--port", str(port)],
                                             env=environment, stdout=log, stderr=log)
+
+    def ask(self, body):
+        if self.process.poll() is not None:
+            raise Skipped("it ended: " + self.log.read_text()[-500:])
+        return load.call("POST", self.url, body)
 
     def measure(self, seconds):
         """Milliseconds of CPU for a request, from one client."""
         script = importlib.import_module("peers")
         body = {"model": "fake", "messages": script.messages(script.QUESTION)}
-        load.wait_for(lambda: load.call("POST", self.url, body), GATEWAY_SECONDS)
+        load.wait_for(lambda: self.ask(body), GATEWAY_SECONDS)
         before, requests = load.tree_cpu_seconds(self.process.pid), 0
         until = load.time.monotonic() + seconds
         while load.time.monotonic() < until:
-            load.call("POST", self.url, body)
+            self.ask(body)
             requests += 1
         return (load.tree_cpu_seconds(self.process.pid) - before) * 1000 / requests
 
@@ -67,6 +74,8 @@ def gateway(tools, lm):
             return None, str(reason)
         try:
             return proxy.measure(2 * tools.seconds), ""
+        except Skipped as reason:
+            return None, str(reason)
         except OSError as error:
             return None, "it did not answer within %d s: %s\n%s" % (GATEWAY_SECONDS, error, proxy.log.read_text()[-500:])
         finally:

@@ -22,7 +22,7 @@ def start(tools, scratch, lm):
             place.chmod(0o755)
             servers[name] = load.Server(binary, place / "data", lm, "ack")
             servers[name].ready()
-            servers[name].post_graphs()
+            servers[name].post_graphs(("one",))
     except BaseException:
         stop(servers)
         raise
