@@ -51,11 +51,12 @@ class Collector(http.server.ThreadingHTTPServer):
 
 
 def measure(server, case, options, scratch):
-    """CPU seconds of the server and of its Postgres for 1,000 executions."""
+    """CPU seconds of the server and of its Postgres for 1,000 executions; a forwarder has no Postgres."""
     postmaster = server.postmaster()
-    own, beside = cpu_seconds(server.pid), tree_cpu_seconds(postmaster)
+    beside = lambda: tree_cpu_seconds(postmaster) if postmaster else 0.0
+    own, before = cpu_seconds(server.pid), beside()
     requests = wrk(server.url, case, options.concurrency, options.seconds, scratch)[0]
-    return {"cpu": (cpu_seconds(server.pid) - own) * 1000 / requests, "pg": (tree_cpu_seconds(postmaster) - beside) * 1000 / requests}
+    return {"cpu": (cpu_seconds(server.pid) - own) * 1000 / requests, "pg": (beside() - before) * 1000 / requests}
 
 
 def compare(servers, record, case, options, scratch):

@@ -11,7 +11,6 @@ beside them.
 """
 
 import argparse
-import json
 import math
 import os
 import pathlib
@@ -20,7 +19,7 @@ import tempfile
 import time
 from datetime import datetime
 
-from load import Server, build, call, start_fakelm, stop
+from load import Server, build, call, fail, start_fakelm, stop
 
 GRAPH = {"name": "evaluation-bench", "nodes": {"ask": {"strategy": "predict", "signature": "question -> answer"}}}
 
@@ -46,28 +45,40 @@ def evaluate(server, options):
     return evaluation
 
 
-def measure(server, options):
+def prepare(server, options):
+    """Posts the graph and the examples; returns the seconds that the LM alone would take."""
     call("POST", server.url + "/v1/graphs", GRAPH)
     examples = [example(number) for number in range(options.examples)]
     call("POST", server.url + "/v1/datasets", {"name": "bench", "examples": examples})
-    ideal = math.ceil(options.examples / options.concurrency) * options.latency_ms / 1000
+    return math.ceil(options.examples / options.concurrency) * options.latency_ms / 1000
+
+
+def measure(server, options):
+    """Seconds of one evaluation; fails unless every example has a score."""
+    evaluation = evaluate(server, options)
+    counts = evaluation["counts"]
+    if counts["done"] != options.examples or counts["failed"] or counts.get("unmeasured"):
+        fail("%s" % counts)
+    return seconds_of(evaluation)
+
+
+def print_rounds(server, options):
+    ideal = prepare(server, options)
     print("ideal     %6.3f s" % ideal)
     for number in range(options.rounds):
         time.sleep(1)
-        evaluation = evaluate(server, options)
-        took, counts = seconds_of(evaluation), json.dumps(evaluation["counts"])
-        told = (number + 1, took, took / ideal, os.getloadavg()[0], counts)
-        print("round %d   %6.3f s, %.3f of the ideal, load %.1f, %s" % told, flush=True)
+        took = measure(server, options)
+        print("round %d   %6.3f s, %.3f of the ideal, load %.1f" % (number + 1, took, took / ideal, os.getloadavg()[0]), flush=True)
 
 
 def run(options, scratch):
-    server_binary, fakelm_binary = build(options)
+    server_binary, fakelm_binary, _ = build(options)
     fakelm, lm = start_fakelm(fakelm_binary, "--latency-ms", str(options.latency_ms))
     server = None
     try:
         server = Server(server_binary, scratch / "data", lm, "ack")
         server.ready()
-        measure(server, options)
+        print_rounds(server, options)
     finally:
         if server:
             stop(server.process)
@@ -82,6 +93,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--server", help="a binary to measure instead of building one")
     options = parser.parse_args()
+    options.forwarder = False
     # Not inside the clone: the private Postgres may run as another user, who must be able to reach it.
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="dsrs-bench-"))
     scratch.chmod(0o755)

@@ -105,12 +105,16 @@ class Figures:
     def count(self, status):
         self.answers[status] = self.answers.get(status, 0) + 1
 
-    def row(self, name, seconds, peak):
+    def health_ms(self, share):
+        """The time of a health check that this share of them did not exceed."""
         ordered = sorted(taken * 1000 for taken in self.health)
-        at = lambda share: ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+    def row(self, name, seconds, peak):
         answers = ", ".join("%s: %d" % (status or "none", count) for status, count in sorted(self.answers.items()))
         return "| %s | %d | %.1f | %.1f | %.1f | %.0f | %d | %s | %.0f |" % (
-            name, len(ordered), at(0.5), at(0.99), ordered[-1], self.executed / seconds, self.failed, answers or "-", peak)
+            name, len(self.health), self.health_ms(0.5), self.health_ms(0.99), self.health_ms(1), self.executed / seconds,
+            self.failed, answers or "-", peak)
 
 
 async def watch_health(port, figures, until):
@@ -178,18 +182,19 @@ async def read_slowly(opened, until):
         await asyncio.sleep(1)
 
 
-async def measured(server, name, seconds, load):
-    """Runs a load beside health checks and executions, and prints its row."""
+async def measured(server, seconds, load):
+    """Runs a load beside health checks and executions: its figures, and the peak of memory in MB."""
     figures, port = Figures(), int(server.url.rsplit(":", 1)[1])
     forget_peak(server.pid)
     opened, beside = await load(port, figures)
     until = time.monotonic() + seconds
     normal = [execute(port, figures, until) for _ in range(NORMAL_CLIENTS)]
     await asyncio.gather(watch_health(port, figures, until), *normal, *beside(until))
-    print(figures.row(name, seconds, memory_mb(server.pid, "VmHWM")), flush=True)
+    peak = memory_mb(server.pid, "VmHWM")
     for _, writer in opened:
         writer.close()
     await asyncio.sleep(2)
+    return figures, peak
 
 
 def loads(options):
@@ -231,13 +236,8 @@ def raise_limit(connections):
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", type=pathlib.Path, required=True)
-    parser.add_argument("--seconds", type=int, default=30, help="of each load, at most %d" % (LONGEST_IDLE - 15))
-    parser.add_argument("--idle", type=int, default=10000)
-    parser.add_argument("--slow", type=int, default=1000)
-    options = parser.parse_args()
+def measure(options):
+    """(name, figures, peak of memory) of each load, one after the other, on one server."""
     raise_limit(options.idle + 2 * options.slow)
     lm = subprocess.Popen([sys.executable, str(ROOT / "scripts/stand_in_lm.py")], stdout=subprocess.PIPE, text=True)
     with tempfile.TemporaryDirectory(prefix="dsrs-hostile-") as scratch:
@@ -247,9 +247,9 @@ def main():
         try:
             server.ready()
             prepare(server)
-            print(HEAD + "\n" + "|---" * HEAD.count(" | ") + "|---|", flush=True)
             for name, load in loads(options):
-                asyncio.run(measured(server, name, options.seconds, load))
+                figures, peak = asyncio.run(measured(server, options.seconds, load))
+                yield name, figures, peak
             if server.process.poll() is not None:
                 fail("the server ended")
         finally:
@@ -257,4 +257,17 @@ def main():
             stop(lm)
 
 
-main()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", type=pathlib.Path, required=True)
+    parser.add_argument("--seconds", type=int, default=30, help="of each load, at most %d" % (LONGEST_IDLE - 15))
+    parser.add_argument("--idle", type=int, default=10000)
+    parser.add_argument("--slow", type=int, default=1000)
+    options = parser.parse_args()
+    print(HEAD + "\n" + "|---" * HEAD.count(" | ") + "|---|", flush=True)
+    for name, figures, peak in measure(options):
+        print(figures.row(name, options.seconds, peak), flush=True)
+
+
+if __name__ == "__main__":
+    main()

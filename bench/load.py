@@ -34,7 +34,7 @@ RECORDS = ("off", "ack")
 INPUTS = {"question": "Which tea is best in the morning?"}
 TICK = os.sysconf("SC_CLK_TCK")
 WARM_SECONDS = 3
-READY_SECONDS = 60
+READY_SECONDS = 240
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -100,6 +100,18 @@ def forget_peak(pid):
         pass
 
 
+def wait_for(attempt, seconds):
+    """Tries until it succeeds; the last failure if it never does."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
 # What is started.
 
 
@@ -160,8 +172,8 @@ class Server:
             return int(file.read_text().split()[0])
         return None
 
-    def post_graphs(self):
-        for case in CASES:
+    def post_graphs(self, cases=CASES):
+        for case in cases:
             graph = json.loads((ROOT / "bench/graphs" / (case + ".json")).read_text())
             try:
                 call("POST", self.url + "/v1/graphs", graph)
@@ -217,6 +229,15 @@ def measure(server, case, concurrency, seconds, scratch):
     thousands = requests / 1000
     return {"rate": rate, "cpu": own / thousands, "pg": beside / thousands, "p50": p50, "p99": p99,
             "rss": memory_mb(server.pid, "VmHWM")}
+
+
+def start_seconds(binary, data, lm):
+    """Seconds from starting the process until it is ready; makes and migrates a Postgres unless the directory has one."""
+    server = Server(binary, data, lm, "ack")
+    try:
+        return server.ready()
+    finally:
+        stop(server.process)
 
 
 def cold_start(binary, data, lm, rounds):

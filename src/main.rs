@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// A run makes many small, short-lived allocations on several threads; docs/performance.md compares
-/// allocators.
+/// A run makes many small, short-lived allocations on several threads; docs/performance-history.md
+/// compares allocators.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

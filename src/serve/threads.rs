@@ -1,5 +1,5 @@
 //! The threads that serve connections. Each has a runtime of its own, so that a connection, its runs
-//! and their LM requests wake no other thread (docs/performance.md). Knows no HTTP.
+//! and their LM requests wake no other thread (docs/performance-history.md). Knows no HTTP.
 
 use std::io;
 use std::num::NonZero;

@@ -1,0 +1,1 @@
+"""The parts of bench/report.py: figures and their file, quiet rounds, and the pages that show the figures."""
