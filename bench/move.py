@@ -31,11 +31,12 @@ from background import ROLE, sql
 ROWS = 100_000
 
 COPY = """set dsrs.workspace = '*'; set dsrs.counts_usage = 'on'; set synchronous_commit = off;
-create temporary table model as select row_number() over (order by id) - 1 as number, * from runs where not is_copy(id);
 insert into runs ({columns})
 select {values} from (
     select n, now() - interval '1 hour' - n * interval '{days} days' / {runs} as at from generate_series({first}, {last}) n
 ) as made join model on model.number = made.n % {models}"""
+MODEL = """set dsrs.workspace = '*';
+create unlogged table model as select row_number() over (order by id) - 1 as number, * from runs"""
 IS_COPY = """create or replace function is_copy(id uuid) returns boolean immutable language sql as
     $$ select substr(id::text, 15, 1) = 'c' $$"""
 # The form of an id with its time is that of the server (UUID version 7); version 'c' marks a copy.
@@ -79,6 +80,7 @@ class Traffic(threading.Thread):
 def fill(data, options):
     sql(data, IS_COPY)
     sql(data, "set dsrs.workspace = '*'; delete from runs where id in (select id from runs order by id limit 3)")
+    sql(data, MODEL)
     columns = sql(data, "select attname from pg_attribute where attrelid = 'runs'::regclass and attnum > 0 and not attisdropped")
     values = ", ".join(NEW.get(column, "model." + column) for column in columns)
     for first in range(0, options.runs, ROWS):
