@@ -18,32 +18,6 @@ class Ask(dspy.Module):
         self.again = dspy.Predict("question -> answer")
 
 
-class BranchesOnABool(Ask):
-    def forward(self, question: str) -> Any:
-        first = self.ask(question=question)
-        if first.sure:  # here
-            return first
-        return self.again(question=question)
-
-
-class ComparesANumber(Ask):
-    def forward(self, question: str) -> Any:
-        first = self.ask(question=question)
-        return first if first.score > 0.5 else self.again(question=question)  # here
-
-
-class ComparesAText(Ask):
-    def forward(self, question: str) -> Any:
-        first = self.ask(question=question)
-        return first if first.answer == "yes" else self.again(question=question)  # here
-
-
-class TestsForNone(Ask):
-    def forward(self, question: str) -> Any:
-        first = self.ask(question=question)
-        return first if first.note is None else self.again(question=question)  # here
-
-
 class LoopsOverAList(Ask):
     def forward(self, question: str) -> Any:
         answers = []

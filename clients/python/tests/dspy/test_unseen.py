@@ -180,21 +180,9 @@ def the_name_of_a_class(p: Any, q: Any) -> Any:
     return p.ask(question=q).answer.__class__.__name__  # here
 
 
-def none_in_a_lambda(p: Any, q: Any) -> Any:
-    return "x" if is_missing(p.ask(question=q).maybe) else "y"
-
-
-def none_in_a_generator(p: Any, q: Any) -> Any:
-    return next(the_first_or_none(p.ask(question=q).maybe))
-
-
 def none_in_a_property(p: Any, q: Any) -> Any:
     letter = Letter(p.ask(question=q).maybe)
     return "x" if letter.is_empty else "y"
-
-
-def in_a_text(p: Any, q: Any) -> Any:
-    return "x" if p.ask(question=q).answer in "yes, no" else "y"  # here
 
 
 def matched(p: Any, q: Any) -> Any:
@@ -308,9 +296,6 @@ REFUSED: dict[Any, str] = {
     ),
     printed_into_a_file: f"prints a value of the run into a file. {OUTSIDE}",
     the_name_of_a_class: f"branches on the type of `ask.answer`. {BRANCH}",
-    none_in_a_lambda: f"branches on `ask.maybe`. {BRANCH}",
-    none_in_a_generator: f"branches on `ask.maybe`. {BRANCH}",
-    in_a_text: f"looks for `ask.answer` in a text. {BRANCH}",
     matched: f"branches on values of the run. {BRANCH}",
     asks_the_model_itself: (
         "calls the model `dummy` without a predictor. Nearest: `predict` (docs/strategies.md#predict)."
@@ -333,7 +318,7 @@ REFUSED: dict[Any, str] = {
     with_a_count_that_grows: f"{AGAIN}: `self.count` changes from call to call. {INPUT}",
     with_a_history_that_grows: f"{AGAIN}: `self.log` changes from call to call. {INPUT}",
     decides_by_its_history: (
-        f"branches on `again.answer` when it is called again: `self.log` changes from call to call. {INPUT}"
+        f"uses `again.answer` of an earlier call when it is called again: `self.log` changes from call to call. {INPUT}"
     ),
 }
 

@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from .place import is_users
-from .refusal import Stop, op, refuse
+from .refusal import Fork, Stop, op, refuse
 from .source import definition_of
 
 #: how many handlers are open around the line that runs now
@@ -49,7 +49,7 @@ class Entered:
     def __exit__(self, *failure: Any) -> Any:
         self.caught.__exit__(None, None, None)
         is_handled = type(self.context).__exit__(self.context, *failure)
-        return is_handled and not isinstance(failure[1], Stop)
+        return is_handled and not isinstance(failure[1], (Stop, Fork))
 
 
 def catches(context: Any) -> bool:

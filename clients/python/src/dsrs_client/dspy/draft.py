@@ -7,7 +7,7 @@ from typing import Any
 
 from .annotation import Unknown, schema_of
 from .link import CALL, Link, Operation
-from .place import Place
+from .place import Place, here
 from .refusal import refuse
 
 
@@ -38,6 +38,18 @@ class Bound:
         return replace(self, path=f"{node}{self.path.removeprefix(self.node)}")
 
 
+@dataclass(frozen=True)
+class Decision:
+    """A test by which the program decides, and what was drawn before it."""
+
+    expression: str
+    #: the sources of the values in it, by name
+    inputs: list[tuple[str, str]]
+    nodes: int
+    edges: int
+    place: Place | None = field(default_factory=here)
+
+
 @dataclass
 class Draft:
     """A definition that grows."""
@@ -51,6 +63,9 @@ class Draft:
     bound: list[Bound] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     places: dict[str, Place | None] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    #: the Python types of sources
+    kinds: dict[str, Any] = field(default_factory=dict)
     #: names of nodes that other parts of the graph have
     taken: set[str] = field(default_factory=set)
     _written: dict[int, str] = field(default_factory=dict)
@@ -78,7 +93,9 @@ class Draft:
         source = link.source
         if isinstance(source, Operation):
             source = f"{self._write(source)}.{source.output}"
-        return f"{source}{link.path}"
+        selected = f"{source}{link.path}"
+        self.kinds.setdefault(selected, link.annotation)
+        return selected
 
     def settle_input(self, link: Link, annotation: Any) -> None:
         """Gives an input of the graph the type of the first field that it feeds."""

@@ -8,9 +8,9 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from .annotation import Unknown, is_optional
 from .catching import Entered, caught
 from .container import collected, holds_splice, holds_value
+from .decision import contained, is_none, may_be_none
 from .module_globals import ModuleGlobals
 from .place import is_users
 from .refusal import op, refuse
@@ -19,6 +19,7 @@ from .template import text_of_parts
 from .text_functions import part_of_text
 from .value import Value, link_of
 
+CONTAINERS = (str, list, tuple, set, frozenset)
 CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}
 
 
@@ -46,17 +47,19 @@ class Hooks:
             return self.run(getter)(owner)
         return getattr(owner, name)
 
-    def same(self, left: Any, right: Any, negated: bool) -> bool:
+    def same(self, left: Any, right: Any, negated: bool) -> Any:
         """`is` and `is not`."""
         for value, other in ((left, right), (right, left)):
-            if isinstance(value, Value) and (other is not None or _may_be_null(value)):
+            if isinstance(value, Value) and other is None and may_be_none(value):
+                return is_none(value, negated)
+            if isinstance(value, Value) and other is not None:
                 refuse(f"branches on {link_of(value).label}", op("branch"))
         return (left is right) is not negated
 
-    def contains(self, item: Any, container: Any, negated: bool) -> bool:
+    def contains(self, item: Any, container: Any, negated: bool) -> Any:
         """`in` and `not in`."""
-        if isinstance(item, Value) and isinstance(container, str):
-            refuse(f"looks for {link_of(item).label} in a text", op("branch"))
+        if isinstance(container, Value) or (isinstance(item, Value) and isinstance(container, CONTAINERS)):
+            return contained(item, container, negated)
         return (item in container) is not negated
 
     def known(self, value: Any) -> Any:
@@ -70,7 +73,7 @@ class Hooks:
         return Value(collected(value))[key] if holds_splice(value) else value[key]
 
     def matched(self, subject: Any) -> Any:
-        """The subject of `match`."""
+        """The subject of `match` with patterns other than constants."""
         if holds_value(subject):
             label = link_of(subject).label if isinstance(subject, Value) else "values of the run"
             refuse(f"branches on {label}", op("branch"))
@@ -101,11 +104,6 @@ def _getter(declared: Any) -> Any:
     if isinstance(declared, property):
         return declared.fget
     return declared.func if isinstance(declared, cached_property) else None
-
-
-def _may_be_null(value: Value) -> bool:
-    kind = link_of(value).annotation
-    return kind is not Unknown and is_optional(kind)
 
 
 def _part(value: Any, conversion: int, spec: Any) -> Any:

@@ -52,6 +52,7 @@ def record(
     draft.nodes[node], draft.places[node] = body, place
     for key, link in feeds:
         draft.connect(link, f"{node}.{key}", place)
+    draft.kinds |= {f"{node}.{key}": kind for key, kind in leaf.outputs.items()}
     return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
 
 

@@ -43,6 +43,10 @@ class Stop(BaseException):
             stops.append(self)
 
 
+class Fork(BaseException):
+    """Ends a trace at a test whose way is not decided yet. No ``except Exception`` of a program catches it."""
+
+
 #: what the trace of this context has refused, so that not even a bare `except` of a program hides it
 STOPS: ContextVar[list[Stop] | None] = ContextVar("STOPS", default=None)
 

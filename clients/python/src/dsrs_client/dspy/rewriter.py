@@ -61,8 +61,10 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
+        is_plain = all(_compares(case.pattern) for case in node.cases)
         self.generic_visit(node)
-        node.subject = self._hook(node, "matched", [node.subject])
+        if not is_plain:
+            node.subject = self._hook(node, "matched", [node.subject])
         return node
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
@@ -133,6 +135,13 @@ class Rewriter(ast.NodeTransformer):
 
     def _known(self, node: ast.expr) -> ast.expr:
         return self._hook(node, "known", [node])
+
+
+def _compares(pattern: ast.pattern) -> bool:
+    """Whether a pattern is `==` with a constant, or fits always. `None`, `True` and `False` use `is`."""
+    if isinstance(pattern, ast.MatchOr):
+        return all(_compares(each) for each in pattern.patterns)
+    return isinstance(pattern, ast.MatchValue) or (isinstance(pattern, ast.MatchAs) and pattern.pattern is None)
 
 
 def arguments_of(parameters: list[ast.arg]) -> ast.arguments:

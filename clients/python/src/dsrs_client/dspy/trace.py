@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import linecache
 import traceback
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from threading import RLock
@@ -36,6 +37,7 @@ from .refusal import STOPS, CannotPush, Reason, Stop, refuse
 from .server_tools import ServerTools
 from .unrepeatable import moved
 from .value import Value
+from .ways import Ways
 
 _lock = RLock()
 
@@ -143,10 +145,16 @@ class Tracer:
             refuse(f"changes the signature or the demos of `{name}` in `forward`", "Make it a predictor of its own.")
 
     def _traced(self) -> Draft:
+        """The graph of all ways through the program."""
+        self.draft = Ways(self._one_way, lambda: self.draft).all()
+        return self.draft
+
+    def _one_way(self, was_traced: bool) -> Draft:
         """The graph of one call of the program."""
         self.draft, self.models = Draft(), Models(self.options.models)
         CALL.set(CALL.get() + 1)
-        returned = self.called(self.program, **self._arguments())
+        with restored(self.modules) if was_traced else nullcontext():
+            returned = self.called(self.program, **self._arguments())
         declare_outputs(self.draft, returned, place_of(self.program))
         self.draft.notes += [note for note in self.models.notes if note not in self.draft.notes]
         return self.draft

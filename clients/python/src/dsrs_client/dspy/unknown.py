@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from .decision import compared, truth
 from .refusal import op, refuse
 from .value import Value, link_of
 
-BRANCHES = {
-    "__bool__": "branches on {}",
-    "__eq__": "compares {}",
-    "__ne__": "compares {}",
-    "__lt__": "compares {}",
-    "__le__": "compares {}",
-    "__gt__": "compares {}",
-    "__ge__": "compares {}",
-    "__contains__": "looks for something in {}",
-}
+COMPARISONS = {"__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 CONTENTS = {
+    "__contains__": ("looks for something in {}", "branch"),
     "__iter__": ("iterates over {}", "map"),
     "__reversed__": ("iterates over {}", "map"),
     "__aiter__": ("iterates over {}", "map"),
@@ -59,8 +52,9 @@ def _refusal(what: str, nearest: str) -> Any:
 
 
 def _define() -> None:
-    for name, what in BRANCHES.items():
-        setattr(Value, name, _refusal(what, "branch"))
+    tests = {name: compared(symbol) for name, symbol in COMPARISONS.items()}
+    for name, method in {"__bool__": truth, **tests}.items():
+        setattr(Value, name, method)
     for name, (what, nearest) in CONTENTS.items():
         setattr(Value, name, _refusal(what, nearest))
     for name, symbol in OPERATORS.items():
