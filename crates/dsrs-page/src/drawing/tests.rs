@@ -132,6 +132,32 @@ fn a_node_opens_in_place_with_the_strategy_inside() {
     }
 }
 
+const SWITCH: &str = r#"{"name": "switch", "inputs": {"sure": "bool", "question": "str"}, "nodes": {
+    "reply": {"strategy": "switch", "config": {"on": "sure", "cases": {
+        "true": {"strategy": "predict", "signature": "question -> answer"},
+        "false": {"strategy": "subgraph", "config": {"nodes": {
+            "think": {"strategy": "predict", "signature": "question -> thought"},
+            "write": {"strategy": "predict", "signature": "question, thought -> answer"}},
+            "edges": [{"from": "think.thought", "to": "write.thought"}]}}}}}},
+    "edges": [{"from": "input.sure", "to": "reply.sure"}]}"#;
+
+#[test]
+fn a_switch_opens_with_its_cases_and_the_graph_of_one() {
+    let program = program(SWITCH);
+    let drawing = drawing(&program, &Opened::new(["reply"]));
+    let opened = ["reply".to_owned()];
+    let options = FigureOptions { selected: None, opened: &opened, query: &[], target: "node" };
+    let html = drawing.figure(&options).into_string();
+    for expected in [
+        r#"data-node="reply/true""#,
+        r#"data-port="reply/true.question""#,
+        r#"data-node="reply/false/think""#,
+        r#"data-from="reply/false/think.thought" data-to="reply/false/write.thought""#,
+    ] {
+        assert!(html.contains(expected), "{expected} is missing in {html}");
+    }
+}
+
 #[test]
 fn a_picture_is_laid_out_once_for_each_version_and_what_is_open() {
     let program = program(OPS);

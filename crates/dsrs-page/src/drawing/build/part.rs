@@ -1,9 +1,9 @@
-//! What is inside a node: a stored graph, or the strategies in its config. Knows diagrams, but no layout.
+//! What is inside a node: a stored graph, the strategies in its config, or a graph in it. Knows diagrams, but no layout.
 
 use dsrs::graph::{Node, Program};
 use dsrs::signature::SignatureSchema;
-use dsrs::strategy::{StoredGraphRef, stored_graphs};
-use dsrs::value::Payload;
+use dsrs::strategy::{StoredEnv, StoredGraphRef, stored_graphs};
+use dsrs::value::{Payload, is_identifier};
 
 use super::type_texts::TypeTexts;
 use super::{joined, within};
@@ -13,9 +13,57 @@ use crate::drawing::opened::Opened;
 /// The members of a config that are strategies.
 const MEMBERS: [&str; 3] = ["module", "then", "else"];
 
+/// The member of a config that has a strategy for each of several values.
+const CASES: &str = "cases";
+
+/// A graph within a definition.
+const SUBGRAPH: &str = "subgraph";
+
 /// Whether a node has strategies inside.
 pub(super) fn opens(node: &Node) -> bool {
-    MEMBERS.iter().any(|name| strategy_of(node.config(), name).is_some())
+    node.strategy() == SUBGRAPH || !strategies(node.config()).is_empty()
+}
+
+/// A strategy in a config.
+struct StrategyInside<'c> {
+    /// Its name there.
+    name: String,
+    /// What stands before the paths of its predictors in the node.
+    predictors: String,
+    strategy: &'c str,
+    config: &'c Payload,
+}
+
+/// The strategies in a config, in their order.
+fn strategies(config: &Payload) -> Vec<StrategyInside<'_>> {
+    let member = |name: &'static str| {
+        let (strategy, config) = strategy_of(config.as_map()?.get(name)?)?;
+        Some(StrategyInside {
+            name: name.to_owned(),
+            predictors: name.to_owned(),
+            strategy,
+            config,
+        })
+    };
+    let cases = config.as_map().and_then(|members| members.get(CASES)?.as_map());
+    let cases = cases.into_iter().flatten().enumerate().filter_map(|(position, (name, case))| {
+        let (strategy, config) = strategy_of(case)?;
+        let predictors = match is_identifier(name) && **name != *"else" {
+            true => name.to_string(),
+            false => format!("case_{}", position + 1),
+        };
+        Some(StrategyInside { name: name.to_string(), predictors, strategy, config })
+    });
+    let mut found: Vec<_> = cases.collect();
+    found.extend(MEMBERS.into_iter().filter_map(member));
+    found
+}
+
+/// The graph in a config of `subgraph`.
+fn graph_of(config: &Payload) -> Option<Program> {
+    let mut document = config.as_map()?.clone();
+    document.insert("name".into(), SUBGRAPH.into());
+    Program::from_document(&document.into(), &StoredEnv).ok()
 }
 
 /// A stored graph inside a node: where it is in the config, and the path of what is in it.
@@ -29,7 +77,8 @@ pub(crate) struct GraphInside {
 pub(crate) fn graphs_inside(node: &Node, path: &str) -> Vec<GraphInside> {
     let mut found: Vec<GraphInside> = Vec::new();
     for member in MEMBERS {
-        let named = strategy_of(node.config(), member).filter(|(strategy, _)| *strategy == "graph");
+        let written = node.config().as_map().and_then(|members| members.get(member));
+        let named = written.and_then(strategy_of).filter(|(strategy, _)| *strategy == "graph");
         let Some((strategy, config)) = named else { continue };
         let references = stored_graphs(strategy, config).into_iter();
         found.extend(references.map(|reference| GraphInside {
@@ -58,11 +107,18 @@ pub(super) fn parts(
 ) -> Vec<Part> {
     let Some(node) = program.graph().node(name) else { return Vec::new() };
     let mut parts = Vec::new();
-    for member in MEMBERS {
-        let strategy = strategy_of(node.config(), member).map(|(strategy, _)| strategy);
-        if let Some(strategy) = strategy.filter(|strategy| *strategy != "graph") {
-            parts.push(strategy_part(program, name, path, member, strategy));
-        }
+    if let (SUBGRAPH, Some(inner)) = (node.strategy(), graph_of(node.config())) {
+        parts.push(Part { label: String::new(), diagram: within(&inner, opened, path, depth) });
+    }
+    for inside in strategies(node.config()).iter().filter(|inside| inside.strategy != "graph") {
+        parts.push(match (inside.strategy, graph_of(inside.config)) {
+            (SUBGRAPH, Some(inner)) => {
+                let path = joined(path, &inside.name);
+                let diagram = within(&inner, opened, &path, depth);
+                Part { label: inside.name.clone(), diagram }
+            }
+            _ => strategy_part(program, name, path, inside),
+        });
     }
     let graphs = graphs_inside(node, path);
     parts.extend(graphs.iter().filter_map(|inside| graph_part(inside, opened, depth)));
@@ -79,8 +135,13 @@ fn graph_part(inside: &GraphInside, opened: &Opened, depth: usize) -> Option<Par
 }
 
 /// A strategy in a config, as a diagram of one box.
-fn strategy_part(program: &Program, node: &str, path: &str, member: &str, strategy: &str) -> Part {
-    let below = format!("{node}.{member}");
+fn strategy_part(
+    program: &Program,
+    node: &str,
+    path: &str,
+    StrategyInside { name, predictors: below, strategy, .. }: &StrategyInside<'_>,
+) -> Part {
+    let below = format!("{node}.{below}");
     let is_inside = |found: &str| {
         found.strip_prefix(&below).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
@@ -88,8 +149,8 @@ fn strategy_part(program: &Program, node: &str, path: &str, member: &str, strate
     let found =
         predictors.iter().find(|(found, _)| is_inside(found)).map(|(_, found)| found.schema());
     let diagram = Diagram {
-        name: strategy.to_owned(),
-        ..alone(member, path, strategy, found.map(AsRef::as_ref))
+        name: (*strategy).to_owned(),
+        ..alone(name, path, strategy, found.map(AsRef::as_ref))
     };
     Part { label: String::new(), diagram }
 }
@@ -111,9 +172,10 @@ fn alone(member: &str, path: &str, strategy: &str, schema: Option<&SignatureSche
     Diagram { name: String::new(), boxes: vec![shown], edges }
 }
 
-fn strategy_of<'c>(config: &'c Payload, name: &str) -> Option<(&'c str, &'c Payload)> {
+/// The name and the config of a strategy that is written as `{strategy, config?}`.
+fn strategy_of(written: &Payload) -> Option<(&str, &Payload)> {
     static NO_CONFIG: Payload = Payload::Null;
-    let member = config.as_map()?.get(name)?.as_map()?;
+    let member = written.as_map()?;
     let strategy = member.get("strategy")?.as_str()?;
     Some((strategy, member.get("config").unwrap_or(&NO_CONFIG)))
 }
