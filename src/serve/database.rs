@@ -6,7 +6,7 @@ use url::Url;
 use super::ServeError;
 use dsrs_config::Config;
 use dsrs_pg::{PgOptions, PrivatePostgres, running_url};
-use dsrs_store::{Db, PoolSettings, ReplicaSettings};
+use dsrs_store::{Db, PoolSettings, ReplicaSettings, StoreError};
 
 /// An open, migrated database, and its Postgres if that is private.
 pub(super) struct Database {
@@ -61,12 +61,21 @@ impl Database {
     }
 }
 
-async fn connect(url: &str, config: &Config) -> Result<Db, dsrs_store::StoreError> {
+async fn connect(url: &str, config: &Config) -> Result<Db, StoreError> {
     let db = Db::connect(url, &pool_settings(config)).await?;
+    // Together, because each opens a connection.
+    let (arrives, is_prepared, is_isolated) =
+        tokio::join!(db.check_notifications(), db.is_prepared(), db.is_isolated());
     // Before the migrations: where notifications do not arrive, their lock does not hold, either.
-    db.check_notifications().await?;
-    db.migrate().await?;
-    if !db.is_isolated().await? {
+    arrives?;
+    let is_isolated = match is_prepared? {
+        true => is_isolated,
+        false => {
+            db.migrate().await?;
+            db.is_isolated().await
+        }
+    };
+    if !is_isolated? {
         tracing::warn!(
             "row-level security does not hold: the database role ignores it and may not change to dsrs_app; \
              connect as a role without SUPERUSER and BYPASSRLS (docs/security.md)"

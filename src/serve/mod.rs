@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use dsrs_app::metrics::{Metrics, MetricsError};
 use dsrs_app::{
-    App, BackgroundTasks, ModelError, SpoolError, add_partitions, check_spool_directory,
-    engine_models,
+    App, BackgroundTasks, ModelError, SpoolError, WallSearch, add_partitions,
+    check_spool_directory, engine_models,
 };
 use dsrs_config::{Config, WorkerConfig};
 
@@ -118,8 +118,9 @@ pub async fn serve(config: Config) -> Result<(), ServeError> {
         monitor: MonitorListener::open(config.monitor_bind).await?,
     };
     check_spool_directory(&config.uploads.directory)?;
+    let walls = WallSearch::start(&config);
     let database = Database::open(&config).await?;
-    let served = serve_on(listeners, &config, &database, &shutdown).await;
+    let served = serve_on(listeners, walls, &config, &database, &shutdown).await;
     let closed = database.close().await;
     served.and(closed)
 }
@@ -131,8 +132,9 @@ pub async fn work(config: Config) -> Result<(), ServeError> {
     let worker = WorkerConfig { enabled: true, ..config.worker };
     let config = Config { worker, ..config };
     let monitor = MonitorListener::open(config.monitor_bind).await?;
+    let walls = WallSearch::start(&config);
     let database = Database::open(&config).await?;
-    let worked = work_on(monitor, &config, &database, &shutdown).await;
+    let worked = work_on(monitor, walls, &config, &database, &shutdown).await;
     let closed = database.close().await;
     worked.and(closed)
 }
@@ -196,6 +198,7 @@ async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, 
 
 async fn work_on(
     monitor: Option<MonitorListener>,
+    walls: WallSearch,
     config: &Config,
     database: &Database,
     shutdown: &Shutdown,
@@ -204,7 +207,7 @@ async fn work_on(
     print(&banner::worker_block(config, &database.place, monitored));
     let (app, background) = start(config, database, shutdown)?;
     let _monitor = monitor.map(|monitor| monitor.serve(&app, config)).transpose()?;
-    app.walls_found().await;
+    app.walls_found(walls).await;
     shutdown.drained(config.shutdown_timeout).await;
     background.stop().await;
     Ok(())
@@ -243,6 +246,7 @@ fn print(block: &str) {
 
 async fn serve_on(
     listeners: Listeners,
+    walls: WallSearch,
     config: &Config,
     database: &Database,
     shutdown: &Shutdown,
@@ -256,7 +260,7 @@ async fn serve_on(
     print(&banner::start_up_block(config, addresses, &database.place, has_keys));
     let (app, background) = start(config, database, shutdown)?;
     let _monitor = listeners.monitor.map(|monitor| monitor.serve(&app, config)).transpose()?;
-    app.walls_found().await;
+    app.walls_found(walls).await;
     let router = router(app, config);
     let threads = Threads::start()?;
     let limits = ConnectionLimits {

@@ -7,6 +7,7 @@ mod cli;
 mod compact_runs;
 mod engine;
 mod features;
+mod first_migration;
 mod floors;
 mod generated_pages;
 mod limits_page;

@@ -130,6 +130,7 @@ pub use run::request as run_request;
 pub use run::resume::{ResumeOutcome, ResumeRequest};
 pub use run::signal::SignalRequest;
 pub use run_spans::{AnsweredSpan, McpCall, McpCallEnd, McpCallSpan};
+pub use sandbox::WallSearch;
 pub use schedule::calendar::zone_names;
 pub use schedule::{ScheduleWithTimes, times_of};
 pub use search::SearchMatches;
@@ -284,10 +285,9 @@ impl App {
         self.sandbox.clone().map(|sandbox| sandbox as Arc<dyn Sandbox>)
     }
 
-    /// Finds which walls stand around the programs of models, for the log and the metrics.
-    pub async fn walls_found(&self) {
-        let Some(sandbox) = &self.sandbox else { return };
-        let found = sandbox::find_walls(sandbox).await;
+    /// Waits for a search for the walls around the programs of models, for the metrics.
+    pub async fn walls_found(&self, search: WallSearch) {
+        let Some(found) = search.found().await else { return };
         for (wall, stands) in found.walls {
             self.metrics.wall(wall.as_str(), stands);
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use dsrs::sandbox::SandboxLimits;
 use dsrs_sandbox::{ChildSandbox, Wall};
+use tokio::task::JoinHandle;
 
+use crate::spawn_named;
 use dsrs_config::{Config, SANDBOX_COMMAND};
 
 /// `None` if the sandbox is disabled, or if this server was built without the feature `sandbox`.
@@ -37,8 +39,26 @@ pub(crate) struct FoundWalls {
     pub(crate) usable: bool,
 }
 
+/// A search for the walls, which needs nothing else of the server and a child that takes long to start.
+pub struct WallSearch(Option<JoinHandle<Option<FoundWalls>>>);
+
+impl WallSearch {
+    /// Starts the search. There is none if the sandbox is disabled.
+    #[must_use]
+    pub fn start(config: &Config) -> Self {
+        let search = |sandbox: Arc<ChildSandbox>| {
+            spawn_named("the walls of the sandbox", async move { find_walls(&sandbox).await })
+        };
+        Self(open(config).map(search))
+    }
+
+    pub(crate) async fn found(self) -> Option<FoundWalls> {
+        self.0?.await.ok()?
+    }
+}
+
 /// Starts a child to find which walls stand, and logs them.
-pub(crate) async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
+async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
     let state = match sandbox.walls().await {
         Ok(state) => state,
         Err(error) => {

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::get;
 use bytes::Bytes;
 use serde_json::Value;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
@@ -48,19 +48,26 @@ const INITIALIZER: &str = r##"window.ui = SwaggerUIBundle({
 "##;
 
 /// `/openapi.json`, the same in the form of OpenAPI 3.0, and `/docs/`.
-pub(super) fn routes(document: &Value, form30: &Value) -> Router {
+pub(super) fn routes() -> Router {
     Router::new()
-        .route("/openapi.json", json_route(document))
-        .route("/openapi-3.0.json", json_route(form30))
+        .route("/openapi.json", get(|| async { document(&OPENAPI) }))
+        .route("/openapi-3.0.json", get(|| async { document(&OPENAPI_30) }))
         .route("/docs", get(|| async { Redirect::to("/docs/") }))
         .route("/docs/", get(|| async { typed("text/html; charset=utf-8", PAGE) }))
         .route("/docs/{name}", get(file))
 }
 
-fn json_route(document: &Value) -> MethodRouter {
-    // A document is always JSON.
-    let text = Bytes::from(serde_json::to_vec(document).unwrap_or_default());
-    get(move || async move { typed("application/json", text) })
+/// The documents, once they were asked for: a server that only executes needs neither.
+static OPENAPI: LazyLock<Bytes> = LazyLock::new(|| text(&super::make_openapi()));
+static OPENAPI_30: LazyLock<Bytes> = LazyLock::new(|| text(&super::openapi30()));
+
+/// A document is always JSON.
+fn text(document: &Value) -> Bytes {
+    Bytes::from(serde_json::to_vec(document).unwrap_or_default())
+}
+
+fn document(text: &Bytes) -> Response {
+    typed("application/json", text.clone())
 }
 
 async fn file(Path(name): Path<String>) -> Result<Response, ApiProblem> {

@@ -171,14 +171,13 @@ pub fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
         compression: Compression::new(config.http.compress),
         metrics: app.metrics.clone(),
         telemetry: app.telemetry.clone(),
-        routes: RouteTable::read(&serde_json::to_value(&document).unwrap_or_default())
+        routes: RouteTable::read(&serde_json::json!({"paths": document.paths}))
             .with_html(html.declared),
         compute: app.compute().clone(),
         request_time: config.limits.run_timeout,
         slow_request: config.log.slow_request,
     });
-    let document = openapi();
-    let contracts = views::ServerDocument(document);
+    let contracts = views::ServerDocument(make_openapi);
     let mcp_route =
         mcp::McpRoute { origins: Arc::new(OwnOrigins::new(config)), calls: Arc::default() };
     router
@@ -186,7 +185,7 @@ pub fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
         .layer(Extension(mcp_route))
         .merge(html.router)
         .with_state(app)
-        .merge(docs::routes(document, openapi30()))
+        .merge(docs::routes())
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
@@ -212,22 +211,25 @@ fn declarations() -> serde_json::Value {
     serde_json::to_value(routes().get_openapi()).unwrap_or_default()
 }
 
-/// The OpenAPI document, which is the same for every router.
+/// The OpenAPI document, which is the same for every router. As values it takes about 5 MB,
+/// so the server makes it when it is asked for.
+#[must_use]
+pub fn make_openapi() -> serde_json::Value {
+    let messages = views::webhook_messages();
+    openapi::complete(routes().get_openapi(), &messages, views::complete_schemas)
+}
+
+/// The same, made once.
 #[must_use]
 pub fn openapi() -> &'static serde_json::Value {
-    static DOCUMENT: LazyLock<serde_json::Value> = LazyLock::new(|| {
-        let messages = views::webhook_messages();
-        openapi::complete(routes().get_openapi(), &messages, views::complete_schemas)
-    });
+    static DOCUMENT: LazyLock<serde_json::Value> = LazyLock::new(make_openapi);
     &DOCUMENT
 }
 
 /// The same document in the form of OpenAPI 3.0.
 #[must_use]
-pub fn openapi30() -> &'static serde_json::Value {
-    static DOCUMENT: LazyLock<serde_json::Value> =
-        LazyLock::new(|| protocol::openapi30::convert(openapi()));
-    &DOCUMENT
+pub fn openapi30() -> serde_json::Value {
+    protocol::openapi30::convert(&make_openapi())
 }
 
 impl FromRef<Arc<App>> for BodyLimit {

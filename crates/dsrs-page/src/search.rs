@@ -137,7 +137,7 @@ fn documents() -> Vec<DocumentEntry> {
             &optimizer.description(),
         )
     });
-    let document = dsrs_http::openapi();
+    let document = dsrs_http::make_openapi();
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
         item.as_object()

@@ -26,25 +26,29 @@ impl Binaries {
         owner: &Owner,
         wanted: Option<&str>,
     ) -> Result<Self, PgError> {
-        let usable: Vec<Self> = match &options.pg_bin {
-            Some(directory) => vec![Self::at(directory, owner).ok_or_else(|| {
-                PgError::BadBinaries { directory: directory.clone(), user: owner.name.clone() }
-            })?],
-            None => {
-                let places = candidates(&options.host);
-                places.iter().filter_map(|place| Self::at(place, owner)).collect()
-            }
+        let places = match &options.pg_bin {
+            Some(directory) => vec![directory.clone()],
+            None => candidates(&options.host),
         };
-        let found = usable.iter().find(|found| wanted.is_none_or(|wanted| found.version == wanted));
-        match (found, wanted) {
-            (Some(found), _) => Ok(found.clone()),
-            (None, Some(wanted)) if !usable.is_empty() => Err(PgError::WrongVersion {
+        let mut usable = Vec::new();
+        // Each look starts a program, so the first that fits ends the search.
+        for found in places.iter().filter_map(|place| Self::at(place, owner)) {
+            if wanted.is_none_or(|wanted| found.version == wanted) {
+                return Ok(found);
+            }
+            usable.push(found);
+        }
+        Err(match (wanted, &options.pg_bin) {
+            (Some(wanted), _) if !usable.is_empty() => PgError::WrongVersion {
                 directory: options.data_dir.clone(),
                 wanted: wanted.to_owned(),
                 installed: versions(&usable),
-            }),
-            (None, _) => Err(PgError::NoBinaries),
-        }
+            },
+            (_, Some(directory)) => {
+                PgError::BadBinaries { directory: directory.clone(), user: owner.name.clone() }
+            }
+            (_, None) => PgError::NoBinaries,
+        })
     }
 
     pub(super) fn program(&self, name: &str) -> PathBuf {

@@ -49,7 +49,11 @@ impl Owner {
     /// variables that would mislead Postgres.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("LC_ALL", "C").env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command
+            .env_clear()
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC")
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.current_dir("/").stdin(Stdio::null());
         if self.drops {
             command.uid(self.uid).gid(self.gid);

@@ -19,6 +19,9 @@ use super::pidfile::{POLL_INTERVAL, PidFile, answers, is_alive};
 /// How long Postgres may take to become ready; after a crash it replays its log first.
 const START: Duration = Duration::from_secs(120);
 
+/// The interval between two checks of a Postgres that starts, which takes about 30 ms.
+const START_POLL: Duration = Duration::from_millis(2);
+
 /// How long a fast shutdown may take before it becomes an immediate one.
 const STOP: Duration = Duration::from_secs(30);
 
@@ -183,7 +186,7 @@ fn wait_until_ready(
             let message = failure_since(&layout.log, log_start);
             return Err(PgError::Program { program: "postgres", message });
         }
-        std::thread::sleep(POLL_INTERVAL);
+        std::thread::sleep(START_POLL);
     }
     let (pid, directory) = (postmaster.pid, layout.root.clone());
     Err(PgError::Stuck { pid, directory, what: "become ready" })

@@ -31,6 +31,15 @@ pub(super) const END_SUBSCRIBERS: &str = "
     exists (select from keys where workspace_id = any($1)
               and (tokens_per_day is not null or cost_per_day is not null)) as has_budgets";
 
+/// The same for runs of the graphs in `$17`: what subscribes to other graphs costs these runs nothing.
+const SUBSCRIBERS_OF_GRAPHS: &str = "
+    exists (select from webhooks where enabled and workspace_id = any($1)
+              and (graph_id is null or graph_id = any($17))) as has_webhooks,
+    exists (select from online_evaluations where enabled and workspace_id = any($1)
+              and graph_id = any($17)) as has_samples,
+    exists (select from keys where workspace_id = any($1)
+              and (tokens_per_day is not null or cost_per_day is not null)) as has_budgets";
+
 #[derive(Clone, Copy, Debug, FromRow)]
 pub(super) struct EndSubscribers {
     has_webhooks: bool,
@@ -108,7 +117,7 @@ fn addition(end: &str) -> String {
         "where (select count(*) from added) = cardinality($2)",
     );
     format!(
-        "with subscribers as materialized (select {END_SUBSCRIBERS}
+        "with subscribers as materialized (select {SUBSCRIBERS_OF_GRAPHS}
      ), added as (
          insert into runs (workspace_id, id, status, started_at, finished_at, duration_ms, error, total_cost, counts,
                            body, outputs, usage, nodes, trace, model_usage, inputs, graph_id, graph_name,

@@ -51,6 +51,17 @@ const GRANT_RIGHTS: &str = "do $$
         end loop;
     end $$";
 
+/// Whether the role has all of these rights.
+const HAS_RIGHTS: &str = "select has_schema_privilege('dsrs_app', current_schema(), 'usage')
+    and not exists (
+        select from pg_class found join pg_namespace schema on schema.oid = found.relnamespace
+        where schema.nspname = current_schema() and case
+            when found.relkind = 'S' then not has_sequence_privilege('dsrs_app', found.oid, 'usage')
+            when found.relname = '_sqlx_migrations' then not has_table_privilege('dsrs_app', found.oid, 'select')
+            when found.relkind in ('r', 'p') then not has_table_privilege('dsrs_app', found.oid, 'delete')
+            else false
+        end)";
+
 /// The rows that a session or a transaction may see and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Visible {
@@ -118,8 +129,14 @@ pub(super) async fn grant_rights(connection: &mut PgConnection) -> Result<(), St
     })
 }
 
-/// Whether policies hold for this session.
+/// Whether nothing has to be granted.
+pub(super) async fn has_rights(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar(HAS_RIGHTS).fetch_one(connection).await?)
+}
+
+/// Whether policies hold for this session. Not if there are no tables yet.
 pub(super) async fn is_active(connection: &mut PgConnection) -> Result<bool, StoreError> {
-    let active = sqlx::query_scalar("select row_security_active('workspaces')");
+    let active = "select coalesce(row_security_active(to_regclass('workspaces')), false)";
+    let active = sqlx::query_scalar(active);
     Ok(active.fetch_one(connection).await?)
 }

@@ -256,18 +256,22 @@ impl Db {
 
     /// Opens the connection that listens, and one that sends heartbeats to it.
     async fn open_listener(&self) -> Result<(PgListener, PgConnection), StoreError> {
-        let opening = async {
+        let listener = async {
             // A pool of its own: this connection is never returned.
             let own = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
             let own = own.connect_lazy_with(self.options());
             let mut listener = PgListener::connect_with(&own).await?;
             listener.eager_reconnect(false);
             listener.listen_all(CHANNELS).await?;
+            Ok::<_, StoreError>(listener)
+        };
+        let sender = async {
             let mut sender = self.owner_connection().await?;
             // A heartbeat need not survive a crash of Postgres.
             sqlx::raw_sql("set synchronous_commit = off").execute(&mut sender).await?;
-            Ok::<_, StoreError>((listener, sender))
+            Ok::<_, StoreError>(sender)
         };
+        let opening = async { tokio::try_join!(listener, sender) };
         let late = |_| Err(StoreError::unavailable("no listening connection in time"));
         timeout(2 * self.acquire_timeout(), opening).await.unwrap_or_else(late)
     }

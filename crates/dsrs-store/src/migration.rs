@@ -4,10 +4,11 @@
 //! A statement that waits for a table blocks all later users of the table. So it waits for a short time
 //! only, and is repeated after a pause in which they get their turn.
 
+use std::collections::HashMap;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use sqlx::migrate::{Migrate, MigrateError, Migrator};
+use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
 use sqlx::{Connection, FromRow, PgConnection};
 use tokio::time::sleep;
 
@@ -31,6 +32,33 @@ fn migrator() -> Migrator {
 }
 
 impl Db {
+    /// Whether [`Db::migrate`] has nothing to do. It waits for no other server.
+    pub async fn is_prepared(&self) -> Result<bool, StoreError> {
+        let mut own = self.owner_connection().await?;
+        let is_prepared = self.is_prepared_for(&mut own).await;
+        own.close().await?;
+        is_prepared
+    }
+
+    async fn is_prepared_for(&self, own: &mut PgConnection) -> Result<bool, StoreError> {
+        // not checked at compile time: the migrator's own table is not among the migrations
+        let applied: Result<Vec<(i64, Vec<u8>)>, sqlx::Error> =
+            sqlx::query_as("select version, checksum from _sqlx_migrations where success")
+                .fetch_all(&mut *own)
+                .await;
+        let applied: HashMap<i64, Vec<u8>> = match applied {
+            Ok(applied) => applied.into_iter().collect(),
+            Err(sqlx::Error::Database(error)) if is_missing(error.code().as_deref()) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let is_applied =
+            |one: &Migration| applied.get(&one.version).map(Vec::as_slice) == Some(&*one.checksum);
+        Ok(migrator().iter().all(is_applied)
+            && (!self.changes_role || isolation::has_rights(own).await?))
+    }
+
     /// Applies the migrations that are missing. Servers that start together take turns: an advisory lock
     /// on the database is held meanwhile. Fails, with the names of those that hold a lock, if a table stays
     /// locked for longer than `migration_patience`.
@@ -56,7 +84,7 @@ impl Db {
         former_migrations::adopt(own, &migrator).await?;
         let begun = Instant::now();
         loop {
-            match watch.during(migrator.run_direct(None, &mut *own, false)).await {
+            match watch.during(apply(&migrator, own)).await {
                 Err(error) if is_blocked(&error) => {
                     if begun.elapsed() >= self.migration_patience {
                         let blockers = watch.blockers;
@@ -91,6 +119,29 @@ impl Db {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Applies the migrations that are missing. Those of a new database are one transaction, which waits for the disk once,
+/// or later: a database that a power cut takes back is as new as before.
+async fn apply(migrator: &Migrator, own: &mut PgConnection) -> Result<(), MigrateError> {
+    own.ensure_migrations_table(&migrator.table_name).await?;
+    let is_new = own.list_applied_migrations(&migrator.table_name).await?.is_empty();
+    if is_new && !migrator.iter().any(|migration| migration.no_tx) {
+        match apply_together(migrator, own).await {
+            Err(error) if !is_blocked(&error) => {
+                tracing::info!(%error, "the migrations are applied one by one: not in one transaction");
+            }
+            outcome => return outcome,
+        }
+    }
+    migrator.run_direct(None, own, false).await
+}
+
+async fn apply_together(migrator: &Migrator, own: &mut PgConnection) -> Result<(), MigrateError> {
+    let mut transaction = own.begin().await?;
+    sqlx::raw_sql("set local synchronous_commit = off").execute(&mut *transaction).await?;
+    migrator.run_direct(None, &mut *transaction, false).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Whether a table does not exist, or a migration has yet to grant rights on it.

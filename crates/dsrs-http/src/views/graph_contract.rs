@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use dsrs::signature::{SignatureSchema, signature_to_schemas};
 use serde_json::{Map, Value, json};
 
-/// The document of the server, of which those of graphs are made.
+/// What makes the document of the server, of which those of graphs are made.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerDocument(pub(crate) &'static Value);
+pub(crate) struct ServerDocument(pub(crate) fn() -> Value);
 
 /// The routes of a graph's contract, and their operations.
 const ROUTES: [(&str, &str, &str); 6] = [
@@ -31,7 +31,7 @@ pub(crate) struct GraphContract<'c> {
 
 impl GraphContract<'_> {
     pub(crate) fn document(&self, server: &ServerDocument) -> Value {
-        let server = server.0;
+        let server = (server.0)();
         let mut schemas = server["components"]["schemas"].as_object().cloned().unwrap_or_default();
         self.add_types(&mut schemas);
         self.set_types(&mut schemas);
