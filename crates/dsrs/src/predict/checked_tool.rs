@@ -74,9 +74,8 @@ impl CheckedTool {
     pub(crate) fn reuse(&self, ctx: &Ctx, args: &Payload, result: Payload) -> Payload {
         let span = open_span(ctx, self.spec().name.clone(), args);
         ctx.trace().amend(span, |span| span.cached = true);
-        let called = Ok(result);
-        close_span(ctx, span, &called);
-        called.unwrap_or_default()
+        close_span(ctx, span, &Ok(result.clone()));
+        result
     }
 
     /// Checks the arguments, then calls, at most until the deadline or cancellation.

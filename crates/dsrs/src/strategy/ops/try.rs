@@ -126,7 +126,7 @@ fn check_codes(codes: &[String], at: &At<'_>) -> Result<(), Problems> {
     for (position, code) in
         codes.iter().enumerate().filter(|(_, code)| !CODES.contains(&code.as_str()))
     {
-        let hint = nearest(code, CODES.into_iter())
+        let hint = nearest(code, CODES)
             .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let detail = format!(
             "no failure with the code `{code}` can be caught{hint}; these can: {}",
