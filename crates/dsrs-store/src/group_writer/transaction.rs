@@ -68,7 +68,7 @@ impl<'w> Group<'w> {
         run_batch::add(connection, &self.runs, &self.jobs).await?;
         let begun = start::write_runs(connection, &self.begun).await?;
         start::write(connection, &self.starts).await?;
-        spent.extend(checkpoint::write(connection, &self.checkpoints).await?);
+        spent.extend(checkpoint::write(connection, &self.checkpoints).await?.spent);
         event::write(connection, &self.events).await?;
         let (behind, rest) = end::write(connection, &self.ends).await?;
         spent.extend(rest);
