@@ -65,6 +65,7 @@ mod packed_run;
 pub mod page;
 pub mod partition;
 mod persist;
+mod plan_age;
 pub mod pool;
 mod prefix_table;
 mod replica;

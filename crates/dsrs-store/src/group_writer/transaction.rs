@@ -104,7 +104,7 @@ pub(super) async fn commit(
     db: &Db,
     writes: &[&Write],
 ) -> Result<Vec<Option<CommitOutcome>>, StoreError> {
-    let mut tx = db.recorder().begin().await?;
+    let mut tx = db.begin_group().await?;
     let leases = HeldLeases::lock(&mut tx, writes.iter().filter_map(|write| write.lease())).await?;
     let mut ended = HashSet::new();
     let states = writes.iter().map(|write| match write {
