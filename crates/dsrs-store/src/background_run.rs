@@ -6,17 +6,19 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, Postgres, QueryBuilder};
+use sqlx::{AssertSqlSafe, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use super::group_writer::{CommitOutcome, Write};
+use super::counted_row::CountedRow;
+use super::group_writer::{CommitOutcome, CompletedNodes, Write, write_checkpoints};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Ending, Job, JobRow, JobType, Lease, NewJob};
+use super::packed_checkpoint::{self, CHECKPOINT_COLUMNS, CheckpointRow, PackedCheckpoint};
 use super::packed_run::PackedRun;
 use super::run::{RunRow, RunStatus};
 use super::run_label::RunLabels;
-use super::run_progress::NodeRow;
-use super::run_storage::{self, COLUMNS, StoredRow};
+use super::run_progress::{NodeRow, RecordedCheckpoints, RunGraph};
+use super::run_storage::{self, COLUMNS};
 use super::run_usage::SpentUsage;
 use super::usage_count::{CountedRun, SumSign, UsageSums};
 use super::{Db, Scope, StoreError, partition, run_event, run_label_index, usage_insertion};
@@ -90,15 +92,18 @@ pub(super) async fn insert(
     run_label_index::add(connection, std::iter::once((scope, run))).await
 }
 
-/// Stores the checkpoint of a node, and counts what it has spent. False if the lease is lost. Safe to repeat.
+/// Stores the checkpoint of a node of a run of this graph, if it is known, and counts what it has spent. False if the
+/// lease is lost. Safe to repeat.
 pub async fn record_node(
     scope: &Scope,
     db: &Db,
     lease: Lease,
+    graph: Option<&RunGraph>,
     node: &Arc<NodeRow>,
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let (scope, node) = (scope.clone(), node.clone());
+    let node = Arc::new(PackedCheckpoint::new(&db.bodies, scope.workspace, graph, node));
+    let scope = scope.clone();
     Ok(db.write(Write::Checkpoint { scope, lease, node, at }).await?.is_stored())
 }
 
@@ -130,7 +135,7 @@ pub async fn get(scope: &Scope, db: &Db, id: Uuid) -> Result<StoredRun, StoreErr
     }
     let mut connection = db.scoped(scope).await?;
     // In this order: a run that has ended by the last query has everything in its record.
-    let nodes = nodes_of(scope, &mut connection, id).await?;
+    let nodes = nodes_of(scope, db, &mut connection, id).await?;
     let newest_event = run_event::newest_of(&mut connection, id).await?.unwrap_or(0);
     Ok(StoredRun { run: job::get_of(scope, db, &mut connection, id).await?, nodes, newest_event })
 }
@@ -169,30 +174,27 @@ async fn get_succeeded(scope: &Scope, db: &Db, id: Uuid) -> Result<Option<Stored
 /// The checkpoints of a run that has not ended; none of one that has.
 async fn nodes_of(
     scope: &Scope,
+    db: &Db,
     connection: &mut PgConnection,
     run: Uuid,
 ) -> Result<Vec<NodeRow>, StoreError> {
-    let nodes = sqlx::query_as!(
-        NodeRow,
-        r#"select node, outcome::text as "outcome!", usage::text as "usage!",
-                  trace::text as "trace!"
-           from run_nodes where workspace_id = $1 and run_id = $2 order by created_at, node"#,
-        scope.workspace,
-        run
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(nodes)
+    let sql = format!(
+        "select {CHECKPOINT_COLUMNS} from run_nodes
+         where workspace_id = $1 and run_id = $2 order by created_at, node"
+    );
+    let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(scope.workspace).bind(run);
+    let rows: Vec<CheckpointRow> = rows.fetch_all(&mut *connection).await?;
+    packed_checkpoint::read(&db.bodies, connection, rows).await
 }
 
-/// Writes the record of a run and removes its job. `checkpoints` is their number in the record. What the run
-/// has spent since its last checkpoint counts for the actor of the scope, who requested the job.
+/// Writes the record of a run, which includes these checkpoints, and removes its job. What the run has spent since its
+/// last checkpoint counts for the actor of the scope, who requested the job.
 pub async fn finish(
     scope: &Scope,
     db: &Db,
     lease: Lease,
     run: &Arc<RunRow>,
-    checkpoints: i64,
+    checkpoints: RecordedCheckpoints,
 ) -> Result<CommitOutcome, StoreError> {
     let run = Arc::new(PackedRun::new(scope, &db.bodies, run));
     db.write(Write::End { lease, run, checkpoints }).await
@@ -203,11 +205,11 @@ pub(super) async fn count_end(
     connection: &mut PgConnection,
     lease: Lease,
 ) -> Result<(), StoreError> {
-    let ended = StoredRow::read(connection, lease.workspace, lease.job).await?;
-    let Some(ended) = ended else { return Ok(()) };
+    let Some(ended) = CountedRow::read(connection, lease.workspace, lease.job).await? else {
+        return Ok(());
+    };
     let mut sums = UsageSums::default();
-    let counted = CountedRun::of(lease.workspace, &ended.run.created_by, &ended.run);
-    sums.add_run(&counted, &ended.usage()?, SumSign::Plus);
+    sums.add_run(&ended.counted(), &ended.usage()?, SumSign::Plus);
     usage_insertion::add(connection, &sums).await
 }
 
@@ -236,19 +238,17 @@ pub async fn resume(
     let ResumedRun { run, checkpoints, request, seen, at } = resumed;
     let mut tx = db.begin(scope).await?;
     partition::begin_resumption(&mut tx).await?;
-    let ended = StoredRow::read(&mut tx, scope.workspace, run.id).await?;
+    let ended = CountedRow::read(&mut tx, scope.workspace, run.id).await?;
     let (Some(ended), true) = (ended, reset(scope, &mut tx, run, seen).await?) else {
         return Err(StoreError::Superseded("another request has resumed the run"));
     };
-    count_resumption(&mut tx, scope, run, &ended).await?;
+    count_resumption(&mut tx, run, &ended).await?;
     run_label_index::remove_error_codes(&mut tx, run.id).await?;
     let new = NewJob { id: run.id, kind: JOB, request, at };
     job::add(scope, &mut tx, new).await?;
     // A server of the release before removes a job without its checkpoints.
     sqlx::query!("delete from run_nodes where run_id = $1", run.id).execute(&mut *tx).await?;
-    for node in checkpoints {
-        insert_node(scope, &mut tx, run.id, node, at).await?;
-    }
+    add_checkpoints(scope, db, &mut tx, run, checkpoints, at).await?;
     store_answer(scope, &mut tx, answer).await?;
     db.commit_job(tx).await
 }
@@ -256,13 +256,12 @@ pub async fn resume(
 /// A run that is resumed counts as a run when it ends again. What it has spent counts for the versions that it has now.
 async fn count_resumption(
     connection: &mut PgConnection,
-    scope: &Scope,
     run: &RunRow,
-    ended: &StoredRow,
+    ended: &CountedRow,
 ) -> Result<(), StoreError> {
     let usage = ended.usage()?;
-    let before = CountedRun::of(scope.workspace, &ended.run.created_by, &ended.run);
-    let after = CountedRun::of(scope.workspace, &ended.run.created_by, run);
+    let before = ended.counted();
+    let after = CountedRun::of(ended.workspace_id, &ended.created_by, run);
     let mut sums = UsageSums::default();
     sums.add_run(&before, &usage, SumSign::Minus);
     sums.add_usage(&before, &usage, SumSign::Minus);
@@ -293,26 +292,16 @@ async fn reset(
     Ok(reset.execute(connection).await?.rows_affected() == 1)
 }
 
-/// Stores a checkpoint.
-pub(super) async fn insert_node(
+/// Stores checkpoints whose usage is counted already.
+pub(super) async fn add_checkpoints(
     scope: &Scope,
+    db: &Db,
     connection: &mut PgConnection,
-    run: Uuid,
-    node: &NodeRow,
+    run: &RunRow,
+    nodes: &[NodeRow],
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    sqlx::query!(
-        "insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
-         values ($1, $2, $3, $4::text::json, $5::text::json, $6::text::json, $7)",
-        run,
-        node.node,
-        scope.workspace,
-        node.outcome,
-        node.usage,
-        node.trace,
-        at
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+    let graph = Some(&run.graph());
+    let completed = CompletedNodes { scope, run: run.id, graph, nodes, at };
+    write_checkpoints(connection, &db.bodies, completed).await.map(drop)
 }

@@ -13,7 +13,7 @@ use super::key_spending::SpendingSum;
 use super::packed_run::{PackedForm, PackedRun};
 use super::usage_count::{CountedRun, SumSign, UsageSums};
 use super::usage_insertion::{self, BoundQuery, UsageColumns};
-use super::{StoreError, online_sample, run_label_index, webhook_event};
+use super::{Scope, StoreError, online_sample, run_label_index, webhook_event};
 
 /// Whether webhooks report the ends of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,13 +283,7 @@ impl PackedRun {
     }
 
     fn spending(&self) -> SpendingSum {
-        let spent = self.usage.whole;
-        let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
-        SpendingSum {
-            workspace: self.workspace,
-            actor: self.actor.clone(),
-            tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
-            cost: spent.cost.unwrap_or_default(),
-        }
+        let scope = Scope { workspace: self.workspace, actor: self.actor.clone() };
+        SpendingSum::of_usage(&scope, &self.usage.whole)
     }
 }

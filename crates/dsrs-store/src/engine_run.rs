@@ -11,10 +11,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::background_run::{self, JOB};
-use super::group_writer::{Write, write_checkpoints};
+use super::group_writer::{CompletedNodes, Write, write_checkpoints};
 use super::job::{self, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
-use super::run_progress::NodeRow;
+use super::run_progress::{NodeRow, RecordedCheckpoints};
 use super::{Db, Scope, StoreError, key_spending, run_batch};
 
 /// Stores a queued run that the engine has.
@@ -71,8 +71,10 @@ pub async fn give_back(
              select from run_cancellations where workspace_id = $2 and run_id = $1) where id = $1",
     );
     cancelled.bind(run.id).bind(scope.workspace).execute(&mut *tx).await?;
-    let spent = write_checkpoints(scope, &mut tx, run.id, checkpoints, at).await?;
-    key_spending::add_all(&mut tx, spent).await?;
+    let graph = Some(&run.graph());
+    let completed = CompletedNodes { scope, run: run.id, graph, nodes: checkpoints, at };
+    let stored = write_checkpoints(&mut tx, &db.bodies, completed).await?;
+    key_spending::add_all(&mut tx, stored.spent).await?;
     let status = if parked.is_some() { RunStatus::Waiting } else { RunStatus::Queued };
     // A run with checkpoints has started, even if the database has lost its start: `background_run::unstarted` reads no
     // checkpoints.
@@ -108,7 +110,8 @@ pub fn lease(scope: &Scope, run: Uuid) -> Lease {
 /// Ends a run. False if it has ended, or has a job.
 pub async fn end(scope: &Scope, db: &Db, run: &Arc<RunRow>) -> Result<bool, StoreError> {
     let lease = lease(scope, run.id);
-    Ok(background_run::finish(scope, db, lease, run, 0).await?.is_stored())
+    let none = RecordedCheckpoints::default();
+    Ok(background_run::finish(scope, db, lease, run, none).await?.is_stored())
 }
 
 /// Notes that an attempt has lost its run although its worker lives: it does not count.

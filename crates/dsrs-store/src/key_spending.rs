@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dsrs::lm::Usage;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -38,8 +39,14 @@ pub(super) struct SpendingSum {
 
 impl SpendingSum {
     /// What the actor of a scope has spent.
-    pub(super) fn of(scope: &Scope, tokens: i64, cost: f64) -> Self {
-        Self { workspace: scope.workspace, actor: scope.actor.clone(), tokens, cost }
+    pub(super) fn of_usage(scope: &Scope, usage: &Usage) -> Self {
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        Self {
+            workspace: scope.workspace,
+            actor: scope.actor.clone(),
+            tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
+            cost: usage.cost.unwrap_or_default(),
+        }
     }
 }
 

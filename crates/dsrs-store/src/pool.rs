@@ -21,6 +21,7 @@ use super::error::is_lost_connection;
 use super::group_writer::GroupWriter;
 use super::isolation::{self, Visible};
 use super::listen::{Notifications, TRUSTED_IDLE};
+use super::plan_age::{PLANNED_ONCE, PlanAge};
 use super::replica::Replica;
 use super::run_bodies::RunBodies;
 use super::run_form;
@@ -109,6 +110,7 @@ pub struct Db {
     leases: PgPool,
     /// One connection for the writer (`group_writer`). It sees all workspaces.
     recorder: PgPool,
+    plan_age: Arc<PlanAge>,
     /// The connections for uploads, which hold them for long.
     uploads: PgPool,
     options: PgConnectOptions,
@@ -153,20 +155,21 @@ impl Db {
         // Before the migration there is no such column.
         bodies.set_compact(run_form::is_compact(&mut first).await.unwrap_or(false));
         first.close().await?;
-        let prepare = |connections, visible: Visible| {
+        let prepare = |connections, visible: Visible, plans: &str| {
             let role = change_of_role.as_deref().unwrap_or_default();
             let brief = match visible {
                 Visible::Everything => BRIEF_TRANSACTIONS,
                 _ => "",
             };
-            let session = format!("{SESSION}; {brief}; {}; {role}", visible.set_session());
+            let session = format!("{SESSION}; {brief}; {plans}; {}; {role}", visible.set_session());
             // A new connection of the writer may be to another database, after a failover or a restore.
             let bodies = (visible == Visible::Everything).then(|| bodies.clone());
             pool_options(acquire_timeout, changes.clone(), session, bodies)
                 .max_connections(connections)
         };
-        let open =
-            |connections, visible| prepare(connections, visible).connect_lazy_with(options.clone());
+        let open = |connections, visible| {
+            prepare(connections, visible, "").connect_lazy_with(options.clone())
+        };
         let places = |count: u32| Arc::new(Semaphore::new(count as usize));
         let role = change_of_role.as_deref().unwrap_or_default();
         let replica =
@@ -175,7 +178,9 @@ impl Db {
             replica: replica.transpose()?,
             pool: open(settings.max_connections, Visible::Nothing),
             leases: open(1, Visible::Everything),
-            recorder: open(1, Visible::Everything),
+            recorder: prepare(1, Visible::Everything, PLANNED_ONCE)
+                .connect_lazy_with(options.clone()),
+            plan_age: Arc::default(),
             uploads: open(settings.uploads(), Visible::Nothing),
             options,
             changes_role: change_of_role.is_some(),
@@ -339,6 +344,11 @@ impl Db {
     /// The connection of the writer. It sees all workspaces: one statement writes runs of many.
     pub(super) fn recorder(&self) -> &PgPool {
         &self.recorder
+    }
+
+    /// A transaction of the writer.
+    pub(super) async fn begin_group(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        Ok(self.recorder.begin_with(self.plan_age.begin()).await?)
     }
 
     /// From now on this writer writes what background runs store. The first one stays.

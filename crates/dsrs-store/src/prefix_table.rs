@@ -77,12 +77,7 @@ impl PrefixTable {
         workspace: Uuid,
         prefixes: &[Arc<Prefix>],
     ) -> (Vec<(i64, Arc<Prefix>)>, bool) {
-        let stored = prefixes.iter().filter(|prefix| STORED_BYTES.contains(&prefix.json().len()));
-        // Hashing needs no lock. Equal prefixes of a run count once.
-        let mut keys: HashMap<PrefixKey, &Arc<Prefix>> = HashMap::new();
-        keys.extend(
-            stored.take(RUN_PREFIXES).map(|prefix| ((workspace, *prefix.digest()), prefix)),
-        );
+        let keys = keys(workspace, prefixes);
         let (mut numbers, mut is_pending) = (Vec::new(), false);
         let mut state = self.state();
         for (key, prefix) in keys {
@@ -92,6 +87,20 @@ impl PrefixTable {
             }
         }
         (numbers, is_pending)
+    }
+
+    /// The same without making one pending.
+    pub(crate) fn known(
+        &self,
+        workspace: Uuid,
+        prefixes: &[Arc<Prefix>],
+    ) -> Vec<(i64, Arc<Prefix>)> {
+        let keys = keys(workspace, prefixes);
+        let state = self.state();
+        let number = |(key, prefix): (&PrefixKey, &&Arc<Prefix>)| {
+            Some((state.number(key)?, Arc::clone(prefix)))
+        };
+        keys.iter().filter_map(number).collect()
     }
 
     /// Forgets every number and every text: the database may be another one.
@@ -148,6 +157,12 @@ impl PrefixTable {
         }
         Ok(found)
     }
+}
+
+/// The prefixes that may have a row, by their keys. Hashing needs no lock. Equal prefixes of a run count once.
+fn keys(workspace: Uuid, prefixes: &[Arc<Prefix>]) -> HashMap<PrefixKey, &Arc<Prefix>> {
+    let stored = prefixes.iter().filter(|prefix| STORED_BYTES.contains(&prefix.json().len()));
+    stored.take(RUN_PREFIXES).map(|prefix| ((workspace, *prefix.digest()), prefix)).collect()
 }
 
 /// The mark of a hash.

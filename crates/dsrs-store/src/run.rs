@@ -13,6 +13,7 @@ use super::id_time::{before_rows_since, behind_rows_until};
 use super::page::ListedRow;
 use super::run_bodies::RunBodies;
 use super::run_label::{RunLabel, RunLabels, push_first_label, push_labels};
+use super::run_progress::RunGraph;
 pub use super::run_storage::RunStorage;
 use super::run_storage::{COLUMNS, StoredUsage, complete};
 use super::{Cursor, Db, ListQuery, Page, Scope, StoreError};
@@ -134,6 +135,12 @@ impl ListedRow for RunRow {
 }
 
 impl RunRow {
+    /// Its graph.
+    #[must_use]
+    pub fn graph(&self) -> RunGraph {
+        RunGraph { id: self.graph_id, name: self.graph_name.clone() }
+    }
+
     /// The row without its documents, except the error.
     pub(super) fn without_documents(&self) -> Self {
         Self {

@@ -16,6 +16,7 @@ use super::run::RunRow;
 use super::run_body::{
     self, BodyError, Dictionary, NumberedPrefix, OwnedDocuments, PrefixMark, ReadBody, RunDocuments,
 };
+use super::run_progress::RunGraph;
 use super::{Db, StoreError};
 
 /// What this process knows.
@@ -62,6 +63,25 @@ impl RunBodies {
         let written = run_body::write(documents, &prefixes, dictionary.as_deref());
         self.dictionaries.count(run.graph_id, written.before, written.body.len());
         written.body
+    }
+
+    /// The documents of a checkpoint, with what is known of its graph: what a run has alone makes no prefix one that
+    /// runs share. Never waits.
+    pub(crate) fn write_checkpoint(
+        &self,
+        workspace: Uuid,
+        graph: Option<&RunGraph>,
+        prefixes: &[Arc<Prefix>],
+        documents: &RunDocuments<'_>,
+    ) -> Vec<u8> {
+        let known = self.prefixes.known(workspace, prefixes);
+        let prefixes: Vec<NumberedPrefix<'_>> = known.iter().map(numbered).collect();
+        let found = graph.map(|graph| self.dictionaries.of_graph(workspace, graph.id, &graph.name));
+        let (dictionary, is_unchecked) = found.unwrap_or_default();
+        if is_unchecked {
+            self.stale.notify_one();
+        }
+        run_body::write(documents, &prefixes, dictionary.as_deref()).body
     }
 
     /// Waits until a run that ended lacked something.

@@ -66,7 +66,12 @@ impl RunLabels {
     /// The tags, one by one.
     #[must_use]
     pub fn tags(&self) -> Vec<String> {
-        self.tags.as_deref().and_then(|tags| serde_json::from_str(tags).ok()).unwrap_or_default()
+        Self::list(self.tags.as_deref())
+    }
+
+    /// The texts of a list.
+    pub(super) fn list(json: Option<&str>) -> Vec<String> {
+        json.and_then(|texts| serde_json::from_str(texts).ok()).unwrap_or_default()
     }
 
     /// The bytes of their texts.

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use dsrs::lm::Prefix;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection};
-use uuid::Uuid;
+use sqlx::{FromRow, PgConnection};
 
 use super::StoreError;
 use super::run::RunRow;
@@ -72,18 +71,6 @@ impl StoredRow {
         let StoredUsage { counts, total_cost } = &self.run.storage.usage;
         let models = self.model_usage.as_deref();
         SpentUsage::stored(&self.run.usage, models, counts.as_deref(), *total_cost)
-    }
-
-    pub(super) async fn read(
-        connection: &mut PgConnection,
-        workspace: Uuid,
-        run: Uuid,
-    ) -> Result<Option<Self>, StoreError> {
-        let sql = format!(
-            "select model_usage::text, {COLUMNS} from runs where workspace_id = $1 and id = $2"
-        );
-        let found = sqlx::query_as(AssertSqlSafe(sql)).bind(workspace).bind(run);
-        Ok(found.fetch_optional(connection).await?)
     }
 }
 

@@ -9,23 +9,23 @@ use dsrs::lm::Usage;
 use uuid::Uuid;
 
 use super::run::{RunRow, RunStatus};
-use super::run_label::RunLabels;
 use super::run_usage::SpentUsage;
 
 /// The run that is counted.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedRun<'r> {
-    workspace: Uuid,
+    pub(crate) workspace: Uuid,
     /// On whose behalf.
-    actor: &'r str,
-    graph: Uuid,
-    graph_name: &'r str,
-    version: i32,
-    state_version: i32,
-    created_at: DateTime<Utc>,
-    status: RunStatus,
-    duration_ms: i64,
-    labels: &'r RunLabels,
+    pub(crate) actor: &'r str,
+    pub(crate) graph: Uuid,
+    pub(crate) graph_name: &'r str,
+    pub(crate) version: i32,
+    pub(crate) state_version: i32,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) status: RunStatus,
+    pub(crate) duration_ms: i64,
+    pub(crate) tags: Vec<String>,
+    pub(crate) user: Option<&'r str>,
 }
 
 impl<'r> CountedRun<'r> {
@@ -40,7 +40,8 @@ impl<'r> CountedRun<'r> {
             created_at: row.created_at,
             status: row.status,
             duration_ms: row.duration_ms.unwrap_or(0),
-            labels: &row.labels,
+            tags: row.labels.tags(),
+            user: row.labels.user_id.as_deref(),
         }
     }
 }
@@ -153,8 +154,8 @@ impl<'r> UsageSums<'r> {
     ) {
         let key = |dimension, value| run.key(dimension, value);
         change(self.0.entry(key("whole", None)).or_default(), &usage.whole);
-        for tag in run.labels.tags() {
-            change(self.0.entry(key("tag", Some(tag))).or_default(), &usage.whole);
+        for tag in &run.tags {
+            change(self.0.entry(key("tag", Some(tag.clone()))).or_default(), &usage.whole);
         }
         for model in &usage.models {
             let sum = self.0.entry(key("model", Some(model.alias.clone()))).or_default();
@@ -180,7 +181,7 @@ impl<'r> CountedRun<'r> {
             version: self.version,
             state_version: self.state_version,
             actor: self.actor,
-            user: self.labels.user_id.as_deref(),
+            user: self.user,
             dimension,
             value,
         }

@@ -6,7 +6,8 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::background_run::{self, insert, insert_node};
+use super::background_run::{self, add_checkpoints, insert};
+use super::group_writer::{CompletedNodes, write_checkpoints};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Lease, NewJob};
 use super::run::RunRow;
@@ -73,9 +74,7 @@ pub async fn accept(
     // Parked from the start: no worker may claim it before its value arrives.
     let new = NewJob { id: run.id, kind: background_run::JOB, request, at: run.created_at };
     job::add_parked(scope, &mut tx, new).await?;
-    for node in ended {
-        insert_node(scope, &mut tx, run.id, node, run.created_at).await?;
-    }
+    add_checkpoints(scope, db, &mut tx, run, ended, run.created_at).await?;
     key_spending::add(scope, &mut tx, &run.usage).await?;
     Ok(tx.commit().await?)
 }
@@ -112,21 +111,9 @@ pub async fn signal(
     if job.is_none() {
         return Ok(SignalOutcome::Ended);
     }
-    let stored = sqlx::query!(
-        "insert into run_nodes (run_id, node, workspace_id, outcome, usage, trace, created_at)
-         values ($1, $2, $3, $4::text::json, $5::text::json, $6::text::json, $7)
-         on conflict (run_id, node) do nothing",
-        run,
-        node.node,
-        scope.workspace,
-        node.outcome,
-        node.usage,
-        node.trace,
-        at
-    )
-    .execute(&mut *tx)
-    .await?;
-    if stored.rows_affected() != 1 {
+    let nodes = std::slice::from_ref(node);
+    let completed = CompletedNodes { scope, run, graph: None, nodes, at };
+    if write_checkpoints(&mut tx, &db.bodies, completed).await?.count != 1 {
         // A worker that looked for jobs meanwhile passed over this one, which may be claimable.
         db.commit_job(tx).await?;
         return Ok(SignalOutcome::Already);

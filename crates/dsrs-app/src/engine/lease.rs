@@ -1,7 +1,6 @@
 //! One attempt's right to its work, and where it stores what it has done. Each write says whether the right still
 //! counts: an attempt that another one has replaced stores nothing. May not know what the work is.
 
-use std::future::ready;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -12,7 +11,7 @@ use dsrs_store::background_run::{self, StoredRun};
 use dsrs_store::group_writer::{self, CommitOutcome};
 use dsrs_store::job::{self, JobType, Lease};
 use dsrs_store::run::{RunRow, RunStatus};
-use dsrs_store::run_progress::NodeRow;
+use dsrs_store::run_progress::{NodeRow, RecordedCheckpoints, RunGraph};
 use dsrs_store::waiting_run::{self, ParkOutcome};
 use dsrs_store::{Db, Scope, StoreError};
 
@@ -29,8 +28,12 @@ pub(crate) trait AttemptLease: Send + Sync {
     /// Stores a completed node. False if the lease is lost.
     fn store_node(&self, node: Arc<NodeRow>, at: DateTime<Utc>) -> LeaseWrite<'_, bool>;
 
-    /// Ends a run. `checkpoints` is the number of completed nodes in its record.
-    fn end_run(&self, run: Arc<RunRow>, checkpoints: i64) -> LeaseWrite<'_, CommitOutcome>;
+    /// Ends a run whose record includes these checkpoints.
+    fn end_run(
+        &self,
+        run: Arc<RunRow>,
+        checkpoints: RecordedCheckpoints,
+    ) -> LeaseWrite<'_, CommitOutcome>;
 
     /// Parks a run that waits for values for these nodes.
     fn park<'a>(&'a self, nodes: &'a str, waiting: &'a [String]) -> LeaseWrite<'a, ParkOutcome>;
@@ -49,16 +52,28 @@ pub(crate) struct JobLease {
     /// The run, if no attempt has started it: then it need not be read. The first read takes it, since values of
     /// signals may arrive later.
     unstarted: Mutex<Option<RunRow>>,
+    /// The graph of the run, once that is read.
+    graph: OnceLock<RunGraph>,
 }
 
 impl JobLease {
     pub(crate) fn new(db: Db, scope: Scope, lease: Lease) -> Self {
-        Self { db, scope, lease, start: OnceLock::new(), unstarted: Mutex::default() }
+        let (start, graph) = (OnceLock::new(), OnceLock::new());
+        Self { db, scope, lease, start, unstarted: Mutex::default(), graph }
     }
 
     /// The same with the run, if no attempt has started it.
     pub(crate) fn of_unstarted(self, run: Option<RunRow>) -> Self {
         Self { unstarted: Mutex::new(run), ..self }
+    }
+
+    async fn read_run(&self) -> Result<StoredRun, StoreError> {
+        let stored = match self.begun_run() {
+            Some(run) => run,
+            None => background_run::get(&self.scope, &self.db, self.lease.job).await?,
+        };
+        self.graph.get_or_init(|| stored.run.graph());
+        Ok(stored)
     }
 
     /// The run, if this attempt is the first and has stored nothing yet.
@@ -77,20 +92,22 @@ impl AttemptLease for JobLease {
     }
 
     fn stored_run(&self) -> LeaseWrite<'_, StoredRun> {
-        match self.begun_run() {
-            Some(run) => ready(Ok(run)).boxed(),
-            None => background_run::get(&self.scope, &self.db, self.lease.job).boxed(),
-        }
+        self.read_run().boxed()
     }
 
     fn store_node(&self, node: Arc<NodeRow>, at: DateTime<Utc>) -> LeaseWrite<'_, bool> {
         async move {
-            background_run::record_node(&self.scope, &self.db, self.lease, &node, at).await
+            let (scope, graph) = (&self.scope, self.graph.get());
+            background_run::record_node(scope, &self.db, self.lease, graph, &node, at).await
         }
         .boxed()
     }
 
-    fn end_run(&self, run: Arc<RunRow>, checkpoints: i64) -> LeaseWrite<'_, CommitOutcome> {
+    fn end_run(
+        &self,
+        run: Arc<RunRow>,
+        checkpoints: RecordedCheckpoints,
+    ) -> LeaseWrite<'_, CommitOutcome> {
         async move {
             background_run::finish(&self.scope, &self.db, self.lease, &run, checkpoints).await
         }

@@ -20,7 +20,7 @@ use dsrs_store::engine_run::{self, ReturnedRun};
 use dsrs_store::group_writer::CommitOutcome;
 use dsrs_store::job::{Job, JobType};
 use dsrs_store::run::{RunRow, RunStatus};
-use dsrs_store::run_progress::NodeRow;
+use dsrs_store::run_progress::{NodeRow, RecordedCheckpoints};
 use dsrs_store::waiting_run::ParkOutcome;
 use dsrs_store::{Db, StoreError};
 
@@ -282,7 +282,7 @@ impl AttemptLease for ObjectLease {
         self.store(node).boxed()
     }
 
-    fn end_run(&self, run: Arc<RunRow>, _: i64) -> LeaseWrite<'_, CommitOutcome> {
+    fn end_run(&self, run: Arc<RunRow>, _: RecordedCheckpoints) -> LeaseWrite<'_, CommitOutcome> {
         self.end(run).boxed()
     }
 

@@ -133,14 +133,14 @@ pub(crate) fn read_run(text: &[u8]) -> Result<RunRow, DocumentError> {
 
 /// A completed node.
 pub(crate) fn write_node(node: &NodeRow) -> Bytes {
-    let NodeRow { node, outcome, usage, trace } = node.clone();
+    let NodeRow { node, outcome, usage, trace, .. } = node.clone();
     write(NodeDocument { node, outcome, usage, trace })
 }
 
 /// Reads what [`write_node`] wrote.
 pub(crate) fn read_node(text: &[u8]) -> Result<NodeRow, DocumentError> {
     let NodeDocument { node, outcome, usage, trace } = read(text)?;
-    Ok(NodeRow { node, outcome, usage, trace })
+    Ok(NodeRow { node, outcome, usage, trace, prefixes: Vec::new() })
 }
 
 /// The attempts at a run since one has stored progress.

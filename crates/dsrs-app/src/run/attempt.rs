@@ -23,7 +23,7 @@ use crate::run::ending::EndedRun;
 use crate::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::run::execute::admit;
 use crate::run::merged_record::{
-    AttemptOutput, UnfinishedRun, node_row, own_nodes, waiting_nodes, with_waiting,
+    AttemptOutput, NO_TRACE, UnfinishedRun, node_row, own_nodes, waiting_nodes, with_waiting,
 };
 use crate::run::record::{recorded_inputs, status};
 use crate::run_spans::{RunTrace, TracedRun};
@@ -304,10 +304,10 @@ impl JobAttempt {
                 Some(known) => known,
                 None => self.unfinished_run().await?,
             };
-            let count = earlier.count();
+            let checkpoints = earlier.checkpoints();
             let (added, ended) = (result.added.clone(), result.ended.clone());
             let run = Arc::new(earlier.without_cost_of(&added).finished(added, ended, now()));
-            match persist(|| self.lease.end_run(run.clone(), count)).await? {
+            match persist(|| self.lease.end_run(run.clone(), checkpoints)).await? {
                 CommitOutcome::Stored => return Ok(Some(run)),
                 CommitOutcome::Behind => {}
                 CommitOutcome::LeaseLost => return Ok(None),
@@ -328,19 +328,23 @@ struct CheckpointJournal<'a> {
     attempt: &'a JobAttempt,
     guard: &'a ActiveGuard,
     /// Those that are stored.
-    stored: Mutex<Vec<Arc<NodeRow>>>,
+    stored: Mutex<Vec<NodeRow>>,
 }
 
 impl CheckpointJournal<'_> {
     /// The checkpoints that are stored. Takes them.
     fn stored(&self) -> impl Iterator<Item = NodeRow> {
-        let stored = std::mem::take(&mut *self.lock());
-        stored.into_iter().map(Arc::unwrap_or_clone)
+        std::mem::take(&mut *self.lock()).into_iter()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<NodeRow>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<NodeRow>> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The checkpoint without its trace, which the outcome of the attempt has.
+fn without_trace(row: Arc<NodeRow>) -> NodeRow {
+    NodeRow { trace: NO_TRACE.to_owned(), prefixes: Vec::new(), ..Arc::unwrap_or_clone(row) }
 }
 
 impl Journal for CheckpointJournal<'_> {
@@ -350,7 +354,7 @@ impl Journal for CheckpointJournal<'_> {
             let row = Arc::new(node_row(&node, *start));
             match persist(|| lease.store_node(row.clone(), now())).await {
                 Ok(true) => {
-                    self.lock().push(row);
+                    self.lock().push(without_trace(row));
                     Ok(())
                 }
                 Ok(false) => {

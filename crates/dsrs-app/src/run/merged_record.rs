@@ -13,11 +13,13 @@ use indexmap::IndexMap;
 use uuid::Uuid;
 
 use crate::json::JsonObject;
-use crate::run::documents::{fields_json, node_json, trace_json, usage_json, usage_of_json};
+use crate::run::documents::{
+    fields_json, node_json, prefixes_of, trace_json, usage_json, usage_of_json,
+};
 use crate::{AppError, RunFailure};
 use dsrs_store::background_run::{self, StoredRun};
 use dsrs_store::run::{RunRow, RunStatus, RunStorage};
-use dsrs_store::run_progress::NodeRow;
+use dsrs_store::run_progress::{NodeRow, RecordedCheckpoints};
 use dsrs_store::{Db, Scope};
 
 /// An empty trace.
@@ -84,15 +86,17 @@ impl UnfinishedRun {
         self.ended.iter().any(|row| row.node == node)
     }
 
-    /// The number of checkpoints.
-    pub(crate) fn count(&self) -> i64 {
-        i64::try_from(self.ended.len()).unwrap_or(i64::MAX)
+    /// The checkpoints, as the record will include them.
+    pub(crate) fn checkpoints(&self) -> RecordedCheckpoints {
+        let mut spent = Usage::default();
+        self.ended.iter().for_each(|row| spent += usage_of_json(&row.usage));
+        RecordedCheckpoints { count: i64::try_from(self.ended.len()).unwrap_or(i64::MAX), spent }
     }
 
     /// What earlier attempts spent.
     pub(crate) fn spent(&self) -> Usage {
         let mut spent = usage_of_json(&self.run.usage);
-        self.ended.iter().for_each(|row| spent += usage_of_json(&row.usage));
+        spent += self.checkpoints().spent;
         spent
     }
 
@@ -183,6 +187,7 @@ pub(crate) fn node_row(node: &CompletedNode, start: DateTime<Utc>) -> NodeRow {
         outcome: node_json(&node.name, &node.outcome, start),
         usage: usage_json(&usage_of_spans(&node.spans)),
         trace: trace_json(&node.spans, start),
+        prefixes: prefixes_of(&node.spans),
     }
 }
 

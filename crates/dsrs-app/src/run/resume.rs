@@ -150,6 +150,7 @@ fn completed_nodes(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> 
                 outcome: recorded.get(name)?.to_json(),
                 usage: usage_json(&Usage::default()),
                 trace: NO_TRACE.to_owned(),
+                prefixes: Vec::new(),
             })
         })
         .collect()

@@ -141,7 +141,8 @@ fn continued(mut earlier: UnfinishedRun, value: &NodeRow) -> RunRow {
 /// A checkpoint whose usage and trace are elsewhere in the record.
 fn checkpoint(name: &str, outcome: String) -> NodeRow {
     let usage = usage_json(&Usage::default());
-    NodeRow { node: name.to_owned(), outcome, usage, trace: NO_TRACE.to_owned() }
+    let (node, trace) = (name.to_owned(), NO_TRACE.to_owned());
+    NodeRow { node, outcome, usage, trace, prefixes: Vec::new() }
 }
 
 /// The checkpoint of a node that has received its value.

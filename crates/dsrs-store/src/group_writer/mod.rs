@@ -22,13 +22,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::job::{JobType, Lease};
+use super::packed_checkpoint::PackedCheckpoint;
 use super::packed_run::PackedRun;
 use super::run::RunRow;
-use super::run_progress::EventsRow;
-use super::run_progress::NodeRow;
+use super::run_progress::{EventsRow, RecordedCheckpoints};
 use super::{Db, Scope, StoreError};
 
-pub(super) use checkpoint::write_checkpoints;
+pub(super) use checkpoint::{CompletedNodes, write_checkpoints};
 pub use start::begin;
 pub use task::WriterTask;
 
@@ -85,7 +85,7 @@ pub(super) enum Write {
         /// The attempt.
         lease: Lease,
         /// The checkpoint.
-        node: Arc<NodeRow>,
+        node: Arc<PackedCheckpoint>,
         /// When the node ended.
         at: DateTime<Utc>,
     },
@@ -103,8 +103,8 @@ pub(super) enum Write {
         lease: Lease,
         /// The final record, of the caller who requested the run.
         run: Arc<PackedRun>,
-        /// The number of checkpoints in the record.
-        checkpoints: i64,
+        /// The checkpoints in the record.
+        checkpoints: RecordedCheckpoints,
     },
 }
 
@@ -129,9 +129,7 @@ impl Write {
             Self::Add { run, .. } | Self::Begin { run, .. } => run.size(),
             Self::Queue { run, request, .. } => run.size() + request.len(),
             Self::Start { .. } => 0,
-            Self::Checkpoint { node, .. } => {
-                node.outcome.len() + node.usage.len() + node.trace.len()
-            }
+            Self::Checkpoint { node, .. } => node.size(),
             Self::Events { row, .. } => row.events.len(),
         };
         BASE_BYTES + documents

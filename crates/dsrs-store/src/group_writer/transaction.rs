@@ -68,7 +68,7 @@ impl<'w> Group<'w> {
         run_batch::add(connection, &self.runs, &self.jobs).await?;
         let begun = start::write_runs(connection, &self.begun).await?;
         start::write(connection, &self.starts).await?;
-        spent.extend(checkpoint::write(connection, &self.checkpoints).await?);
+        spent.extend(checkpoint::write(connection, &self.checkpoints).await?.spent);
         event::write(connection, &self.events).await?;
         let (behind, rest) = end::write(connection, &self.ends).await?;
         spent.extend(rest);
@@ -104,7 +104,7 @@ pub(super) async fn commit(
     db: &Db,
     writes: &[&Write],
 ) -> Result<Vec<Option<CommitOutcome>>, StoreError> {
-    let mut tx = db.recorder().begin().await?;
+    let mut tx = db.begin_group().await?;
     let leases = HeldLeases::lock(&mut tx, writes.iter().filter_map(|write| write.lease())).await?;
     let mut ended = HashSet::new();
     let states = writes.iter().map(|write| match write {

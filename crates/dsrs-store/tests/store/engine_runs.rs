@@ -21,7 +21,7 @@ fn ended(run: &RunRow, status: RunStatus) -> Arc<RunRow> {
 
 fn node(name: &str) -> NodeRow {
     let (usage, trace) = ("{}".to_owned(), r#"{"spans": []}"#.to_owned());
-    NodeRow { node: name.into(), outcome: "{}".into(), usage, trace }
+    NodeRow { node: name.into(), outcome: "{}".into(), usage, trace, prefixes: Vec::new() }
 }
 
 async fn give_back(db: &Db, run: &RunRow, parked: Option<&str>) -> bool {

@@ -25,7 +25,13 @@ fn queued() -> RunRow {
 
 fn node(name: &str) -> Arc<NodeRow> {
     let (usage, trace) = ("{}".to_owned(), r#"{"spans": []}"#.to_owned());
-    Arc::new(NodeRow { node: name.into(), outcome: "{}".into(), usage, trace })
+    Arc::new(NodeRow {
+        node: name.into(),
+        outcome: "{}".into(),
+        usage,
+        trace,
+        prefixes: Vec::new(),
+    })
 }
 
 /// Accepts a run and claims it.
@@ -41,14 +47,14 @@ async fn work(db: &Db) -> Uuid {
     let (run, lease) = claimed(db).await;
     assert!(group_writer::begin(db, background_run::JOB, lease, tick()).await.unwrap());
     let checkpoint = async |name: &str| {
-        background_run::record_node(&ann(), db, lease, &node(name), tick()).await.unwrap()
+        background_run::record_node(&ann(), db, lease, None, &node(name), tick()).await.unwrap()
     };
     let (left, right) = tokio::join!(checkpoint("left"), checkpoint("right"));
     assert!(left && right);
     let events = Arc::new(EventsRow { last_id: 4, events: "[]".to_owned() });
     assert!(run_event::append(db, lease, &events, tick()).await.unwrap());
     let done = Arc::new(RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run });
-    let end = background_run::finish(&ann(), db, lease, &done, 2).await.unwrap();
+    let end = background_run::finish(&ann(), db, lease, &done, super::recorded(2)).await.unwrap();
     assert_eq!(end, CommitOutcome::Stored);
     done.id
 }
@@ -128,7 +134,8 @@ async fn a_job_that_another_server_has_locked_delays_no_other_write() {
             // An attempt repeats what the writer gives up.
             loop {
                 let (ann, write) = (ann(), node("a"));
-                let stored = background_run::record_node(&ann, &db, locked, &write, tick()).await;
+                let stored =
+                    background_run::record_node(&ann, &db, locked, None, &write, tick()).await;
                 if let Ok(stored) = stored {
                     return stored;
                 }
@@ -137,7 +144,7 @@ async fn a_job_that_another_server_has_locked_delays_no_other_write() {
     };
     for name in ["a", "b", "c"] {
         let (ann, write) = (ann(), node(name));
-        let stored = background_run::record_node(&ann, &db, free, &write, tick());
+        let stored = background_run::record_node(&ann, &db, free, None, &write, tick());
         assert!(within("a write", stored).await.unwrap());
     }
     assert!(!delayed.is_finished());
@@ -151,7 +158,7 @@ async fn a_run_whose_acceptance_is_repeated_after_its_end_is_not_queued_again() 
     let db = database().await;
     let (run, lease) = claimed(&db).await;
     let done = Arc::new(RunRow { status: RunStatus::Succeeded, ..run.clone() });
-    background_run::finish(&ann(), &db, lease, &done, 0).await.unwrap();
+    background_run::finish(&ann(), &db, lease, &done, super::recorded(0)).await.unwrap();
     background_run::accept(&ann(), &db, &run, "{}", &super::COMMIT).await.unwrap();
     let jobs = job::claim(&db, &[background_run::JOB], &[Uuid::now_v7()], &[], HOUR).await.unwrap();
     assert!(jobs.is_empty());
@@ -169,7 +176,7 @@ async fn a_write_that_names_the_job_of_another_lease_or_workspace_is_lost() {
         Lease { holder: Uuid::now_v7(), ..lease },
     ] {
         let (ann, node) = (ann(), node("a"));
-        let write = background_run::record_node(&ann, &db, foreign, &node, tick());
+        let write = background_run::record_node(&ann, &db, foreign, None, &node, tick());
         assert!(!write.await.unwrap());
     }
     for run in [first, second] {

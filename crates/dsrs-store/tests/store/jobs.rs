@@ -36,7 +36,13 @@ async fn claim(db: &Db) -> Option<Job> {
 
 fn node(name: &str, outcome: &str) -> Arc<NodeRow> {
     let (usage, trace) = ("{}".to_owned(), r#"{"spans": []}"#.to_owned());
-    Arc::new(NodeRow { node: name.into(), outcome: outcome.into(), usage, trace })
+    Arc::new(NodeRow {
+        node: name.into(),
+        outcome: outcome.into(),
+        usage,
+        trace,
+        prefixes: Vec::new(),
+    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,8 +115,14 @@ async fn workers_requeue_and_finish_jobs_without_losing_any() {
                         }
                         _ => {
                             let done = Arc::new(RunRow { id: lease.job, ..new_run("lasting") });
-                            let outcome =
-                                background_run::finish(&ann(), &db, lease, &done, 0).await;
+                            let outcome = background_run::finish(
+                                &ann(),
+                                &db,
+                                lease,
+                                &done,
+                                super::recorded(0),
+                            )
+                            .await;
                             assert_eq!(outcome.unwrap(), CommitOutcome::Stored);
                             ended.push(lease.job);
                         }
@@ -166,7 +178,9 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     let begin = |lease| group_writer::begin(&db, background_run::JOB, lease, tick());
     assert!(begin(first).await.unwrap());
     assert!(
-        background_run::record_node(&ann(), &db, first, &node("a", "{}"), tick()).await.unwrap()
+        background_run::record_node(&ann(), &db, first, None, &node("a", "{}"), tick())
+            .await
+            .unwrap()
     );
     assert_eq!(job::requeue_expired(&db).await.unwrap(), 0, "it has not expired");
     let renewed = job::renew(&db, &[first.holder], HOUR).await.unwrap();
@@ -179,10 +193,14 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     assert_eq!((second.lease.job, second.attempt), (run.id, 2));
     assert!(!begin(first).await.unwrap());
     assert!(
-        !background_run::record_node(&ann(), &db, first, &node("b", "{}"), tick()).await.unwrap()
+        !background_run::record_node(&ann(), &db, first, None, &node("b", "{}"), tick())
+            .await
+            .unwrap()
     );
     assert_eq!(
-        background_run::finish(&ann(), &db, first, &run.clone().into(), 1).await.unwrap(),
+        background_run::finish(&ann(), &db, first, &run.clone().into(), super::recorded(1))
+            .await
+            .unwrap(),
         CommitOutcome::LeaseLost
     );
     assert!(!job::requeue(&db, first).await.unwrap());
@@ -193,9 +211,13 @@ async fn an_expired_lease_returns_the_job_and_blocks_its_old_holder() {
     let done = Arc::new(RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run });
     let ann = ann();
     let finish = |known| background_run::finish(&ann, &db, second.lease, &done, known);
-    assert_eq!(finish(0).await.unwrap(), CommitOutcome::Behind, "a node has ended meanwhile");
-    assert_eq!(finish(1).await.unwrap(), CommitOutcome::Stored);
-    assert_eq!(finish(1).await.unwrap(), CommitOutcome::LeaseLost, "once");
+    assert_eq!(
+        finish(super::recorded(0)).await.unwrap(),
+        CommitOutcome::Behind,
+        "a node has ended meanwhile"
+    );
+    assert_eq!(finish(super::recorded(1)).await.unwrap(), CommitOutcome::Stored);
+    assert_eq!(finish(super::recorded(1)).await.unwrap(), CommitOutcome::LeaseLost, "once");
     assert_eq!(job::get::<RunRow>(&ann, &db, done.id).await.unwrap().status, RunStatus::Succeeded);
     assert!(background_run::get(&ann, &db, done.id).await.unwrap().nodes.is_empty());
     assert!(claim(&db).await.is_none());

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod checkpoints;
 mod engine_runs;
 mod graphs;
 mod group_writer;
@@ -33,6 +34,7 @@ use dsrs_store::id_time::first_id;
 use dsrs_store::job::Ending;
 use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_label::RunLabels;
+use dsrs_store::run_progress::RecordedCheckpoints;
 use dsrs_store::state::NewState;
 use dsrs_store::{Db, PoolSettings, Scope, StoreError};
 use sqlx::{PgConnection, Row};
@@ -46,6 +48,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 async fn database() -> Db {
     let url = dsrs_test::test_database().await;
     Db::connect(&url, &PoolSettings::default()).await.unwrap()
+}
+
+/// So many checkpoints, which have spent nothing.
+fn recorded(count: i64) -> RecordedCheckpoints {
+    RecordedCheckpoints { count, ..RecordedCheckpoints::default() }
 }
 
 /// Work is stored for a request without a key.

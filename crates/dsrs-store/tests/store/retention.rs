@@ -49,7 +49,8 @@ async fn ended(db: &Db) -> Uuid {
     let lease = Lease { job: row.id, holder: Uuid::now_v7(), workspace };
     claim_by_id(db, lease, super::HOUR).await.unwrap().unwrap();
     let row = Arc::new(row);
-    let finished = background_run::finish(&ann(), db, lease, &row, 0).await.unwrap();
+    let finished =
+        background_run::finish(&ann(), db, lease, &row, super::recorded(0)).await.unwrap();
     assert_eq!(finished, CommitOutcome::Stored);
     row.id
 }

@@ -242,7 +242,9 @@ async fn a_resumed_run_counts_for_its_creator_and_its_newest_version() {
         ..run.clone()
     };
     let lease = claimed(&db, run.id).await;
-    background_run::finish(&ann(), &db, lease, &failed.clone().into(), 0).await.unwrap();
+    background_run::finish(&ann(), &db, lease, &failed.clone().into(), super::recorded(0))
+        .await
+        .unwrap();
     assert_eq!(sums(&mut owner).await, [(1, "ann".to_owned(), 1, 30)]);
 
     let again = RunRow { status: RunStatus::Queued, graph_version: 2, ..failed.clone() };
@@ -257,7 +259,9 @@ async fn a_resumed_run_counts_for_its_creator_and_its_newest_version() {
         ..again
     };
     let lease = claimed(&db, run.id).await;
-    background_run::finish(&other, &db, lease, &done.clone().into(), 0).await.unwrap();
+    background_run::finish(&other, &db, lease, &done.clone().into(), super::recorded(0))
+        .await
+        .unwrap();
     assert_eq!(sums(&mut owner).await, [(2, "ann".to_owned(), 1, 45)]);
     are_read_back(&db, &[done]).await;
 }

@@ -49,7 +49,8 @@ async fn old_events_are_removed_except_the_newest_of_an_unfinished_run() {
     assert_eq!(run_event::newest(&ann(), &db, streamed).await.unwrap(), None);
 
     let done = Arc::new(RunRow { status: RunStatus::Succeeded, outputs: Some("{}".into()), ..run });
-    let finished = background_run::finish(&ann(), &db, lease, &done, 0).await.unwrap();
+    let finished =
+        background_run::finish(&ann(), &db, lease, &done, super::recorded(0)).await.unwrap();
     assert_eq!(finished, CommitOutcome::Stored);
     purge(&db, later).await;
     assert_eq!(run_event::newest(&ann(), &db, done.id).await.unwrap(), None);

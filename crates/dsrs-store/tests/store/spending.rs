@@ -10,8 +10,9 @@ use dsrs_store::job::{Lease, claim_by_id};
 use dsrs_store::key::{self, NewKey};
 use dsrs_store::key_scope::KeyScopes;
 use dsrs_store::run::{RunRow, RunStatus};
-use dsrs_store::run_progress::NodeRow;
+use dsrs_store::run_progress::{NodeRow, RecordedCheckpoints};
 use dsrs_store::run_recorder::recorder;
+use dsrs_store::run_usage::usage_of_json;
 use dsrs_store::{Db, PoolSettings, Scope, waiting_run};
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
@@ -83,9 +84,15 @@ async fn claimed(db: &Db, scope: &Scope, run: Uuid) -> Lease {
     lease
 }
 
+/// Checkpoints in a record, and what they have spent.
+fn recorded(count: i64, input: u32, cost: f64) -> RecordedCheckpoints {
+    let spent = usage_of_json(&usage(input, cost));
+    RecordedCheckpoints { count, spent }
+}
+
 fn checkpoint(name: &str, usage: String) -> NodeRow {
     let trace = r#"{"spans": []}"#.to_owned();
-    NodeRow { node: name.into(), outcome: "{}".into(), usage, trace }
+    NodeRow { node: name.into(), outcome: "{}".into(), usage, trace, prefixes: Vec::new() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,13 +109,15 @@ async fn a_background_run_counts_with_each_checkpoint_and_for_the_key_that_resum
     let lease = claimed(&db, &one, run.id).await;
     let first = Arc::new(checkpoint("first", usage(9, 0.1)));
     for _ in 0..2 {
-        assert!(background_run::record_node(&one, &db, lease, &first, tick()).await.unwrap());
+        assert!(background_run::record_node(&one, &db, lease, None, &first, tick()).await.unwrap());
     }
     assert_eq!(spent(&url).await, [row("one", 10, 10)], "before the run has ended, and once");
     // A node that failed has no checkpoint: what it has spent is in the record.
     let failed = RunRow { status: RunStatus::Failed, usage: usage(29, 0.3), ..run.clone() };
     let finished =
-        background_run::finish(&one, &db, lease, &failed.clone().into(), 1).await.unwrap();
+        background_run::finish(&one, &db, lease, &failed.clone().into(), recorded(1, 9, 0.1))
+            .await
+            .unwrap();
     assert_eq!(finished, CommitOutcome::Stored);
     assert_eq!(spent(&url).await, [row("one", 30, 30)]);
 
@@ -122,9 +131,10 @@ async fn a_background_run_counts_with_each_checkpoint_and_for_the_key_that_resum
     background_run::resume(&two, &db, resumed, None).await.unwrap();
     let lease = claimed(&db, &two, run.id).await;
     let second = Arc::new(checkpoint("second", usage(4, 0.05)));
-    assert!(background_run::record_node(&two, &db, lease, &second, tick()).await.unwrap());
+    assert!(background_run::record_node(&two, &db, lease, None, &second, tick()).await.unwrap());
     let done = RunRow { status: RunStatus::Succeeded, usage: usage(44, 0.5), ..failed };
-    let known = background_run::finish(&two, &db, lease, &done.into(), 2).await.unwrap();
+    let known =
+        background_run::finish(&two, &db, lease, &done.into(), recorded(2, 4, 0.05)).await.unwrap();
     assert_eq!(known, CommitOutcome::Stored);
     assert_eq!(spent(&url).await, [row("one", 30, 30), row("two", 15, 20)]);
 }

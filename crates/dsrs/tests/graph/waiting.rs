@@ -77,7 +77,7 @@ async fn a_waiting_run_parks_and_continues_with_the_signal() {
     ended.insert("approve".into(), program.restore_completed_node("approve", &value).unwrap());
     let done = program.execute_from(&run_on(lm.clone()), inputs, ended, &book).await;
     assert_eq!(done.outputs.unwrap()["sent"], Payload::str("yes"));
-    assert_eq!(*book.0.lock().unwrap(), ["draft", "notes", "send"]);
+    assert_eq!(*book.0.lock().unwrap(), ["draft", "notes"]);
     assert_eq!(lm.requests().len(), 3);
 }
 

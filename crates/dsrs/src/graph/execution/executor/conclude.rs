@@ -86,9 +86,17 @@ impl Execution<'_> {
     }
 
     /// Whether the journal records a node. Computing an op again is as cheap as restoring it. Absorbed
-    /// failures are recorded too, because the outputs of their followers depend on them.
+    /// failures are recorded too, because the outputs of their followers depend on them. The node with which
+    /// the run ends is in the record of the run.
     fn is_journaled(&self, index: usize) -> bool {
-        self.program.graph().nodes[index].module.compute().is_none()
+        self.program.graph().nodes[index].module.compute().is_none() && self.has_unsettled_nodes()
+    }
+
+    fn has_unsettled_nodes(&self) -> bool {
+        self.nodes.iter().any(|progress| {
+            let status = progress.outcome.status;
+            matches!(status, NodeStatus::Pending | NodeStatus::Running | NodeStatus::Waiting)
+        })
     }
 
     fn completed_node(&self, index: usize) -> CompletedNode {
