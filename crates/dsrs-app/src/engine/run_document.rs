@@ -290,6 +290,7 @@ mod tests {
             outcome: text(r#"{"outputs": 1.0}"#),
             usage: text("{}"),
             trace: text("{}"),
+            prefixes: Vec::new(),
         };
         assert_eq!(read_node(&write_node(&node)).unwrap(), node);
         let count = AttemptCount { begun: 7, forgiven_before: 2 };

@@ -1,7 +1,7 @@
 //! `call`: one call of a tool with typed inputs and a typed output.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dsrs::BoxFuture;
@@ -13,11 +13,14 @@ use dsrs::value::{Fields, Payload};
 
 use super::support::{fields, json, outputs, run_on};
 
+/// The arguments of a call, and its key.
+type NotedCall = (String, Option<Arc<str>>);
+
 /// A server whose HTTP tools answer what the test says, and note their arguments and keys.
 struct Server {
     answers: Vec<Result<&'static str, ToolError>>,
     asked: Arc<AtomicUsize>,
-    noted: Arc<std::sync::Mutex<Vec<(String, Option<Arc<str>>)>>>,
+    noted: Arc<Mutex<Vec<NotedCall>>>,
 }
 
 impl Server {
@@ -39,7 +42,7 @@ struct Answering {
     spec: ToolSpec,
     answers: Vec<Result<&'static str, ToolError>>,
     asked: Arc<AtomicUsize>,
-    noted: Arc<std::sync::Mutex<Vec<(String, Option<Arc<str>>)>>>,
+    noted: Arc<Mutex<Vec<NotedCall>>>,
 }
 
 impl Tool for Answering {
