@@ -96,6 +96,10 @@ pub(super) enum FetchError {
     Refused(#[from] Refused),
     #[error("the request was refused: {0}")]
     Unbound(String),
+    /// The server has not received the request.
+    #[error("{0}")]
+    NotConnected(String),
+    /// The server may have received the request.
     #[error("{0}")]
     Failed(String),
 }
@@ -162,7 +166,10 @@ impl Fetch {
         *outgoing.method_mut() = request.method.clone();
         *outgoing.uri_mut() = uri;
         *outgoing.headers_mut() = request.all_headers()?;
-        client.request(outgoing).await.map_err(|error| failed(&request.url, &error))
+        client.request(outgoing).await.map_err(|error| {
+            let is_connected = !error.is_connect();
+            failed(&request.url, &error, is_connected)
+        })
     }
 }
 
@@ -249,19 +256,20 @@ async fn read(response: Response<Incoming>, limit: usize) -> Result<FetchRespons
 }
 
 /// The guard's reason, if the guard refused; else the innermost reason.
-fn failed(url: &Url, error: &(dyn Error + 'static)) -> FetchError {
+fn failed(url: &Url, error: &(dyn Error + 'static), is_connected: bool) -> FetchError {
     let mut cause = error;
     loop {
         match cause.downcast_ref() {
             Some(DialError::Refused(refused)) => return refused.clone().into(),
-            Some(DialError::Failed(reason)) => return FetchError::Failed(reason.clone()),
+            Some(DialError::Failed(reason)) => return FetchError::NotConnected(reason.clone()),
             None => {}
         }
         let Some(below) = cause.source() else { break };
         cause = below;
     }
     let host = url.host_str().unwrap_or_default();
-    FetchError::Failed(format!("`{host}` did not respond: {cause}"))
+    let reason = format!("`{host}` did not respond: {cause}");
+    if is_connected { FetchError::Failed(reason) } else { FetchError::NotConnected(reason) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret;
 use url::Url;
 
-use super::fetch::{Fetch, FetchError, FetchRequest, FetchResponse, SecretHeader};
+use super::fetch::{Fetch, FetchError, FetchRequest, FetchResponse, SecretHeader, Truncation};
 use dsrs_config::Secrets;
 
 /// How much of an error response the LM sees, in characters.
@@ -88,7 +88,12 @@ impl HttpCaller {
         Ok(())
     }
 
-    async fn ask(&self, ctx: &Ctx, args: &Fields) -> Result<Payload, ToolError> {
+    async fn ask(
+        &self,
+        ctx: &Ctx,
+        args: &Fields,
+        read: fn(&Self, &FetchResponse, String) -> Result<Payload, String>,
+    ) -> Result<Payload, ToolError> {
         let mut request = self.request(args).map_err(ToolError::reported)?;
         if let Some(key) = ctx.call_key.as_ref().filter(|_| self.tool.method != HttpMethod::Get)
             && let Ok(key) = HeaderValue::from_str(key)
@@ -107,12 +112,13 @@ impl HttpCaller {
             self.unanswered(format!("no response within {limit} ms (the tool's timeout_ms)"))
         })?;
         let answer = answer.map_err(|error| match error {
+            FetchError::NotConnected(reason) => ToolError::unavailable(reason, None),
             FetchError::Failed(_) => self.unanswered(error.to_string()),
             FetchError::Refused(_) | FetchError::Unbound(_) => {
                 ToolError::reported(error.to_string())
             }
         })?;
-        self.describe(&answer).map_err(|reason| match self.may_succeed_later(answer.status) {
+        self.describe(&answer, read).map_err(|reason| match self.may_succeed_later(answer.status) {
             true => ToolError::unavailable(reason, answer.retry_after),
             false => ToolError::reported(reason),
         })
@@ -146,23 +152,42 @@ impl HttpCaller {
         })
     }
 
-    /// The response for the LM: JSON as data, any other text as text.
-    fn describe(&self, answer: &FetchResponse) -> Result<Payload, String> {
+    /// The result of a response, or what the server said instead.
+    fn describe(
+        &self,
+        answer: &FetchResponse,
+        read: fn(&Self, &FetchResponse, String) -> Result<Payload, String>,
+    ) -> Result<Payload, String> {
         let text = self.text(answer)?;
         if !answer.succeeded {
             let shown = shortened(&text, SHOWN);
             return Err(format!("the server responded with status {}: {shown}", answer.status));
         }
+        read(self, answer, text)
+    }
+
+    /// A response for the LM: JSON as data, any other text as text, with a sentence about what is missing.
+    fn shown(&self, answer: &FetchResponse, text: String) -> Result<Payload, String> {
         if text.is_empty() {
             return Ok(Payload::str(format!("(status {}, no body)", answer.status)));
         }
         if let Some(truncation) = &answer.truncated {
-            let whole =
-                truncation.whole.map_or_else(|| "more".to_owned(), |bytes| format!("{bytes}"));
+            let whole = whole_size(truncation);
             let read = answer.body.len();
             return Ok(Payload::str(format!(
                 "{text}\n… (truncated: the first {read} of {whole} bytes)"
             )));
+        }
+        self.data(answer, text)
+    }
+
+    /// A whole response for a program: JSON as data, any other text as text.
+    fn data(&self, answer: &FetchResponse, text: String) -> Result<Payload, String> {
+        if let Some(truncation) = &answer.truncated {
+            let (whole, most) = (whole_size(truncation), self.tool.max_bytes);
+            return Err(format!(
+                "the response has {whole} bytes, and {most} are read (the tool's max_bytes)"
+            ));
         }
         let json = is_json(&answer.media).then(|| Payload::from_json(&text).ok()).flatten();
         Ok(json.unwrap_or_else(|| Payload::str(text)))
@@ -201,8 +226,21 @@ impl Tool for HttpCaller {
     }
 
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        async move { self.ask(ctx, &args).await }.boxed()
+        async move { self.ask(ctx, &args, Self::shown).await }.boxed()
     }
+
+    fn call_for_data<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        args: Fields,
+    ) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        async move { self.ask(ctx, &args, Self::data).await }.boxed()
+    }
+}
+
+/// The size of a whole response, as far as the server said it.
+fn whole_size(truncation: &Truncation) -> String {
+    truncation.whole.map_or_else(|| "more".to_owned(), |bytes| bytes.to_string())
 }
 
 const fn method(method: HttpMethod) -> Method {

@@ -69,6 +69,7 @@ impl BatchWork {
             }
         };
         let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
+        scope.id = Some(item_id(self.id, position));
         scope.observer = Some(self.app.metrics.graph(&self.versions.name));
         scope.cancelled = self.cancel.child_token();
         let (id, start) = (Uuid::now_v7(), now());
@@ -158,4 +159,13 @@ impl BatchWork {
         };
         BatchItemResult { result, run: None }
     }
+}
+
+/// What an item is recognized by when it is run again elsewhere: the batch and the position.
+fn item_id(batch: Uuid, position: i32) -> [u8; 16] {
+    let mut id = batch.into_bytes();
+    for (byte, part) in id.iter_mut().rev().zip(position.to_le_bytes()) {
+        *byte ^= part;
+    }
+    id
 }

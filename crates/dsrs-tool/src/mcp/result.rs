@@ -10,7 +10,7 @@ use crate::http::shortened;
 /// Maximum length of a result, in characters.
 const LONGEST: usize = 256 << 10;
 
-/// Maximum size of structured content for a program, in bytes.
+/// Maximum size of a result for a program, in bytes.
 const MOST_DATA: usize = 10 << 20;
 
 /// Structured content as data; with parts beside it, or without it, the texts.
@@ -40,19 +40,20 @@ pub(super) fn result_data(result: &CallToolResult) -> Result<Payload, String> {
 /// # Errors
 /// As [`result_data`].
 pub(super) fn structured_data(result: &CallToolResult) -> Result<Payload, String> {
-    match &result.structured_content {
-        Some(structured) if result.is_error != Some(true) => {
-            let json = structured.to_string();
-            if json.len() > MOST_DATA {
-                return Err(format!(
-                    "the result has {} bytes; at most {MOST_DATA} are read",
-                    json.len()
-                ));
-            }
-            Payload::from_json(&json)
-                .map_err(|error| format!("the result is not valid data: {error}"))
-        }
-        _ => result_data(result),
+    if result.is_error == Some(true) {
+        return result_data(result);
+    }
+    let (text, is_json) = match &result.structured_content {
+        Some(structured) => (structured.to_string(), true),
+        None => (joined(result.content.iter()), false),
+    };
+    if text.len() > MOST_DATA {
+        return Err(format!("the result has {} bytes; at most {MOST_DATA} are read", text.len()));
+    }
+    match is_json {
+        true => Payload::from_json(&text)
+            .map_err(|error| format!("the result is not valid data: {error}")),
+        false => Ok(Payload::str(text)),
     }
 }
 

@@ -304,7 +304,8 @@ async fn a_request_is_repeated_only_if_that_does_no_harm() {
         late["timeout_ms"] = json!(20);
         assert_eq!(failure(&late).await.0, repeats, "{method}");
         let gone = json!({"name": "ask", "description": "Asks.", "method": method, "url": "http://127.0.0.1:9/"});
-        assert_eq!(failure(&gone).await.0, repeats, "{method}");
+        // Nothing was sent.
+        assert!(failure(&gone).await.0, "{method}");
     }
 }
 

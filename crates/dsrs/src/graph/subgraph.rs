@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 
 use super::{GraphModule, GraphState};
-use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::predict::{Ctx, DynPredictor, PredictError, SignatureChecks};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema, read_signature, signature_to_schemas};
 use crate::strategy::{
@@ -188,12 +188,15 @@ impl Op for Subgraph {
     }
 
     fn module(self: Box<Self>, schema: Arc<SignatureSchema>) -> Box<dyn DynModule> {
-        Box::new(SubgraphModule { schema, graph: self.module })
+        let checks = SignatureChecks::of(self.module.schema());
+        Box::new(SubgraphModule { schema, checks, graph: self.module })
     }
 }
 
 struct SubgraphModule {
     schema: Arc<SignatureSchema>,
+    /// The asserts of the inputs of the graph.
+    checks: SignatureChecks,
     graph: GraphModule,
 }
 
@@ -241,6 +244,9 @@ impl DynModule for SubgraphModule {
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
         let input = self.inputs(input);
-        self.graph.forward(ctx, input)
+        match self.checks.admit_inputs(&input) {
+            Ok(()) => self.graph.forward(ctx, input),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
     }
 }

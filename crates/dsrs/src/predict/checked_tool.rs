@@ -41,6 +41,11 @@ impl CheckedTool {
         self.tool.spec()
     }
 
+    /// The JSON Schema of its results, if it names one.
+    pub(crate) fn result_schema(&self) -> Option<Payload> {
+        self.tool.result_schema()
+    }
+
     /// Calls it within a span, for an LM.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::call_place::CallPlace;
 use super::error::{PredictError, PredictErrorKind};
 use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
@@ -144,6 +145,8 @@ pub struct Ctx {
     pub listener: Option<Arc<dyn RunListener>>,
     /// In the call of a tool: the same text for each repeat of the call, by which the tool may recognize it.
     pub call_key: Option<Arc<str>>,
+    /// Where in its node a call is made: the parts that lead there, each round and each element. The same in another run.
+    pub place: CallPlace,
 }
 
 impl Ctx {
@@ -164,8 +167,19 @@ impl Ctx {
     #[must_use]
     pub const fn of(run: Arc<RunScope>, node: Arc<NodeScope>, parent: Option<SpanId>) -> Self {
         let (tally, hints, listener, call_key) = (None, None, None, None);
-        let (attempt_depth, seed_offset) = (0, 0);
-        Self { run, node, parent, tally, hints, attempt_depth, seed_offset, listener, call_key }
+        let (attempt_depth, seed_offset, place) = (0, 0, CallPlace::NODE);
+        Self {
+            run,
+            node,
+            parent,
+            tally,
+            hints,
+            attempt_depth,
+            seed_offset,
+            listener,
+            call_key,
+            place,
+        }
     }
 
     /// Like [`Self::new`], with a deadline `limit` from now.
@@ -222,6 +236,12 @@ impl Ctx {
             None => Arc::new(listener),
         };
         Self { listener: Some(listener), ..self.clone() }
+    }
+
+    /// The same context for a part of what it is for: an inner node, an arm, a round, an element.
+    #[must_use]
+    pub(crate) fn at(&self, part: &str, number: usize) -> Self {
+        Self { place: self.place.then(part, number), ..self.clone() }
     }
 
     /// The same context with another parent span.

@@ -4,6 +4,7 @@
 mod author_error;
 mod builder;
 mod call;
+mod call_place;
 mod cell;
 mod checked_tool;
 mod ctx;
@@ -37,6 +38,7 @@ mod typed_demo;
 
 pub use author_error::OrFail;
 pub use builder::PredictBuilder;
+pub use call_place::CallPlace;
 pub use cell::{Predict, PredictAccessorFns, PredictCell};
 pub(crate) use checked_tool::{CheckedTool, result_text};
 pub use ctx::{Ctx, NodeScope, RunScope, Variation};

@@ -1,6 +1,7 @@
 //! `call`: one call of a tool, with typed inputs and a typed output. No LM decides: the node calls the tool once its
 //! inputs exist. Does not know what the tool does, nor how a request is sent.
 
+mod arguments;
 mod cache;
 mod key;
 mod result;
@@ -17,22 +18,23 @@ use self::cache::ResultCache;
 use self::key::CallKey;
 use self::result::ResultPath;
 use super::registry::StrategyRegistration;
-use super::tools::{read_tool, tool_schema};
+use super::tools::{missing, read_tool, tool_schema};
 use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};
 use crate::lm::retry::backoff;
 use crate::predict::{
     CheckedTool, Ctx, DynPredictor, PredictError, PredictErrorKind, Tool, ToolError,
 };
-use crate::problem::{At, Code, Problems};
+use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Map, Payload};
 
 /// The member of a config with the tool.
 const TOOL: &str = "tool";
 
-/// The only output.
+/// The only output, and its name if an argument has the other one.
 const RESULT: &str = "result";
+const OUTPUT: &str = "output";
 
 #[derive(Facet)]
 struct CallConfig {
@@ -109,22 +111,31 @@ impl StrategyFactory for Factory {
         let (config, tool) = CallConfig::read(env, config, at)?;
         let at = at.key("config");
         let path = config.path(&at)?;
-        let tool = CheckedTool::new(tool).map_err(|reason| {
-            let mut problems = Problems::new();
-            problems.add(&at.key(TOOL), Code::InvalidConfig, reason);
-            problems
-        })?;
-        let cache = (config.cache_seconds > 0)
-            .then(|| ResultCache::of(Duration::from_secs(config.cache_seconds)));
+        let tool = checked(env, tool, &at.key(TOOL))?;
+        let ttl = Duration::from_secs(config.cache_seconds);
         Ok(Box::new(CallModule {
             schema: base.clone(),
-            nullable: signature::nullable(tool.spec()),
+            left_out: arguments::left_out_if_null(tool.spec()),
+            is_text: tool.result_schema().is_none(),
             tool,
             fixed: config.fixed(),
             path,
-            cache,
+            cache: (config.cache_seconds > 0).then(|| ResultCache::of(ttl)),
         }))
     }
+}
+
+/// A stored definition always loads: a tool whose schema cannot be used any more fails when it is called.
+fn checked(env: &dyn BuildEnv, tool: Arc<dyn Tool>, at: &At<'_>) -> Result<CheckedTool, Problems> {
+    let name = tool.spec().name.clone();
+    CheckedTool::new(tool).or_else(|reason| match env.is_stored() {
+        true => CheckedTool::new(missing(name, &reason)).map_err(|reason| invalid(at, reason)),
+        false => Err(invalid(at, reason)),
+    })
+}
+
+fn invalid(at: &At<'_>, detail: String) -> Problems {
+    Problem { pointer: at.pointer(), code: Code::InvalidConfig, detail }.into()
 }
 
 impl CallConfig {
@@ -145,11 +156,8 @@ impl CallConfig {
 
     fn path(&self, at: &At<'_>) -> Result<ResultPath, Problems> {
         let Some(text) = &self.select else { return Ok(ResultPath::default()) };
-        ResultPath::parse(text).map_err(|reason| {
-            let mut problems = Problems::new();
-            problems.add(&at.key("select"), Code::InvalidConfig, format!("`{text}`: {reason}"));
-            problems
-        })
+        ResultPath::parse(text)
+            .map_err(|reason| invalid(&at.key("select"), format!("`{text}`: {reason}")))
     }
 
     fn fixed(&self) -> Map {
@@ -160,8 +168,10 @@ impl CallConfig {
 struct CallModule {
     schema: Arc<SignatureSchema>,
     tool: CheckedTool,
-    /// The arguments that accept null.
-    nullable: Vec<Arc<str>>,
+    /// Whether all its results are texts.
+    is_text: bool,
+    /// The arguments that a call leaves out if they are null.
+    left_out: Vec<Arc<str>>,
     fixed: Map,
     path: ResultPath,
     cache: Option<ResultCache>,
@@ -172,28 +182,32 @@ impl CallModule {
         let args = Payload::map(self.arguments(input));
         let key = CallKey::of(&args);
         let cached = self.cache.as_ref().and_then(|cache| cache.get(key));
-        let answer = match cached {
-            Some(answer) => self.tool.reuse(ctx, &args, answer),
+        let value = match cached {
+            Some(value) => self.tool.reuse(ctx, &args, value),
             None => {
-                let answer = self.ask(ctx, &args, key).await?;
+                let value = self.value(&self.ask(ctx, &args, key).await?)?;
                 if let Some(cache) = &self.cache {
-                    cache.insert(key, &answer);
+                    cache.insert(key, &value);
                 }
-                answer
+                value
             }
         };
-        let value = self.path.value(&answer, &self.schema).map_err(|reason| {
-            let message =
-                format!("the result of `{}` does not fit: {reason}", self.tool.spec().name);
-            PredictError::new(PredictErrorKind::Tool, message)
-        })?;
-        Ok(Fields::from_iter([(RESULT.into(), value)]))
+        let output = self.schema.outputs.first().map(|output| output.name.clone());
+        Ok(output.map(|name| (name, value)).into_iter().collect())
     }
 
-    /// An input that is null and may not be is left out, as in a call that does not name it.
+    /// The output for an answer.
+    fn value(&self, answer: &Payload) -> Result<Payload, PredictError> {
+        self.path.value(answer, self.is_text, &self.schema).map_err(|reason| {
+            let tool = &self.tool.spec().name;
+            let message = format!("the result of `{tool}` does not fit: {reason}");
+            PredictError::new(PredictErrorKind::Tool, message)
+        })
+    }
+
     fn arguments(&self, input: Fields) -> Map {
         let is_given = |(name, value): &(Arc<str>, Payload)| {
-            !value.is_null() || self.nullable.iter().any(|nullable| nullable == name)
+            !value.is_null() || !self.left_out.iter().any(|left_out| left_out == name)
         };
         input.into_iter().filter(is_given).chain(self.fixed.clone()).collect()
     }

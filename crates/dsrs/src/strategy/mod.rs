@@ -49,6 +49,7 @@ pub use hosted::HostedModule;
 pub use module::{Compute, DynModule, InnerAsserts};
 pub use multi_chain_comparison::{MultiChainComparison, Rationale, WithRationale};
 pub use op::{ComputeModule, FlowFn, InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
+pub use ops::case_path;
 pub use program_of_thought::{CodeGenerate, CodeRegenerate, GenerateOutput, ProgramOfThought};
 pub use react::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, WithTrajectory};
 pub use references::{pinned, stored_graphs};

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType
 from typing import Any
 
 import dspy
@@ -42,7 +44,10 @@ class Outside:
 
 
 def name_of(function: Any) -> str:
-    """The name by which options mean a function."""
+    """The name by which options mean a function; empty for one of Python itself, such as `re.search` or `dict.get`."""
+    owner = str(getattr(function, "__module__", None) or "").split(".")[0]
+    if isinstance(function, BuiltinFunctionType) or owner in sys.stdlib_module_names - {"__main__"}:
+        return ""
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 

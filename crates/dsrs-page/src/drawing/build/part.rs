@@ -2,8 +2,8 @@
 
 use dsrs::graph::{Node, Program};
 use dsrs::signature::SignatureSchema;
-use dsrs::strategy::{StoredEnv, StoredGraphRef, stored_graphs};
-use dsrs::value::{Payload, is_identifier};
+use dsrs::strategy::{StoredEnv, StoredGraphRef, case_path, stored_graphs};
+use dsrs::value::Payload;
 
 use super::type_texts::TypeTexts;
 use super::{joined, within};
@@ -46,12 +46,9 @@ fn strategies(config: &Payload) -> Vec<StrategyInside<'_>> {
         })
     };
     let cases = config.as_map().and_then(|members| members.get(CASES)?.as_map());
-    let cases = cases.into_iter().flatten().enumerate().filter_map(|(position, (name, case))| {
+    let cases = cases.into_iter().flatten().filter_map(|(name, case)| {
         let (strategy, config) = strategy_of(case)?;
-        let predictors = match is_identifier(name) && **name != *"else" {
-            true => name.to_string(),
-            false => format!("case_{}", position + 1),
-        };
+        let predictors = case_path(name).to_string();
         Some(StrategyInside { name: name.to_string(), predictors, strategy, config })
     });
     let mut found: Vec<_> = cases.collect();

@@ -92,7 +92,10 @@ impl NodeCall<'_> {
                     Some(varied) => own.for_attempt_at(varied.number, varied.temperature),
                 }
             }
-            Some(outer) => Ctx { node: Arc::new(scope), parent: Some(self.span), ..outer.clone() },
+            Some(outer) => {
+                let place = outer.place.then(self.name, 0);
+                Ctx { node: Arc::new(scope), parent: Some(self.span), place, ..outer.clone() }
+            }
         }
     }
 }

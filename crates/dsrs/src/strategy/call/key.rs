@@ -20,11 +20,12 @@ impl CallKey {
         Self(Sha256::digest(tree.to_string()).into())
     }
 
-    /// The key of the call in its run: the same when the run continues elsewhere, another one in another attempt.
-    /// `None` if the run has no id.
+    /// The key of the call in its run: the same when the run continues elsewhere, another one in another attempt, round,
+    /// element or part of the definition. `None` if the run has no id.
     pub(super) fn in_run(self, ctx: &Ctx) -> Option<Arc<str>> {
         let mut hash = Sha256::new_with_prefix(ctx.run.id?);
         hash.update(ctx.node.node.as_bytes());
+        hash.update(ctx.place.to_bytes());
         hash.update(ctx.seed_offset.to_le_bytes());
         hash.update(self.0);
         let mut text = String::with_capacity(64);

@@ -29,25 +29,29 @@ impl ResultPath {
         parts.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The output of a result: the part of this path, as the type of the schema's only output.
+    /// The output of a result: the part of this path, as the type of the schema's only output. A tool that only has texts
+    /// writes data as text: such a text is read where the path or the type needs data.
     ///
     /// # Errors
     /// Why there is no such part, or why it does not have the type.
     pub(super) fn value(
         &self,
         result: &Payload,
+        is_text: bool,
         schema: &SignatureSchema,
     ) -> Result<Payload, String> {
         let Some(field) = schema.outputs.first() else { return Ok(Payload::Null) };
         let ty = schema.type_of(field);
-        let read = self.needs_data(&ty).then(|| data_of(result)).flatten();
-        let part = part(read.as_ref().unwrap_or(result), &self.0)?;
-        typed(part, &ty)
-    }
-
-    /// Whether a text is read as JSON first: tools that only have texts write data so.
-    fn needs_data(&self, ty: &Type) -> bool {
-        !self.0.is_empty() || !matches!(ty.ir, TypeIR::Str | TypeIR::Any)
+        let written = || is_text.then(|| data_of(result)).flatten();
+        if !self.0.is_empty() {
+            let read = written();
+            return part(read.as_ref().unwrap_or(result), &self.0)
+                .and_then(|part| admitted(part, &ty));
+        }
+        admitted(result.clone(), &ty).or_else(|reason| match written() {
+            Some(read) => admitted(read, &ty),
+            None => Err(reason),
+        })
     }
 }
 
@@ -90,7 +94,8 @@ fn has(value: &Payload, selection: &Selection) -> bool {
     owner.as_map().is_some_and(|members| members.contains_key(key))
 }
 
-fn typed(value: Payload, ty: &Type) -> Result<Payload, String> {
+/// The value as its type; data as a text is JSON.
+fn admitted(value: Payload, ty: &Type) -> Result<Payload, String> {
     if ty.ir == TypeIR::Str && !matches!(value, Payload::Str(_) | Payload::Null) {
         return Ok(result_text(&value).into());
     }

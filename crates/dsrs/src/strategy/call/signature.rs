@@ -3,29 +3,36 @@
 
 use std::sync::Arc;
 
+use super::arguments::{check_fixed, is_required, member, parameters, properties};
 use super::schema::reduced;
-use super::{CallConfig, RESULT};
+use super::{CallConfig, OUTPUT, RESULT, TOOL};
 use crate::lm::ToolSpec;
 use crate::predict::Tool;
 use crate::problem::{At, Code, Problems};
-use crate::read::{listed, nearest};
 use crate::signature::read_signature;
 use crate::types::TypeScope;
-use crate::value::{Map, Payload};
+use crate::value::{Map, Payload, is_identifier};
 
-/// The signature of the calls of a tool.
+/// How many readings of definitions it may take to find the arguments that are no types.
+const READINGS: usize = 2_000;
+
+/// The signature of the calls of a tool. `at` is the place of the config.
 ///
 /// # Errors
-/// Arguments that the tool does not have, and an output whose type is not known.
+/// Arguments that the tool does not have or that do not fit it, and an output whose type is not known.
 pub(super) fn own_signature(
     config: &CallConfig,
     tool: &dyn Tool,
     at: &At<'_>,
 ) -> Result<Payload, Problems> {
-    let spec = tool.spec();
-    let mut problems = Problems::new();
-    check_fixed(config, spec, &at.key("arguments"), &mut problems);
-    let output = output(config, tool);
+    let (spec, mut problems) = (tool.spec(), Problems::new());
+    check_fixed(&config.fixed(), spec, &at.key("arguments"), &mut problems);
+    let inputs = inputs(config, spec, &at.key(TOOL), &mut problems);
+    let name = match properties(&inputs).contains_key(RESULT) {
+        true => OUTPUT,
+        false => RESULT,
+    };
+    let output = output(config, tool, name);
     if output.is_none() {
         let detail = "the type of what `select` finds is not known; name it";
         problems.add(&at.key("output"), Code::MissingField, detail);
@@ -33,61 +40,44 @@ pub(super) fn own_signature(
     let Some(output) = output.filter(|_| problems.is_empty()) else { return Err(problems) };
     let mut signature = Map::new();
     signature.insert("instructions".into(), Payload::Str(spec.description.clone()));
-    signature.insert("input_schema".into(), inputs(config, spec));
+    signature.insert("input_schema".into(), inputs);
     signature.extend([output]);
     Ok(Payload::map(signature))
 }
 
-fn parameters(spec: &ToolSpec) -> Payload {
-    Payload::from_json(spec.parameters.get()).unwrap_or_default()
-}
-
-fn properties(schema: &Payload) -> Map {
-    let members = schema.as_map().and_then(|members| members.get("properties")?.as_map());
-    members.cloned().unwrap_or_default()
-}
-
-/// The names of the arguments that may be null.
-pub(super) fn nullable(spec: &ToolSpec) -> Vec<Arc<str>> {
-    let schema = reduced(&parameters(spec));
-    let is_nullable = |schema: &Payload| {
-        let text = schema.to_json();
-        text.contains("\"null\"") || schema.as_map().is_none_or(Map::is_empty)
-    };
-    let found = properties(&schema).into_iter().filter(|(_, schema)| is_nullable(schema));
-    found.map(|(name, _)| name).collect()
-}
-
-fn check_fixed(config: &CallConfig, spec: &ToolSpec, at: &At<'_>, problems: &mut Problems) {
-    let schema = parameters(spec);
-    let known = properties(&schema);
-    let is_open = schema.as_map().is_none_or(|members| {
-        members.get("additionalProperties").is_some_and(|more| *more != Payload::Bool(false))
-    });
-    for name in config.fixed().keys().filter(|name| !is_open && !known.contains_key(*name)) {
-        let hint = nearest(name, known.keys().map(|known| &**known))
-            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        let names = listed(known.keys().map(|known| &**known));
-        let detail = format!("`{}` has no argument `{name}`{hint}; it has {names}", spec.name);
-        problems.add(&at.key(name), Code::UnknownField, detail);
-    }
-}
-
-/// The arguments as inputs. What a type cannot express becomes `any`: the call itself is checked by the whole schema.
-fn inputs(config: &CallConfig, spec: &ToolSpec) -> Payload {
-    let fixed = config.fixed();
-    let schema = reduced(&parameters(spec));
-    let member = |name: &str| schema.as_map().and_then(|members| members.get(name)).cloned();
-    let definitions = member("$defs");
+/// The arguments as inputs. What a type cannot express becomes `any`: the call itself is checked by the whole schema. An
+/// optional argument that cannot be the name of an input is left out.
+fn inputs(config: &CallConfig, spec: &ToolSpec, at: &At<'_>, problems: &mut Problems) -> Payload {
+    let (fixed, schema) = (config.fixed(), reduced(&parameters(spec)));
     let mut fields = properties(&schema);
     fields.retain(|name, _| !fixed.contains_key(name));
-    for field in fields.values_mut().filter(|field| !is_type(field, definitions.as_ref())) {
-        *field = of_any(field);
+    let unnameable: Vec<_> = fields.keys().filter(|name| !is_identifier(name)).cloned().collect();
+    for name in &unnameable {
+        fields.shift_remove(name);
+        if is_required(&schema, name) {
+            let detail =
+                format!("the argument `{name}` cannot be an input; name its value in `arguments`");
+            problems.add(at, Code::InvalidName, detail);
+        }
     }
-    let mut required = member("required").and_then(|names| Some(names.as_list()?.to_vec()));
-    let required = required.get_or_insert_default();
-    required.retain(|name| name.as_str().is_some_and(|name| fields.contains_key(name)));
-    object(fields, std::mem::take(required), definitions)
+    let required = fields.keys().filter(|name| is_required(&schema, name));
+    let required: Vec<Payload> = required.cloned().map(Payload::Str).collect();
+    let mut definitions = member(&schema, "$defs").cloned();
+    let whole = object(fields.clone(), required.clone(), definitions.clone());
+    if is_side(whole.clone()) {
+        return whole;
+    }
+    let count = definitions.as_ref().and_then(Payload::as_map).map_or(0, Map::len);
+    let may_look = fields.len().saturating_mul(count + 1) <= READINGS;
+    if !may_look || !is_type(&Payload::map(Map::new()), definitions.as_ref()) {
+        definitions = None;
+    }
+    for (name, field) in &mut fields {
+        if !may_look || !is_type(field, definitions.as_ref()) {
+            *field = any(field, required.iter().any(|known| known.as_str() == Some(name)));
+        }
+    }
+    object(fields, required, definitions)
 }
 
 /// The schema of an object.
@@ -103,46 +93,50 @@ fn object(fields: Map, required: Vec<Payload>, definitions: Option<Payload>) -> 
 
 /// Whether a schema, with the definitions beside it, is a type.
 fn is_type(schema: &Payload, definitions: Option<&Payload>) -> bool {
-    let signature = Map::from_iter([output_schema(schema.clone(), definitions.cloned())]);
+    let fields = Map::from_iter([(RESULT.into(), schema.clone())]);
+    is_side(object(fields, vec![RESULT.into()], definitions.cloned()))
+}
+
+/// Whether the schema of an object is a side of a signature.
+fn is_side(schema: Payload) -> bool {
+    let signature = Map::from_iter([("output_schema".into(), schema)]);
     let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
     read_signature(&signature.into(), &mut scope, &At::Root, &mut problems).is_some()
 }
 
-fn of_any(schema: &Payload) -> Payload {
-    let description = schema.as_map().and_then(|members| members.get("description"));
+/// An argument of any type, with its description.
+fn any(schema: &Payload, is_required: bool) -> Payload {
+    let description = member(schema, "description");
     let description = description.map(|text| ("description".into(), text.clone()));
-    Payload::map(description.into_iter().collect())
+    let default = (!is_required).then(|| ("default".into(), Payload::Null));
+    Payload::map(description.into_iter().chain(default).collect())
 }
 
 /// The output as a member of the signature; `None` if its type is not known.
-fn output(config: &CallConfig, tool: &dyn Tool) -> Option<(Arc<str>, Payload)> {
+fn output(config: &CallConfig, tool: &dyn Tool, name: &str) -> Option<(Arc<str>, Payload)> {
     match (&config.output, tool.result_schema()) {
-        (Some(output), _) => Some(output_field(output.clone())),
+        (Some(output), _) => Some(output_field(name, output.clone())),
         (None, _) if config.select.is_some() => None,
-        (None, Some(schema)) => Some(result_of(&schema)),
-        (None, None) => Some(output_field("str".into())),
+        (None, Some(schema)) => Some(result_of(name, &schema)),
+        (None, None) => Some(output_field(name, "str".into())),
     }
 }
 
 /// The output for the schema of results; `any` if it is no type.
-fn result_of(schema: &Payload) -> (Arc<str>, Payload) {
+fn result_of(name: &str, schema: &Payload) -> (Arc<str>, Payload) {
     let mut schema = reduced(schema);
     let definitions = match &mut schema {
         Payload::Map(members) => Arc::make_mut(members).shift_remove("$defs"),
         _ => None,
     };
-    match is_type(&schema, definitions.as_ref()) {
-        true => output_schema(schema, definitions),
-        false => output_field("any".into()),
+    if !is_type(&schema, definitions.as_ref()) {
+        return output_field(name, "any".into());
     }
+    let fields = Map::from_iter([(name.into(), schema)]);
+    ("output_schema".into(), object(fields, vec![name.into()], definitions))
 }
 
-fn output_schema(schema: Payload, definitions: Option<Payload>) -> (Arc<str>, Payload) {
-    let fields = Map::from_iter([(RESULT.into(), schema)]);
-    ("output_schema".into(), object(fields, vec![RESULT.into()], definitions))
-}
-
-fn output_field(ty: Payload) -> (Arc<str>, Payload) {
-    let field = Map::from_iter([("name".into(), RESULT.into()), ("type".into(), ty)]);
+fn output_field(name: &str, ty: Payload) -> (Arc<str>, Payload) {
+    let field = Map::from_iter([("name".into(), name.into()), ("type".into(), ty)]);
     ("outputs".into(), Payload::list(vec![field.into()]))
 }

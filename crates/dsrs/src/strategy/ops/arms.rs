@@ -123,7 +123,11 @@ impl ArmDrafts {
 
     /// The strategies, once the types of the op are known.
     pub(super) fn modules(self, schema: &SignatureSchema) -> Vec<Arm> {
-        self.0.into_iter().map(|inner| Arm::new(inner.module(&schema.defs), schema)).collect()
+        let arm = |inner: InnerStrategy| {
+            let name = inner.place().name().into();
+            Arm::new(name, inner.module(&schema.defs), schema)
+        };
+        self.0.into_iter().map(arm).collect()
     }
 }
 
@@ -165,13 +169,14 @@ fn types_for<'g>(all: &'g mut InputTypes<'_>, inner: &InnerStrategy) -> InputTyp
 
 /// One strategy, with the conversions of its inputs and outputs.
 pub(super) struct Arm {
+    name: Arc<str>,
     module: InnerModule,
     into: HashMap<Arc<str>, Conversion>,
     out: Vec<(Arc<str>, Conversion)>,
 }
 
 impl Arm {
-    fn new(module: InnerModule, around: &SignatureSchema) -> Self {
+    fn new(name: Arc<str>, module: InnerModule, around: &SignatureSchema) -> Self {
         let own = module.schema().clone();
         let between = |from: Type, to: Type| Conversion::between(&from, &to);
         let into = own.inputs.iter().filter_map(|field| {
@@ -184,7 +189,7 @@ impl Arm {
             Some((field.name.clone(), between(own.type_of(found), around.type_of(field))))
         });
         let out = out.collect();
-        Self { module, into, out }
+        Self { name, module, into, out }
     }
 
     /// Runs it with the inputs of the op.
@@ -200,7 +205,7 @@ impl Arm {
                 *value = conversion.apply(value).map_err(|error| unfit(name, error))?;
             }
         }
-        let found = self.module.forward(ctx, inputs).await?;
+        let found = self.module.forward(&ctx.at(&self.name, 0), inputs).await?;
         let output = |(name, conversion): &(Arc<str>, Conversion)| {
             let value =
                 conversion.apply(value(&found, name)).map_err(|error| unfit(name, error))?;

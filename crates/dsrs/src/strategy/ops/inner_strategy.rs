@@ -7,11 +7,11 @@ use facet::Facet;
 
 use super::TEXT_OR_OBJECT;
 use crate::problem::{At, Code, Problem, Problems};
-use crate::signature::{SignatureSchema, read_signature};
+use crate::signature::{FieldSchema, SignatureSchema, read_signature};
 use crate::strategy::inner_module::{InnerModule, check_parks};
 use crate::strategy::op::{InputTypes, Op, OpInput, OpTypes};
 use crate::strategy::{BuildEnv, StrategyFactory, registry};
-use crate::types::{TypeDefs, TypeScope, absent_value};
+use crate::types::{Type, TypeDefs, TypeScope, absent_value, to_json_schema};
 use crate::value::{Fields, Map, Payload};
 
 const SIGNATURE: &str = "signature";
@@ -129,7 +129,7 @@ impl InnerStrategy {
             InnerKind::Op { op, .. } => op.inputs(),
             InnerKind::Strategy(module) => {
                 let schema = module.schema();
-                let input = |field: &crate::signature::FieldSchema| OpInput {
+                let input = |field: &FieldSchema| OpInput {
                     name: field.name.clone(),
                     ty: Some(field.ty.clone()),
                     required: absent_value(&field.ty, &schema.defs, field.default.as_ref())
@@ -187,7 +187,7 @@ fn signature(
 ) -> Result<Arc<SignatureSchema>, Problems> {
     let own = factory.own_signature(env, config, at).transpose()?;
     let text = match (&own, posted) {
-        (Some(own), Some(posted)) if own != posted => {
+        (Some(own), Some(posted)) if own != posted && fields_of(own) != fields_of(posted) => {
             let detail = "this strategy has its own signature, and this one differs; omit it";
             return Err(problem(at, Code::InvalidSignature, detail));
         }
@@ -203,6 +203,18 @@ fn signature(
     }
 }
 
+/// The names and types of a signature; its texts do not matter.
+fn fields_of(signature: &Payload) -> Option<Vec<(Arc<str>, String)>> {
+    let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
+    let draft = read_signature(signature, &mut scope, &At::Root, &mut problems)?;
+    let defs = scope.finish();
+    let field = |field: &FieldSchema| {
+        let ty = Type::new(field.ty.clone(), defs.clone());
+        (field.name.clone(), to_json_schema(&ty).to_json())
+    };
+    Some(draft.inputs.iter().chain(&draft.outputs).map(field).collect())
+}
+
 fn problem(at: &At<'_>, code: Code, detail: &str) -> Problems {
     let pointer = at.key(SIGNATURE).pointer();
     Problem { pointer, code, detail: detail.to_owned() }.into()
@@ -212,7 +224,7 @@ fn problem(at: &At<'_>, code: Code, detail: &str) -> Problems {
 /// default.
 pub(super) fn inputs_of(module: &InnerModule, given: &Fields) -> Fields {
     let schema = module.schema();
-    let value = |field: &crate::signature::FieldSchema| {
+    let value = |field: &FieldSchema| {
         let absent = || absent_value(&field.ty, &schema.defs, field.default.as_ref());
         given.get(&field.name).cloned().or_else(absent).unwrap_or_default()
     };

@@ -96,6 +96,10 @@ impl OpFactory for Factory {
             read_config(config, &at.key("config"))?;
         let until = until.map(|text| Expression::compile(&text)).transpose();
         let until = until.map_err(|error| invalid(at, UNTIL, Code::InvalidConfig, error.reason))?;
+        if at_limit == LoopLimit::Fail && until.is_none() {
+            let detail = "name the condition whose absence is a failure";
+            return Err(invalid(at, UNTIL, Code::MissingField, detail));
+        }
         let inner = InnerStrategy::build(env, module, InnerPlace::member(MODULE), scope, at)?;
         let carry = carry.unwrap_or_default().into_iter();
         let carry = carry.map(|(input, output)| (input.into(), output.into())).collect();
@@ -267,6 +271,7 @@ impl LoopModule {
         if self.module.computes() {
             return self.module.forward(ctx, inputs.clone()).await;
         }
+        let ctx = &ctx.at(MODULE, number as usize);
         let trace = ctx.trace();
         let span = trace.open(SpanKind::Round, &ctx.node.node, ctx.parent, |span| {
             span.attempt = Some(number);

@@ -6,6 +6,7 @@ mod aggregate;
 mod arithmetic;
 mod arms;
 mod branch;
+mod case_path;
 mod coerce;
 mod collect;
 mod concat;
@@ -30,6 +31,8 @@ mod switch;
 mod text;
 mod r#try;
 mod unwrap_or;
+
+pub use case_path::case_path;
 
 use std::sync::Arc;
 

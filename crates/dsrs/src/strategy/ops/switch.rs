@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
 use super::arms::{Arm, ArmDrafts};
+use super::case_path::case_path;
 use super::inner_strategy::{InnerPlace, InnerStrategyConfig};
 use super::{failed, invalid, value};
 use crate::document::{config_schema, read_config};
@@ -19,7 +20,7 @@ use crate::strategy::op::{InputTypes, Op, OpFactory, OpInput, OpStrategy, OpType
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, ConfigRef, DynModule, Flow, RecordedCall, Sources};
 use crate::types::{Literal, ResolvedType, TypeScope, TypeShape, brief, resolve};
-use crate::value::{Fields, Payload, Selection, is_identifier};
+use crate::value::{Fields, Payload, Selection};
 
 const CASES: &str = "cases";
 const ELSE: &str = "else";
@@ -78,21 +79,13 @@ impl OpFactory for Factory {
         let (on, labels): (Arc<str>, Vec<Arc<str>>) =
             (on.into(), cases.keys().map(|label| label.as_str().into()).collect());
         let has_else = otherwise.is_some();
-        let cases =
-            cases.into_values().zip(&labels).enumerate().map(|(position, (case, label))| {
-                (InnerPlace::entry(CASES, label.clone(), path_of(label, position)), case)
-            });
+        let cases = cases
+            .into_values()
+            .zip(&labels)
+            .map(|(case, label)| (InnerPlace::entry(CASES, label.clone(), case_path(label)), case));
         let wanted = cases.chain(otherwise.map(|otherwise| (InnerPlace::member(ELSE), otherwise)));
         let arms = ArmDrafts::build(env, wanted, scope, at)?;
         Ok(Box::new(Switch { on, labels, has_else, arms }))
-    }
-}
-
-/// The name of a case in the paths of its predictors: its value, unless that is no name.
-fn path_of(label: &Arc<str>, position: usize) -> Arc<str> {
-    match is_identifier(label) && **label != *ELSE {
-        true => label.clone(),
-        false => format!("case_{}", position + 1).into(),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::strategy::inner_module::MODULE;
 use crate::strategy::op::{InputTypes, Op, OpFactory, OpInput, OpStrategy, OpTypes};
 use crate::strategy::registry::StrategyRegistration;
 use crate::strategy::{BuildEnv, ConfigRef, DynModule};
-use crate::types::{Type, TypeIR, TypeScope, admit};
+use crate::types::{Type, TypeDefs, TypeIR, TypeScope, admit};
 use crate::value::{Fields, Map, Payload};
 
 const CATCH: &str = "catch";
@@ -30,7 +30,7 @@ const VALUE: &str = "value";
 const CAUGHT: &str = "caught";
 
 /// The codes of failures that may be caught.
-const CODES: [&str; 18] = [
+const CODES: [&str; 20] = [
     "lm_error",
     "rate_limited",
     "provider_quota_exhausted",
@@ -42,6 +42,8 @@ const CODES: [&str; 18] = [
     "reward_failed",
     "invalid_value",
     "unknown_model",
+    "no_model",
+    "tools_unsupported",
     "missing_graph",
     "op_failed",
     "tool_failed",
@@ -160,15 +162,7 @@ impl Op for Try {
             return Err(invalid(at, MODULE, Code::ReservedName, detail));
         }
         if let Some(value) = &self.value {
-            let defs = types.defs().clone();
-            for field in &found.outputs {
-                let given = value.as_map().and_then(|members| members.get(&field.name));
-                let ty = Type::new(field.ty.clone(), defs.clone());
-                let (place, mut problems) = (at.key("config"), Problems::new());
-                let place = place.key(VALUE);
-                admit(given.unwrap_or(&Payload::Null), &ty, &place.key(&field.name), &mut problems);
-                problems.or(())?;
-            }
+            check_value(value, &found.outputs, types.defs(), at)?;
         }
         found.outputs.push(FieldSchema::of(CAUGHT, TypeIR::Str.optional()));
         Ok(found)
@@ -179,6 +173,31 @@ impl Op for Try {
         let value = value.map(|value| exact(&value, &schema));
         Box::new(TryModule { arms: arms.modules(&schema), schema, catch, value })
     }
+}
+
+/// The value must have the outputs of the strategy and no others.
+fn check_value(
+    value: &Payload,
+    outputs: &[FieldSchema],
+    defs: &Arc<TypeDefs>,
+    at: &At<'_>,
+) -> Result<(), Problems> {
+    let (config, mut problems) = (at.key("config"), Problems::new());
+    let place = config.key(VALUE);
+    let given = value.as_map();
+    for field in outputs {
+        let found = given.and_then(|members| members.get(&field.name));
+        let ty = Type::new(field.ty.clone(), defs.clone());
+        admit(found.unwrap_or(&Payload::Null), &ty, &place.key(&field.name), &mut problems);
+    }
+    let known = || outputs.iter().map(|field| &*field.name);
+    for name in
+        given.into_iter().flat_map(Map::keys).filter(|name| !known().any(|known| *known == ***name))
+    {
+        let detail = format!("the strategy has no output `{name}`; it has {}", listed(known()));
+        problems.add(&place.key(name), Code::UnknownField, detail);
+    }
+    problems.or(())
 }
 
 /// Checked outputs as values of exactly their types.

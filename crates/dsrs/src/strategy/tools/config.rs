@@ -7,7 +7,7 @@ use facet::Facet;
 
 use super::super::{BuildEnv, GraphPin, GraphUnavailable};
 use super::http::{HttpToolConfig, tool_name};
-use super::missing::missing;
+use super::missing::{missing, unreachable};
 use super::renamed::named_by_server;
 use super::{builtin, graph};
 use crate::document::{config_schema, read_settings};
@@ -75,7 +75,8 @@ pub(in crate::strategy) fn tool_schema() -> Payload {
     .into()
 }
 
-/// Reads an entry that describes exactly one tool.
+/// Reads an entry that describes exactly one tool: one of an MCP server is named, so that the same tool is meant whatever
+/// else the server offers later.
 pub(in crate::strategy) fn read_tool(
     env: &dyn BuildEnv,
     entry: &Payload,
@@ -84,10 +85,13 @@ pub(in crate::strategy) fn read_tool(
 ) -> Option<Arc<dyn Tool>> {
     let before = problems.len();
     let mut found = read_entry(env, entry, at, problems);
-    if found.len() != 1 && problems.len() == before {
+    let members = entry.as_map();
+    let is_of_server = members.is_some_and(|members| members.contains_key("mcp"));
+    let named = members.and_then(|members| members.get("tools")?.as_list()).map_or(0, <[_]>::len);
+    if is_of_server && named != 1 && problems.len() == before {
         let names = listed(found.iter().map(|tool| &*tool.spec().name));
-        let detail = format!("this is not one tool but {names}; name one in `tools`");
-        problems.add(at, Code::InvalidConfig, detail);
+        let detail = format!("name one tool in `tools`; the server has {names}");
+        problems.add(&at.key("tools"), Code::InvalidConfig, detail);
         return None;
     }
     found.pop()
@@ -205,7 +209,7 @@ fn mcp_tools(
         Ok(offered) => offered,
         Err(reason) if env.is_stored() => {
             let names = wanted.into_iter().flatten();
-            return names.map(|name| missing(name.into(), &reason)).collect();
+            return names.map(|name| unreachable(name.into(), &reason)).collect();
         }
         Err(reason) => {
             problems.add(&at.key("mcp"), Code::InvalidConfig, reason);

@@ -43,7 +43,12 @@ fn object_schema(fields: &[FieldSchema], schema: &SignatureSchema) -> Payload {
 }
 
 impl GraphTool {
-    async fn run(&self, ctx: &Ctx, args: Fields) -> Result<Payload, ToolError> {
+    async fn run(
+        &self,
+        ctx: &Ctx,
+        args: Fields,
+        failed: fn(&Ctx, PredictError) -> ToolError,
+    ) -> Result<Payload, ToolError> {
         let (schema, mut problems) = (self.module.schema(), Problems::new());
         let args = Payload::map(args);
         let inputs = schema.inputs.iter();
@@ -82,6 +87,15 @@ impl Tool for GraphTool {
     }
 
     fn call<'a>(&'a self, ctx: &'a Ctx, args: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        self.run(ctx, args).boxed()
+        self.run(ctx, args, failed).boxed()
+    }
+
+    /// The failure of the graph is that of the call, with its code: a spent budget is one, and a limit of the rate.
+    fn call_for_data<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        args: Fields,
+    ) -> BoxFuture<'a, Result<Payload, ToolError>> {
+        self.run(ctx, args, |_, error| ToolError::Fatal(error)).boxed()
     }
 }

@@ -13,13 +13,24 @@ use crate::value::{Fields, Payload};
 struct MissingTool {
     spec: ToolSpec,
     reason: Arc<str>,
+    /// Whether it may be there later.
+    may_return: bool,
 }
 
 /// A tool whose every call fails for a reason.
-pub(super) fn missing(name: Arc<str>, reason: &str) -> Arc<dyn Tool> {
+pub(in crate::strategy) fn missing(name: Arc<str>, reason: &str) -> Arc<dyn Tool> {
+    absent(name, reason, false)
+}
+
+/// A tool of a server that does not answer now.
+pub(super) fn unreachable(name: Arc<str>, reason: &str) -> Arc<dyn Tool> {
+    absent(name, reason, true)
+}
+
+fn absent(name: Arc<str>, reason: &str, may_return: bool) -> Arc<dyn Tool> {
     let description = format!("Not available: {reason}").into();
     let spec = ToolSpec { name, description, parameters: anything() };
-    Arc::new(MissingTool { spec, reason: reason.into() })
+    Arc::new(MissingTool { spec, reason: reason.into(), may_return })
 }
 
 fn anything() -> Arc<RawValue> {
@@ -32,6 +43,10 @@ impl Tool for MissingTool {
     }
 
     fn call<'a>(&'a self, _: &'a Ctx, _: Fields) -> BoxFuture<'a, Result<Payload, ToolError>> {
-        async { Err(ToolError::reported(self.reason.clone())) }.boxed()
+        let error = match self.may_return {
+            true => ToolError::unavailable(self.reason.clone(), None),
+            false => ToolError::reported(self.reason.clone()),
+        };
+        async { Err(error) }.boxed()
     }
 }

@@ -16,6 +16,7 @@ pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
 pub(super) use config::{read_tool, read_tools, tool_schema, tools_schema};
+pub(super) use missing::missing;
 
 /// The member of a config with the tools.
 pub(super) const TOOLS: &str = "tools";

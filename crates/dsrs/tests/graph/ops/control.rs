@@ -309,3 +309,49 @@ async fn a_subgraph_without_inputs_runs() {
     let found = run(document, &saying(&[]), "{}").await;
     assert_eq!(outputs(&found), r#"{"result":42}"#);
 }
+
+#[test]
+fn a_case_has_the_same_path_whatever_cases_are_beside_it() {
+    let paths = |cases: &[&str]| {
+        let case = r#"{"strategy": "predict", "signature": "a -> b"}"#;
+        let cases: Vec<_> = cases.iter().map(|name| format!(r#""{name}": {case}"#)).collect();
+        let document = format!(
+            r#"{{"name": "g", "inputs": {{"x": "str", "a": "str"}}, "nodes": {{"s": {{"strategy": "switch",
+                "config": {{"on": "x", "cases": {{{}}}, "else": {case}}}}}}},
+                "edges": [{{"from": "input.x", "to": "s.x"}}]}}"#,
+            cases.join(",")
+        );
+        let mut found: Vec<_> =
+            read(&document).unwrap().predictors().into_iter().map(|(path, _)| path).collect();
+        found.sort();
+        found
+    };
+    let one = paths(&["a b", "c d", "case_2", "else"]);
+    assert_eq!(one, paths(&["else", "case_2", "c d", "a b"]));
+    assert_eq!(one.iter().collect::<std::collections::HashSet<_>>().len(), 5, "{one:?}");
+}
+
+#[tokio::test]
+async fn the_asserts_of_a_subgraph_hold() {
+    let document = r#"{"name": "g", "inputs": {"n": "int"}, "nodes": {"s": {"strategy": "subgraph", "config": {
+        "inputs": {"n": {"type": "int", "constraints": [{"assert": "this > 5"}]}},
+        "nodes": {"p": {"strategy": "predict", "signature": "n: int -> a"}}}}},
+        "edges": [{"from": "input.n", "to": "s.n"}]}"#;
+    let error = run(document, &saying(&[]), r#"{"n": 1}"#).await.outputs.unwrap_err();
+    assert_eq!(error.error.kind.code(), "invalid_value");
+    let found = run(document, &saying(&[&[("a", "x")]]), r#"{"n": 6}"#).await;
+    assert_eq!(outputs(&found), r#"{"a":"x"}"#);
+}
+
+#[test]
+fn settings_that_mean_nothing_are_refused() {
+    let refused = |document: &str| read(document).map(|_| ()).unwrap_err();
+    let found = refused(&trying(r#""value": {"b": 1, "c": 2}"#));
+    assert!(found.starts_with("/nodes/t/config/value/c unknown_field"), "{found}");
+    let endless = JUDGED.replace(r#""until": "good and rounds > 1","#, r#""at_limit": "fail","#);
+    assert!(
+        refused(&endless).starts_with("/nodes/draft/config/until missing_field"),
+        "{}",
+        refused(&endless)
+    );
+}

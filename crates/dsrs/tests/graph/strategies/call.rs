@@ -285,3 +285,123 @@ fn a_resolved_definition_is_read_again_without_its_tool() {
     assert_eq!(again.canonical_text(), program.canonical_text());
     assert!(Program::from_document(&resolved, &dsrs::strategy::StoredEnv).is_ok());
 }
+
+/// The keys of all calls of a run with an id.
+async fn keys_of(document: &str, inputs: &str) -> Vec<Arc<str>> {
+    let server = Server::answering([Ok(HITS)]);
+    let program = program(&server, document).unwrap_or_else(|problems| panic!("{problems}"));
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(600);
+    let mut run = RunScope::new(Arc::default(), deadline);
+    run.id = Some([7; 16]);
+    program.execute(&Arc::new(run), fields(inputs)).await.outputs.unwrap();
+    server.keys().into_iter().map(|key| key.unwrap()).collect()
+}
+
+#[tokio::test]
+async fn rounds_elements_arms_and_inner_nodes_have_keys_of_their_own() {
+    let call = format!(r#"{{"strategy": "call", "config": {{"tool": {SEARCH} {TEXTS}}}}}"#);
+    let node = |config: &str| format!(r#"{{"name": "g", "nodes": {{"n": {config}}}}}"#);
+    let rounds =
+        node(&format!(r#"{{"strategy": "loop", "config": {{"max": 3, "module": {call}}}}}"#));
+    let elements =
+        node(&format!(r#"{{"strategy": "map", "config": {{"over": "query", "module": {call}}}}}"#));
+    let inner = node(&format!(
+        r#"{{"strategy": "subgraph", "config": {{"nodes": {{"a": {call}, "b": {call}}},
+            "outputs": {{"a": "a.result", "b": "b.result"}}}}}}"#
+    ));
+    for (document, inputs, count) in [
+        (rounds, r#"{"query": "x"}"#, 3),
+        (elements, r#"{"query": ["x", "x"]}"#, 2),
+        (inner, r#"{"query": "x"}"#, 2),
+    ] {
+        let (mut once, mut again) =
+            (keys_of(&document, inputs).await, keys_of(&document, inputs).await);
+        once.sort();
+        again.sort();
+        assert_eq!(once, again);
+        once.dedup();
+        assert_eq!(once.len(), count, "{document}");
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_has_the_type_is_not_read_again() {
+    let document = |output: &str| {
+        format!(
+            r#"{{"name": "g", "nodes": {{"f": {{"strategy": "call", "config": {{"tool": {SEARCH}, "output": {output}}}}}}}}}"#
+        )
+    };
+    for (answer, output, expected) in [
+        (r#""5""#, r#""str | null""#, r#"{"result":"5"}"#),
+        (r#""[\"a\"]""#, r#""str | list[str]""#, r#"{"result":"[\"a\"]"}"#),
+        (r#""5""#, r#""int""#, r#"{"result":5}"#),
+    ] {
+        let server = Server::answering([Ok(answer)]);
+        let found = execute(&server, &document(output), r#"{"query": "a"}"#).await;
+        assert_eq!(outputs(&found), expected);
+    }
+}
+
+/// A graph that calls a tool with these arguments.
+fn with_arguments(arguments: &str, more: &str) -> String {
+    format!(
+        r#"{{"name": "g", "nodes": {{"f": {{"strategy": "call", "config": {{"tool": {{"http": {{
+            "name": "ask", "description": "Asks.", "method": "POST", "url": "https://a.example/", "arguments": {arguments}}}}} {more}}}}}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn an_argument_without_a_value_is_left_out_unless_it_may_be_null() {
+    let arguments = r##"{"type": "object", "required": ["known"], "$defs": {"Opt": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+        "properties": {"known": {"$ref": "#/$defs/Opt"}, "list": {"type": "array", "items": {"type": ["integer", "null"]}},
+            "word": {"enum": ["null", "a"]}, "any": {"description": "anything"}, "a-b": {"type": "string"}}}"##;
+    let server = Server::answering([Ok(r#""fine""#)]);
+    let document = with_arguments(arguments, "");
+    let schema = program(&server, &document).unwrap();
+    let names: Vec<_> = schema.graph().inputs().map(|field| field.name.to_string()).collect();
+    assert_eq!(names, ["known", "list", "word", "any"]);
+    let found =
+        execute(&server, &document, r#"{"known": null, "list": null, "word": null, "any": null}"#)
+            .await;
+    assert_eq!(outputs(&found), r#"{"result":"fine"}"#);
+    assert_eq!(server.arguments(), [r#"{"known":null,"any":null}"#]);
+}
+
+#[test]
+fn arguments_that_no_call_could_fit_are_refused() {
+    let server = Server::answering([]);
+    let refused = |arguments: &str, more: &str| {
+        program(&server, &with_arguments(arguments, more)).map(|_| ()).unwrap_err()
+    };
+    let number = r#"{"type": "object", "properties": {"k": {"type": "integer"}}}"#;
+    let found = refused(number, r#", "arguments": {"k": "five"}"#);
+    assert!(found.starts_with("/nodes/f/config/arguments/k invalid_value"), "{found}");
+    let found =
+        refused(r#"{"type": "object", "required": ["a-b"], "properties": {"a-b": {}}}"#, "");
+    assert!(found.starts_with("/nodes/f/config/tool invalid_name: the argument `a-b`"), "{found}");
+}
+
+#[test]
+fn an_argument_named_result_leaves_its_name_to_the_input() {
+    let server = Server::answering([]);
+    let arguments = r#"{"type": "object", "properties": {"result": {"type": "string"}}}"#;
+    let program = program(&server, &with_arguments(arguments, "")).unwrap();
+    let names: Vec<_> = program.graph().outputs().map(|(name, _)| name.to_string()).collect();
+    assert_eq!(names, ["output"]);
+}
+
+#[test]
+fn many_arguments_of_many_definitions_are_read_in_a_bounded_number_of_steps() {
+    let properties: Vec<_> =
+        (0..400).map(|n| format!(r##""p{n}": {{"$ref": "#/$defs/D{n}"}}"##)).collect();
+    let definitions: Vec<_> =
+        (0..400).map(|n| format!(r#""D{n}": {{"enum": ["a{n}", 1.5]}}"#)).collect();
+    let arguments = format!(
+        r#"{{"type": "object", "properties": {{{}}}, "$defs": {{{}}}}}"#,
+        properties.join(","),
+        definitions.join(",")
+    );
+    let server = Server::answering([]);
+    let program = program(&server, &with_arguments(&arguments, "")).unwrap();
+    assert!(program.graph().inputs().all(|field| field.ty == dsrs::types::TypeIR::Any));
+}
