@@ -4,7 +4,7 @@
     python3 bench/load.py                          everything, a Markdown table at the end
     python3 bench/load.py --case one --record off  one cell of it
     python3 bench/load.py --seconds 30 --concurrency 64
-    python3 bench/load.py --forwarder --rounds 3   beside a hyper server that only forwards (bench/forwarder)
+    python3 bench/load.py --forwarder --rounds 3   beside a server that only asks and answers (bench/forwarder)
 
 It builds the server and the stand-in LM (FAKELM_DIR, default ../shared/fakelm) optimised, starts both, posts
 bench/graphs/*.json, drives them with wrk and reads CPU time and memory out of /proc. Linux only; wrk is an apt
@@ -185,7 +185,7 @@ class Server:
 
 
 class Forwarder:
-    """A server that only makes the requests to the model, and forwards the last answer."""
+    """A server that only parses, makes the requests to the model, and answers the last text."""
 
     def __init__(self, binary, lm):
         self.process = subprocess.Popen([binary, lm], stdout=subprocess.PIPE, text=True)
@@ -336,7 +336,7 @@ def main():
     parser.add_argument("--wide", type=int, default=256, help="one more row at this concurrency, for memory; 0: none")
     parser.add_argument("--starts", type=int, default=5, help="cold starts to time; 0: none")
     parser.add_argument("--latency", type=int, default=0, help="milliseconds until the fake LM answers")
-    parser.add_argument("--forwarder", action="store_true", help="compare with a server that only forwards")
+    parser.add_argument("--forwarder", action="store_true", help="compare with a server that only asks and answers")
     parser.add_argument("--rounds", type=int, default=3, help="of the comparison with the forwarder")
     parser.add_argument("--server", help="a binary to measure instead of building one")
     options = parser.parse_args()

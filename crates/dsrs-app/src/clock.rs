@@ -20,6 +20,8 @@ pub fn timestamp(time: DateTime<Utc>) -> String {
 /// Formats a time with a four-digit year and microseconds by hand: a run has half a dozen times, and
 /// the general formatter takes ten times as long.
 fn common_format(time: DateTime<Utc>) -> Option<Vec<u8>> {
+    // A time with a zone computes its offset for each of its parts.
+    let time = time.naive_utc();
     let (year, nanos) = (u32::try_from(time.year()).ok()?, time.nanosecond());
     // In a leap second the nanoseconds exceed a second.
     if year > 9999 || nanos >= 1_000_000_000 || nanos % 1000 != 0 {

@@ -3,48 +3,72 @@
 
 use std::fmt::{Display, Write as _};
 
+use dsrs::value::Payload;
+
 /// A JSON object that is being written.
 #[derive(Debug, Default)]
-pub(crate) struct JsonObject {
+pub struct JsonObject {
     text: String,
 }
 
 impl JsonObject {
     /// An object without members.
     #[must_use]
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::with_capacity(256)
     }
 
     /// An object without members, with capacity for `bytes`.
     #[must_use]
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
+    pub fn with_capacity(bytes: usize) -> Self {
         let mut text = String::with_capacity(bytes);
         text.push('{');
         Self { text }
     }
 
     /// A member whose value is JSON text.
-    pub(crate) fn raw(&mut self, name: &str, json: &str) -> &mut Self {
+    pub fn raw(&mut self, name: &str, json: &str) -> &mut Self {
         self.name(name);
         self.text.push_str(json);
         self
     }
 
     /// A member whose value is JSON text, or null.
-    pub(crate) fn raw_or_null(&mut self, name: &str, json: Option<&str>) -> &mut Self {
+    pub fn raw_or_null(&mut self, name: &str, json: Option<&str>) -> &mut Self {
         self.raw(name, json.unwrap_or("null"))
     }
 
+    /// A member whose value is an object, written in place.
+    pub fn object(&mut self, name: &str, write: impl FnOnce(&mut Self)) -> &mut Self {
+        self.name(name);
+        self.text.push('{');
+        write(self);
+        self.text.push('}');
+        self
+    }
+
+    /// A member whose value is data.
+    pub fn payload(&mut self, name: &str, value: &Payload) -> &mut Self {
+        match value {
+            Payload::Str(text) => self.text(name, text),
+            Payload::Map(members) => self.object(name, |object| {
+                for (name, member) in members.iter() {
+                    object.payload(name, member);
+                }
+            }),
+            other => self.raw(name, &other.to_json()),
+        }
+    }
+
     /// A text member.
-    pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
+    pub fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.name(name);
         push_string(&mut self.text, value);
         self
     }
 
     /// A text member, or null.
-    pub(crate) fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+    pub fn text_or_null(&mut self, name: &str, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.text(name, value),
             None => self.raw(name, "null"),
@@ -52,7 +76,7 @@ impl JsonObject {
     }
 
     /// A number, boolean or another value whose `Display` is JSON.
-    pub(crate) fn shown(&mut self, name: &str, value: impl Display) -> &mut Self {
+    pub fn shown(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
         // Writing to a `String` cannot fail.
         let _ = write!(self.text, "{value}");
@@ -60,7 +84,7 @@ impl JsonObject {
     }
 
     /// The same, or null.
-    pub(crate) fn shown_or_null(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
+    pub fn shown_or_null(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
         match value {
             Some(value) => self.shown(name, value),
             None => self.raw(name, "null"),
@@ -68,18 +92,14 @@ impl JsonObject {
     }
 
     /// A text member without characters to escape: an id, a date.
-    pub(crate) fn shown_text(&mut self, name: &str, value: impl Display) -> &mut Self {
+    pub fn shown_text(&mut self, name: &str, value: impl Display) -> &mut Self {
         self.name(name);
         let _ = write!(self.text, "\"{value}\"");
         self
     }
 
     /// An array of JSON texts.
-    pub(crate) fn list(
-        &mut self,
-        name: &str,
-        items: impl IntoIterator<Item = String>,
-    ) -> &mut Self {
+    pub fn list(&mut self, name: &str, items: impl IntoIterator<Item = String>) -> &mut Self {
         self.name(name);
         self.text.push('[');
         for (position, item) in items.into_iter().enumerate() {
@@ -93,7 +113,7 @@ impl JsonObject {
     }
 
     /// All members of an object that is JSON text.
-    pub(crate) fn splice(&mut self, object: &str) -> &mut Self {
+    pub fn splice(&mut self, object: &str) -> &mut Self {
         let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         if let Some(members) = members.filter(|members| !members.is_empty()) {
             self.comma();
@@ -104,7 +124,7 @@ impl JsonObject {
 
     /// The text of the object.
     #[must_use]
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.text.push('}');
         self.text
     }
@@ -116,7 +136,8 @@ impl JsonObject {
     }
 
     fn comma(&mut self) {
-        if self.text.len() > 1 {
+        // No value ends like this, so that nothing precedes.
+        if !self.text.ends_with('{') {
             self.text.push(',');
         }
     }
@@ -138,6 +159,21 @@ fn push_string(text: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_and_objects_are_written_in_place() {
+        let data = r#"{"a":{},"b":{"x":1.0,"y":["{",null]},"c":"{"}"#;
+        let data = Payload::from_json(data).unwrap();
+        let mut object = JsonObject::new();
+        object.payload("data", &data).object("empty", |_| {}).payload("n", &Payload::Int(1));
+        object.object("o", |inner| {
+            inner.text("t", "{").shown("n", 2);
+        });
+        assert_eq!(
+            object.finish(),
+            format!(r#"{{"data":{},"empty":{{}},"n":1,"o":{{"t":"{{","n":2}}}}"#, data.to_json())
+        );
+    }
 
     #[test]
     fn members_are_in_order_and_texts_are_escaped() {

@@ -28,7 +28,7 @@ use protocol::front::{self, Front};
 use protocol::operations::operations;
 use protocol::route::RouteTable;
 use protocol::same_site::{OwnOrigins, SiteGuard};
-use protocol::{fallback, openai_problem, openapi};
+use protocol::{fallback, openapi};
 use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
@@ -58,8 +58,21 @@ pub use routes::run::{problem_text, time as read_time};
 pub use routes::schedule::{read_new as read_new_schedule, read_patch as read_schedule_patch};
 pub use routes::webhook::{read_new as read_new_webhook, read_patch as read_webhook_patch};
 
-/// Every route on one page.
+/// Every route.
 fn routes() -> OpenApiRouter<Arc<App>> {
+    plain_routes().merge(shared_routes())
+}
+
+/// The routes that need what they share. It is a layer around these alone, because every layer costs every request.
+fn shared_routes() -> OpenApiRouter<Arc<App>> {
+    OpenApiRouter::new()
+        .routes(operations!(graph_contract::graph_contract))
+        .routes(operations!(graph_contract::version_contract))
+        .routes(operations!(mcp::mcp_message))
+}
+
+/// All other routes.
+fn plain_routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(openapi::Base::openapi())
         .routes(operations!(graph::graph_create, graph::graph_list))
         .routes(operations!(graph::graph_validate))
@@ -68,8 +81,6 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(operations!(graph::version_list))
         .routes(operations!(graph::version_get))
         .routes(operations!(graph_edit::version_diff))
-        .routes(operations!(graph_contract::graph_contract))
-        .routes(operations!(graph_contract::version_contract))
         .routes(operations!(predictor::graph_render))
         .routes(operations!(run::run_execute))
         .routes(operations!(run::run_list))
@@ -154,7 +165,6 @@ fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(operations!(chat_completion::chat_model_get))
         .routes(operations!(chat_completion::chat_completion))
         .routes(operations!(openai_response::openai_response))
-        .routes(operations!(mcp::mcp_message))
         .routes(operations!(health::healthz))
         .routes(operations!(health::readyz))
         .routes(operations!(health::metrics))
@@ -162,7 +172,9 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 
 /// The whole service over HTTP, with the routes of the page.
 pub fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
-    let (router, document) = routes().split_for_parts();
+    let (router, mut document) = plain_routes().split_for_parts();
+    let (shared, shared_document) = shared_routes().split_for_parts();
+    document.merge(shared_document);
     app.fire_schedules();
     let front = Arc::new(Front {
         admission: Admission::new(app.access.clone(), Some(app.quotas.clone())),
@@ -181,15 +193,13 @@ pub fn router(app: Arc<App>, config: &Config, html: HtmlRoutes) -> Router {
     let mcp_route =
         mcp::McpRoute { origins: Arc::new(OwnOrigins::new(config)), calls: Arc::default() };
     router
-        .layer(Extension(contracts))
-        .layer(Extension(mcp_route))
+        .merge(shared.layer(Extension(contracts)).layer(Extension(mcp_route)))
         .merge(html.router)
         .with_state(app)
         .merge(docs::routes())
         .fallback(fallback::no_route)
         .method_not_allowed_fallback(fallback::no_method)
         .layer(middleware::from_fn_with_state(front, front::front))
-        .layer(middleware::from_fn(openai_problem::show))
 }
 
 /// `/healthz`, `/readyz` and `/metrics` alone, without keys.

@@ -18,8 +18,9 @@ pub enum GraphRef {
 impl GraphRef {
     /// Reads a path segment: a UUIDv7 in its usual hyphenated form is an id, all else a name.
     pub fn parse(text: &str) -> Self {
-        match Uuid::try_parse(text) {
-            Ok(id) if text.len() == 36 && id.get_version_num() == 7 => Self::Id(id),
+        let id = Some(text).filter(|text| text.len() == 36).map(Uuid::try_parse);
+        match id {
+            Some(Ok(id)) if id.get_version_num() == 7 => Self::Id(id),
             _ => Self::Name(text.into()),
         }
     }

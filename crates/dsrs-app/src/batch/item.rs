@@ -95,6 +95,7 @@ impl BatchWork {
             took,
             inputs: written,
             with_trace: recorded,
+            is_stored: recorded,
             labels: self.labels.clone(),
         };
         let run = ended.build(&outcome, failure.as_ref());

@@ -158,6 +158,7 @@ impl EvaluationWork {
             took: ran.took,
             inputs: fields_json(&item.example.inputs),
             with_trace: true,
+            is_stored: true,
             labels: RunLabels::default(),
         };
         Some(ended.build(&ran.outcome, failure.as_ref()))

@@ -4,6 +4,7 @@
 //! Active versions are cached as long as the store guarantees that no graph has changed.
 
 pub(crate) mod environment;
+mod recent;
 mod references;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::program::environment::BuildPhase;
+use crate::program::recent::{ProgramState, ReadyProgram, RecentPrograms};
 use crate::{App, AppError};
 use dsrs_store::changes::Epoch;
 use dsrs_store::graph::{self, GraphRef, GraphRow, ResolvedGraph, VersionSelection};
@@ -40,6 +42,7 @@ type RecordedKey = (Uuid, Uuid, i32, i32);
 
 /// The caches.
 pub(crate) struct Programs {
+    recent: RecentPrograms,
     pins: Cache<PinKey, (Epoch, Arc<ResolvedGraph>)>,
     built: Cache<ProgramKey, Arc<Program>>,
     /// What runs were accepted for. Versions never change, but a database that was restored may use their numbers again.
@@ -51,6 +54,7 @@ pub(crate) struct Programs {
 impl Programs {
     pub(crate) fn new() -> Self {
         Self {
+            recent: RecentPrograms::default(),
             pins: Cache::new(PINS),
             built: Cache::new(PROGRAMS),
             recorded: Cache::new(PINS),
@@ -67,11 +71,9 @@ impl App {
         scope: &Scope,
         graph: &GraphRef,
         pick: VersionSelection,
-    ) -> Result<(Arc<ResolvedGraph>, Arc<Program>), AppError> {
-        if let Some(pin) = self.remembered_pin(scope, graph, pick)
-            && let Some(program) = self.built().get(&key(&pin))
-        {
-            return Ok((pin, program));
+    ) -> Result<ReadyProgram, AppError> {
+        if let Some(found) = self.remembered(scope, graph, pick) {
+            return Ok(found);
         }
         let (app, scope, graph) = (self.clone(), scope.clone(), graph.clone());
         let building = self.compute.spawn("a look-up", async move {
@@ -83,6 +85,26 @@ impl App {
         AbortOnDropHandle::new(building).await.ok().flatten().unwrap_or_else(broken)
     }
 
+    /// The program that a request names, if it is remembered.
+    fn remembered(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: VersionSelection,
+    ) -> Option<ReadyProgram> {
+        let epoch = self.db.changes().epoch(graph)?;
+        let state = ProgramState { epoch, tools: self.tools.changes() };
+        let recent = &self.programs.recent;
+        if let Some(found) = recent.get(scope.workspace, graph, pick, state) {
+            return Some(found);
+        }
+        let pin = self.pinned_at(scope, graph, pick, epoch)?;
+        let program = self.built().get(&key(&pin))?;
+        let found = (pin, program);
+        recent.insert(scope.workspace, graph, pick, state, found.clone());
+        Some(found)
+    }
+
     /// Which graph and state version a request means, if that is remembered.
     pub(crate) fn remembered_pin(
         &self,
@@ -91,6 +113,16 @@ impl App {
         pick: VersionSelection,
     ) -> Option<Arc<ResolvedGraph>> {
         let epoch = self.db.changes().epoch(graph)?;
+        self.pinned_at(scope, graph, pick, epoch)
+    }
+
+    fn pinned_at(
+        &self,
+        scope: &Scope,
+        graph: &GraphRef,
+        pick: VersionSelection,
+        epoch: Epoch,
+    ) -> Option<Arc<ResolvedGraph>> {
         let (seen, pin) = self.programs.pins.get(&(scope.workspace, graph.clone(), pick))?;
         (seen == epoch).then_some(pin)
     }

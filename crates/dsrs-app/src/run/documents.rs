@@ -22,21 +22,25 @@ use crate::run::failure::predictor_path;
 pub(crate) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTime<Utc>) -> String {
     let mut object = JsonObject::with_capacity(256 * nodes.len() + 2);
     for (name, node) in nodes {
-        object.raw(name, &node_json(name, node, start));
+        object.object(name, |object| write_node(object, name, node, start));
     }
     object.finish()
 }
 
 pub(crate) fn node_json(name: &str, node: &NodeOutcome, start: DateTime<Utc>) -> String {
     let mut object = JsonObject::new();
+    write_node(&mut object, name, node, start);
+    object.finish()
+}
+
+fn write_node(object: &mut JsonObject, name: &str, node: &NodeOutcome, start: DateTime<Utc>) {
     object.text("status", node.status.as_str());
     let started = node.started.map(|started| timestamp(at(start, started)));
     object.text_or_null("started_at", started.as_deref());
     object.shown_or_null("duration_ms", node.duration.map(|took| took.as_millis()));
-    object.raw_or_null("outputs", node.outputs.as_ref().map(Payload::to_json).as_deref());
+    object.payload("outputs", node.outputs.as_ref().unwrap_or(&Payload::Null));
     let error = node.error.as_ref().map(|error| error_json(name, error));
     object.raw_or_null("error", error.as_deref());
-    object.finish()
 }
 
 /// `{detail, code, predictor?}`.
@@ -76,7 +80,7 @@ pub(crate) fn usage_of(written: &Payload) -> Usage {
 pub(crate) fn fields_json(fields: &Fields) -> String {
     let mut object = JsonObject::with_capacity(64 * fields.len() + 2);
     for (name, value) in fields {
-        object.raw(name, &value.to_json());
+        object.payload(name, value);
     }
     object.finish()
 }

@@ -363,6 +363,7 @@ impl Run {
             inputs,
             // A trace that is neither recorded nor in the answer is not rendered.
             with_trace: self.with_trace || recorded,
+            is_stored: recorded,
             labels: self.labels.clone(),
         };
         record.build(outcome, failure)

@@ -48,6 +48,8 @@ pub(crate) struct RunRecordBuilder<'a> {
     pub(crate) inputs: String,
     /// Whether the record has the trace.
     pub(crate) with_trace: bool,
+    /// Whether the record is stored.
+    pub(crate) is_stored: bool,
     pub(crate) labels: RunLabels,
 }
 
@@ -77,10 +79,15 @@ impl RunRecordBuilder<'_> {
             trace,
             created_by: self.actor.to_owned(),
             labels: self.labels,
-            storage: RunStorage::with_prefixes(prefixes_of(&outcome.spans))
-                .with_usage(run_usage(outcome.usage, &outcome.spans)),
+            storage: if self.is_stored { storage(outcome) } else { RunStorage::default() },
         }
     }
+}
+
+/// What only the store needs to know of a run.
+fn storage(outcome: &Outcome) -> RunStorage {
+    let usage = run_usage(outcome.usage, &outcome.spans);
+    RunStorage::with_prefixes(prefixes_of(&outcome.spans)).with_usage(usage)
 }
 
 /// The status of a run with this outcome.

@@ -26,10 +26,11 @@ impl RunTimes {
                 _ => {}
             }
         }
-        let parts = [&models, &queued, &tools].map(|part| covered(part.clone()));
-        let all = match (queued.is_empty(), tools.is_empty()) {
-            (true, true) => parts[0],
-            _ => covered([models, queued, tools].concat()),
+        let is_models_only = queued.is_empty() && tools.is_empty();
+        let parts = [&mut models, &mut queued, &mut tools].map(|part| covered(part));
+        let all = match is_models_only {
+            true => parts[0],
+            false => covered(&mut [models, queued, tools].concat()),
         };
         let [models, queued, tools] = parts;
         Self { total, models, queued, tools, own: total.saturating_sub(all) }
@@ -37,10 +38,10 @@ impl RunTimes {
 }
 
 /// The time that the intervals cover together.
-fn covered(mut intervals: Vec<Interval>) -> Duration {
+fn covered(intervals: &mut [Interval]) -> Duration {
     intervals.sort_unstable();
     let (mut sum, mut seen) = (Duration::ZERO, Duration::ZERO);
-    for (start, end) in intervals {
+    for &mut (start, end) in intervals {
         sum += end.saturating_sub(start.max(seen));
         seen = seen.max(end);
     }

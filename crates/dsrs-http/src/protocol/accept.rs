@@ -1,7 +1,23 @@
 //! The media types that the `Accept` header of a request allows. Knows media ranges and their weights,
 //! but no route.
 
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+
+/// Whether the client prefers server-sent events to JSON: it names them, with at least the weight of
+/// JSON.
+pub(crate) struct PrefersEvents(pub(crate) bool);
+
+impl<S: Sync> FromRequestParts<S> for PrefersEvents {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(prefers_events(&parts.headers)))
+    }
+}
 
 /// Whether the client accepts JSON. Without an `Accept` header it accepts everything.
 #[must_use]

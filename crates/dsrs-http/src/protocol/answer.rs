@@ -58,11 +58,9 @@ pub(crate) fn ok(view: &impl Serialize) -> Response {
     json(StatusCode::OK, view)
 }
 
-/// A view with `200`, for which an approximate size is known.
-pub(crate) fn ok_with_capacity(view: &impl Serialize, capacity: usize) -> Response {
-    let mut text = Vec::with_capacity(CAPACITY + capacity);
-    write(&mut text, view);
-    json_text(StatusCode::OK, text)
+/// A view that is written already, with `200`.
+pub(crate) fn ok_text(text: String) -> Response {
+    json_text(StatusCode::OK, text.into_bytes())
 }
 
 /// A view of a version, with its `ETag`.

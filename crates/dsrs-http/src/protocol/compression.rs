@@ -28,6 +28,11 @@ impl Compression {
         enabled.then(|| Self(layer.compress_when(LargeText)))
     }
 
+    /// Whether an answer depends on the `Accept-Encoding` of its client.
+    pub(crate) fn concerns(answer: &Response) -> bool {
+        answer.status() == StatusCode::NOT_MODIFIED || LargeText.should_compress(answer)
+    }
+
     /// An answer as a client with this `Accept-Encoding` receives it.
     pub(crate) async fn encode(&self, accepts: Option<HeaderValue>, answer: Response) -> Response {
         if answer.status() == StatusCode::NOT_MODIFIED {

@@ -19,6 +19,7 @@ use crate::protocol::admission::{Admission, Presented, admit};
 use crate::protocol::caller::{Caller, REQUEST_ID, request_id};
 use crate::protocol::compression::{Compression, accepted_encoding};
 use crate::protocol::cors::Cors;
+use crate::protocol::openai_problem;
 use crate::protocol::problem::{
     AnsweredProblem, ApiProblem, ForeignError, PROBLEM_JSON, PendingProblem,
 };
@@ -56,13 +57,20 @@ pub(crate) async fn front(
     request: Request,
     next: Next,
 ) -> Response {
+    let is_openai = request.uri().path().starts_with(openai_problem::PREFIX);
+    let answer = complete(&front, request, next).await;
+    if is_openai { openai_problem::shown(answer) } else { answer }
+}
+
+async fn complete(front: &Front, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (id, id_header) = request_id(request.headers());
     front.offer_trace(&id, request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let path = front.telemetry.as_ref().map(|_| request.uri().path().to_owned());
-    let encoding = accepted_encoding(request.headers());
+    let compression = front.compression.as_ref();
+    let compression = compression.map(|found| (found, accepted_encoding(request.headers())));
     let requires_key = match is_probe(&request) {
         // A probe is answered at once, even if the database is not.
         true => Ok(false),
@@ -79,9 +87,12 @@ pub(crate) async fn front(
             Box::pin(cors.answer(request, answer)).await
         }
     };
-    let mut answer = match &front.compression {
-        Some(compression) => compression.encode(encoding, answer).await,
-        None => answer,
+    let mut answer = match compression {
+        // Boxed, because most answers are small, and every request would reserve space for it.
+        Some((compression, encoding)) if Compression::concerns(&answer) => {
+            Box::pin(compression.encode(encoding, answer)).await
+        }
+        _ => answer,
     };
     answer.headers_mut().insert(REQUEST_ID, id_header);
     let route = route.as_ref().map_or("other", MatchedPath::as_str);

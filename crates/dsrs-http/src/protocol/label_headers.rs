@@ -12,6 +12,9 @@ use crate::protocol::problem::ApiProblem;
 use dsrs_app::run_labels::{body_first, label_id, metadata, read_tag_list};
 use dsrs_store::run_label::RunLabels;
 
+/// How the names of all of them begin.
+const START: &str = "x-dsrs-";
+
 const TAGS: &str = "x-dsrs-tags";
 const SESSION_ID: &str = "x-dsrs-session-id";
 const USER_ID: &str = "x-dsrs-user-id";
@@ -32,6 +35,10 @@ impl LabelHeaders {
     /// # Errors
     /// `invalid_parameter`, naming each that is invalid.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, ApiProblem> {
+        // Most requests have none.
+        if !headers.keys().any(|name| name.as_str().starts_with(START)) {
+            return Ok(Self::default());
+        }
         let mut problems = Problems::new();
         let mut wrong = Vec::new();
         let mut text = |name: &str| {

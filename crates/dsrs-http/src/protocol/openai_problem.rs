@@ -2,9 +2,7 @@
 //! `application/problem+json`. Knows no route but the prefix of theirs.
 
 use axum::Json;
-use axum::extract::Request;
 use axum::http::{StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -38,22 +36,18 @@ pub(crate) struct OpenAiErrorBody {
 }
 
 /// Replaces a problem by an error of this protocol.
-pub(crate) async fn show(request: Request, next: Next) -> Response {
-    let is_own = request.uri().path().starts_with(PREFIX);
-    let answer = next.run(request).await;
-    match answer.extensions().get::<AnsweredProblem>() {
-        Some(AnsweredProblem(problem)) if is_own => {
-            let status = status_of(problem, answer.status());
-            let mut error = (status, Json(error_of(problem))).into_response();
-            for name in [REQUEST_ID, header::RETRY_AFTER, header::ALLOW] {
-                if let Some(value) = answer.headers().get(&name) {
-                    error.headers_mut().insert(name, value.clone());
-                }
-            }
-            error
+pub(crate) fn shown(answer: Response) -> Response {
+    let Some(AnsweredProblem(problem)) = answer.extensions().get::<AnsweredProblem>() else {
+        return answer;
+    };
+    let status = status_of(problem, answer.status());
+    let mut error = (status, Json(error_of(problem))).into_response();
+    for name in [REQUEST_ID, header::RETRY_AFTER, header::ALLOW] {
+        if let Some(value) = answer.headers().get(&name) {
+            error.headers_mut().insert(name, value.clone());
         }
-        _ => answer,
     }
+    error
 }
 
 /// The status as clients of this protocol expect it: what a request asks for is refused with 400.

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::protocol::accept::prefers_events;
+use crate::protocol::accept::PrefersEvents;
 use crate::protocol::answer;
 use crate::protocol::body::{Document, PostedBody};
 use crate::protocol::caller::Caller;
@@ -67,25 +66,28 @@ pub(crate) async fn run_execute(
     caller: Caller,
     Path(graph): Path<String>,
     key: IdempotencyKey,
-    headers: HeaderMap,
+    PrefersEvents(prefers_events): PrefersEvents,
+    labels: Result<LabelHeaders, ApiProblem>,
     query: Result<NoQuery, ApiProblem>,
     PostedBody { bytes, document, permit }: PostedBody,
 ) -> Response {
-    let route = format!("POST /v1/graphs/{}/execute", graph.escape_debug());
     let scope = caller.scope();
-    let labels = LabelHeaders::read(&headers);
     let (request_id, place) = (caller.request_id.clone(), caller.place.clone());
     let request = move || {
         query?;
         Ok(ExecuteRequest { place, ..read_request(&document?, labels?, request_id)? })
     };
-    let graph = GraphRef::parse(&graph);
-    if prefers_events(&headers) {
+    let route = || format!("POST /v1/graphs/{}/execute", graph.escape_debug());
+    if prefers_events {
+        let (route, graph) = (route(), GraphRef::parse(&graph));
         let request = StreamRequest { key, route, body: bytes, graph, request: request() };
         return Box::pin(run_events::execute(app, caller, request)).await;
     }
-    let keyed = KeyedRequest::new(&app, &caller, key, route, || hash_of(&bytes));
-    let has_key = keyed.is_some();
+    let keyed = match key.is_given() {
+        true => KeyedRequest::new(&app, &caller, key, route(), || hash_of(&bytes)),
+        false => None,
+    };
+    let (has_key, graph) = (keyed.is_some(), GraphRef::parse(&graph));
     let work = Box::pin(async move {
         let _permit = permit;
         let run = app.run_execute(&scope, &graph, request()?).await?;

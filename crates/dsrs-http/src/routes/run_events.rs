@@ -24,7 +24,7 @@ use crate::protocol::refusal::run_problem;
 use crate::protocol::resource::{ById, ResourceRequest};
 use crate::protocol::sse;
 use crate::protocol::status::ProblemCode;
-use crate::views::{GapView, RunEvents, RunView};
+use crate::views::{GapView, RunEvents, RunView, executed_text};
 use dsrs_app::{
     App, CapacityShare, EventKind, EventStream, ExecuteRequest, FinishedRun, Followable, RequestId,
     StreamItem, StreamedExecution, spawn_named,
@@ -141,20 +141,20 @@ async fn as_last_event(mut response: Response) -> Response {
 fn last_event_json(run: &FinishedRun, request_id: &str) -> String {
     match &run.failure {
         Some(failure) => run_problem(failure).to_json(request_id),
-        None => json_text(&RunView::executed(&run.row, run.with_trace)),
+        None => executed_text(&run.row, run.with_trace),
     }
 }
 
 /// The answer of an execution.
 pub(crate) fn finished_response(run: &FinishedRun) -> Response {
     let row = &run.row;
-    let view = || RunView::executed(row, run.with_trace);
     match &run.failure {
         Some(failure) => run_problem(failure).into_response(),
         None if row.status == RunStatus::Waiting => {
-            answer::accepted(&format!("/v1/runs/{}", row.id), &view())
+            let view = RunView::executed(row, run.with_trace);
+            answer::accepted(&format!("/v1/runs/{}", row.id), &view)
         }
-        None => answer::ok_with_capacity(&view(), row.size()),
+        None => answer::ok_text(executed_text(row, run.with_trace)),
     }
 }
 
@@ -229,7 +229,7 @@ pub(crate) async fn run_events(
 /// The last event of a run, from its record.
 fn run_ended(run: &RunRow) -> (EventKind, String) {
     let data = match run.status {
-        RunStatus::Succeeded => json_text(&RunView::executed(run, false)),
+        RunStatus::Succeeded => executed_text(run, false),
         _ => json_text(&run.error.as_deref().map(ProblemView::recorded)),
     };
     (EventKind::of_run(run.status), data)

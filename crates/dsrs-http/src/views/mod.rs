@@ -130,6 +130,7 @@ pub use request_schema::{
     DatasetBody, DatasetReference, GraphBody, GraphVersionBody, Metric, NewDataset, PredictorPatch,
     PredictorStateBody, SignatureNotation, TypeDefinitions, TypeNotation,
 };
+pub(crate) use run::executed_text;
 pub use run::{
     ExecuteBody, GapView, NodeError, ResumeBody, ResumedNodeView, ResumedRunView, RunEvents,
     RunItemView, RunNode, RunPage, RunView, SignalBody,

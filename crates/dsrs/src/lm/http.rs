@@ -2,10 +2,13 @@
 //! status, headers and body, either whole and bounded or as a stream. Only this directory knows HTTP
 //! libraries. Knows no JSON, and puts neither headers nor paths into its errors.
 
+mod answer;
 mod connect;
 mod connection;
+mod head;
 mod plain;
 mod pool;
+mod request_bytes;
 mod secure;
 #[cfg(test)]
 mod tests;
@@ -113,22 +116,34 @@ impl<'r> HttpPost<'r> {
 
     /// The request to an address, with the headers of all requests to it.
     fn into_request(self, target: &Uri, headers: &HeaderMap) -> Request<Full<Bytes>> {
+        let headers = self.headers(headers);
         let mut request = Request::new(Full::new(self.body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = target.clone();
-        *request.headers_mut() = headers.clone();
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(self.accept));
+        *request.headers_mut() = headers;
+        request
+    }
+
+    /// Whether it has no headers of its own but `accept`.
+    fn is_plain(&self) -> bool {
+        self.extra_headers.is_none() && self.trace.is_none()
+    }
+
+    /// Its headers, with those of all requests to its address.
+    fn headers(&self, shared: &HeaderMap) -> HeaderMap {
+        let mut headers = shared.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static(self.accept));
         for (name, value) in self.extra_headers.into_iter().flat_map(ExtraHeaders::iter) {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value.try_into()) {
-                request.headers_mut().insert(name, value);
+                headers.insert(name, value);
             }
         }
         for (name, value) in self.trace.map(RequestTrace::headers).into_iter().flatten() {
             if let Ok(value) = HeaderValue::try_from(value) {
-                request.headers_mut().insert(name, value);
+                headers.insert(name, value);
             }
         }
-        request
+        headers
     }
 }
 
@@ -141,6 +156,12 @@ pub(super) enum HttpError {
     Broken(String),
     /// The answer is larger than the limit.
     TooLarge,
+}
+
+impl HttpError {
+    fn broken(why: impl ToString) -> Self {
+        Self::Broken(why.to_string())
+    }
 }
 
 /// A client of one address.

@@ -1,6 +1,6 @@
-//! One HTTP/1 connection without TLS. hyper frames the messages; the task that waits for an answer drives
-//! the connection, so that no other task is woken and a cancelled request closes it. Knows neither a pool
-//! nor an address.
+//! One HTTP/1 connection without TLS whose answer is streamed. hyper frames the messages; the task that waits for
+//! the answer drives the connection, so that no other task is woken and a cancelled request closes it. Knows neither
+//! a pool nor an address.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -29,7 +29,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// A connection over a stream that has sent and received nothing.
+    /// A connection over a stream on which nothing is in flight.
     pub(super) async fn over(stream: TcpStream) -> hyper::Result<Self> {
         let mut builder = http1::Builder::new();
         builder.max_header_size(LONGEST_HEAD).max_buf_size(LONGEST_HEAD);
@@ -50,11 +50,6 @@ impl Connection {
     /// Drives the connection until the future that needs it is complete.
     pub(super) async fn drive<F: Future>(&mut self, future: F) -> F::Output {
         drive(&mut self.driver, future).await
-    }
-
-    /// Whether the connection accepts another request.
-    pub(super) fn is_ready(&self) -> bool {
-        self.sender.is_ready()
     }
 }
 

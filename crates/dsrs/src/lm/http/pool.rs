@@ -1,16 +1,17 @@
 //! The connections to one address: how many are open, and which of them are idle. Closes connections that
 //! stay idle. Opens none, and knows no requests.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::HttpLimits;
-use super::connection::Connection;
 
 /// The longest timeout of idle connections. Longer ones could exceed the range of the clock.
 const LONGEST_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -34,7 +35,7 @@ struct IdleConnections {
 }
 
 struct IdleConnection {
-    connection: Connection,
+    stream: TcpStream,
     /// A connection wakes its user through the runtime that opened it, so it stays there.
     runtime: runtime::Id,
     since: Instant,
@@ -44,8 +45,8 @@ struct IdleConnection {
 pub(super) struct ConnectionPermit(OwnedSemaphorePermit);
 
 /// A connection in use. Dropping it closes the connection and then frees its place.
-pub(super) struct PooledConnection {
-    pub(super) connection: Connection,
+pub(super) struct PooledStream {
+    pub(super) stream: TcpStream,
     pub(super) permit: ConnectionPermit,
 }
 
@@ -66,14 +67,17 @@ impl Pool {
         self.permits.clone().acquire_owned().await.ok().map(ConnectionPermit)
     }
 
-    /// The connection of this runtime that was used last. If there is none, a new one may be opened; for
+    /// The usable connection of this runtime that was used last. If there is none, a new one may be opened; for
     /// it, the connection that was idle longest is closed if too many are open.
-    pub(super) fn take(&self, runtime: runtime::Id) -> Option<Connection> {
+    pub(super) fn take(&self, runtime: runtime::Id) -> Option<TcpStream> {
         let mut idle = self.idle();
         let connections = &mut idle.connections;
         connections.drain(..self.expired(connections));
-        if let Some(own) = connections.iter().rposition(|idle| idle.runtime == runtime) {
-            return Some(connections.remove(own).connection);
+        while let Some(own) = connections.iter().rposition(|idle| idle.runtime == runtime) {
+            let stream = connections.remove(own).stream;
+            if is_silent(&stream) {
+                return Some(stream);
+            }
         }
         let used = self.limit - self.permits.available_permits().min(self.limit);
         let surplus = (used + connections.len()).saturating_sub(self.limit);
@@ -82,11 +86,11 @@ impl Pool {
     }
 
     /// Stores a connection for the next request.
-    pub(super) fn store(self: &Arc<Self>, runtime: &runtime::Handle, pooled: PooledConnection) {
-        let PooledConnection { connection, permit } = pooled;
+    pub(super) fn store(self: &Arc<Self>, runtime: &runtime::Handle, pooled: PooledStream) {
+        let PooledStream { stream, permit } = pooled;
         let (id, since) = (runtime.id(), Instant::now());
         let mut idle = self.idle();
-        idle.connections.push(IdleConnection { connection, runtime: id, since });
+        idle.connections.push(IdleConnection { stream, runtime: id, since });
         // While the lock is held, so that the connection always counts.
         drop(permit.0);
         if idle.reaper.as_ref().is_none_or(JoinHandle::is_finished) {
@@ -115,6 +119,12 @@ impl Pool {
     fn idle(&self) -> MutexGuard<'_, IdleConnections> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the server has left the connection open and sent nothing unasked.
+fn is_silent(stream: &TcpStream) -> bool {
+    let read = stream.try_read(&mut [0]);
+    read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 async fn reap(pool: Weak<Pool>, first: Instant) {

@@ -9,9 +9,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::reply::{
-    NoReply, WireText, answer_id, arguments, is_error, no_choices, reason, refusal, unless_failed,
+    NoReply, answer_id, arguments, is_error, no_choices, reason, refusal, unless_failed,
 };
 use super::token_counts::{TokenCounts, usage};
+use super::wire_text::{LooseText, WireText};
 use crate::lm::sse::SseEvent;
 use crate::lm::{DeltaSink, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
@@ -28,9 +29,9 @@ const USUAL: [&str; 2] = ["", "message"];
 const MOST_CALLS: usize = 1024;
 
 #[derive(Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    id: Option<Value>,
+struct Chunk<'a> {
+    #[serde(default, borrow)]
+    id: LooseText<'a>,
     #[serde(default)]
     model: Option<WireText>,
     #[serde(default)]
@@ -39,8 +40,8 @@ struct Chunk {
     usage: Option<TokenCounts>,
     #[serde(default)]
     error: Option<IgnoredAny>,
-    #[serde(default)]
-    object: Option<WireText>,
+    #[serde(default, borrow)]
+    object: LooseText<'a>,
 }
 
 #[derive(Deserialize)]
@@ -192,11 +193,11 @@ impl Chunks {
         self.push_chunk(serde_json::from_str(data).map_err(broken)?, deltas)
     }
 
-    fn push_chunk(&mut self, chunk: Chunk, deltas: &mut DeltaSink<'_>) -> Result<(), NoReply> {
-        if chunk.error.is_some() || chunk.object.is_some_and(is_error) {
+    fn push_chunk(&mut self, chunk: Chunk<'_>, deltas: &mut DeltaSink<'_>) -> Result<(), NoReply> {
+        if chunk.error.is_some() || is_error(&chunk.object) {
             return Err(NoReply::Error);
         }
-        self.id = self.id.take().or_else(|| chunk.id.as_ref().and_then(answer_id));
+        self.id = self.id.take().or_else(|| answer_id(&chunk.id));
         self.model = self.model.take().or(chunk.model.map(|model| model.0));
         let counts = chunk.usage.is_some();
         self.tokens = chunk.usage.or(self.tokens.take());

@@ -4,28 +4,29 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::token_counts::{TokenCounts, usage};
+use super::wire_text::{LooseText, WireText};
 use crate::lm::{AnswerEnd, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
 #[derive(Deserialize)]
-struct Completion {
-    #[serde(default)]
-    id: Option<Value>,
-    #[serde(default)]
-    model: Option<WireText>,
+struct Completion<'a> {
+    #[serde(default, borrow)]
+    id: LooseText<'a>,
+    #[serde(default, borrow)]
+    model: LooseText<'a>,
     #[serde(default)]
     choices: Option<Vec<CompletionChoice>>,
     #[serde(default)]
     usage: Option<TokenCounts>,
     #[serde(default)]
     error: Option<IgnoredAny>,
-    #[serde(default)]
-    object: Option<WireText>,
+    #[serde(default, borrow)]
+    object: LooseText<'a>,
 }
 
 #[derive(Deserialize)]
@@ -77,50 +78,6 @@ pub(super) fn arguments(raw: &RawValue) -> Cow<'_, str> {
     serde_json::from_str(raw.get()).map_or(Cow::Borrowed(raw.get()), Cow::Owned)
 }
 
-/// A text, or a list of parts whose texts are joined. Deserialized by hand, because serde copies a
-/// text twice when it makes an `Arc<str>`.
-pub(super) struct WireText(pub(super) Arc<str>);
-
-#[derive(Deserialize)]
-struct TextPart {
-    #[serde(default)]
-    text: Option<String>,
-}
-
-impl<'de> Deserialize<'de> for WireText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
-    }
-}
-
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = WireText;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<WireText, E> {
-        Ok(WireText(text.into()))
-    }
-
-    /// Some gateways describe reasoning by an object, which is no text.
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<WireText, A::Error> {
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(WireText("".into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<WireText, A::Error> {
-        let mut text = String::new();
-        while let Some(part) = parts.next_element::<TextPart>()? {
-            text.push_str(part.text.as_deref().unwrap_or_default());
-        }
-        Ok(WireText(text.into()))
-    }
-}
-
 /// Why an answer of status 200 is no reply.
 #[derive(Debug, PartialEq)]
 pub(super) enum NoReply {
@@ -144,8 +101,8 @@ pub(super) fn no_choices() -> NoReply {
 }
 
 /// Whether the `object` of an answer says that it is an error, as vLLM writes them.
-pub(super) fn is_error(object: WireText) -> bool {
-    &*object.0 == "error"
+pub(super) fn is_error(object: &LooseText<'_>) -> bool {
+    object.0.as_deref() == Some("error")
 }
 
 /// A finish reason. Some servers write an empty one into every chunk.
@@ -179,8 +136,9 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     let malformed = |error: &dyn fmt::Display| NoReply::Malformed(error.to_string());
     // Checked once here instead of for each text in it.
     let body = str::from_utf8(body).map_err(|error| malformed(&error))?;
-    let completion: Completion = serde_json::from_str(body).map_err(|error| malformed(&error))?;
-    if completion.error.is_some() || completion.object.is_some_and(is_error) {
+    let completion: Completion<'_> =
+        serde_json::from_str(body).map_err(|error| malformed(&error))?;
+    if completion.error.is_some() || is_error(&completion.object) {
         return Err(NoReply::Error);
     }
     let choice = completion.choices.into_iter().flatten().next().ok_or_else(no_choices)?;
@@ -195,8 +153,8 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
         text: message.content.map_or_else(|| "".into(), |text| text.0),
         reasoning: reasoning.and_then(|text| ReplyReasoning::of(text.0)),
         omitted: OmittedParams::default(),
-        model: completion.model.map_or_else(|| asked.clone(), |model| model.0),
-        id: completion.id.as_ref().and_then(answer_id),
+        model: answered_by(&completion.model, asked),
+        id: answer_id(&completion.id),
         finish_reason: reason(choice.finish_reason),
         refusal: refusal(
             message.refusal.map(|refusal| refusal.0),
@@ -206,9 +164,17 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     })
 }
 
-/// The id of an answer. An odd one does not spoil an answer that was paid for.
-pub(super) fn answer_id(id: &Value) -> Option<Arc<str>> {
-    id.as_str().filter(|id| !id.is_empty()).map(Arc::from)
+/// The id of an answer.
+pub(super) fn answer_id(id: &LooseText<'_>) -> Option<Arc<str>> {
+    id.0.as_deref().filter(|id| !id.is_empty()).map(Arc::from)
+}
+
+/// The model that answered: most servers repeat the name that was asked.
+fn answered_by(model: &LooseText<'_>, asked: &Arc<str>) -> Arc<str> {
+    match model.0.as_deref() {
+        Some(other) if *other != **asked => other.into(),
+        _ => asked.clone(),
+    }
 }
 
 fn call(number: usize, called: WireToolCall) -> ToolCall {

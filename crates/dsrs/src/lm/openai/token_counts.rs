@@ -1,6 +1,9 @@
 //! The tokens that an answer reports, in the members of each provider. docs/endpoints.md has the arithmetic of
 //! providers, with its sources.
 
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -49,16 +52,60 @@ struct TokenCount(Option<u64>);
 /// More tokens than any request has.
 const MOST_TOKENS: u64 = 1 << 40;
 
+impl TokenCount {
+    fn of(number: f64) -> Self {
+        // A cast saturates.
+        Self((number >= 0.0).then_some((number as u64).min(MOST_TOKENS)))
+    }
+}
+
 impl<'de> Deserialize<'de> for TokenCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = match Value::deserialize(deserializer)? {
-            Value::Number(number) => number.as_f64(),
-            Value::String(digits) => digits.trim().parse().ok(),
-            _ => None,
-        };
-        let number = number.filter(|number| *number >= 0.0);
-        // A cast saturates.
-        Ok(Self(number.map(|number| (number as u64).min(MOST_TOKENS))))
+        deserializer.deserialize_any(TokenCountVisitor)
+    }
+}
+
+struct TokenCountVisitor;
+
+impl<'de> Visitor<'de> for TokenCountVisitor {
+    type Value = TokenCount;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of tokens")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<TokenCount, E> {
+        Ok(TokenCount(Some(number.min(MOST_TOKENS))))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<TokenCount, E> {
+        Ok(TokenCount::of(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<TokenCount, E> {
+        Ok(TokenCount::of(number))
+    }
+
+    fn visit_str<E>(self, digits: &str) -> Result<TokenCount, E> {
+        Ok(digits.trim().parse().map_or(TokenCount(None), TokenCount::of))
+    }
+
+    fn visit_unit<E>(self) -> Result<TokenCount, E> {
+        Ok(TokenCount(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<TokenCount, E> {
+        Ok(TokenCount(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<TokenCount, A::Error> {
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(TokenCount(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<TokenCount, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(TokenCount(None))
     }
 }
 
@@ -127,6 +174,8 @@ mod tests {
             ("-5", 0),
             ("18446744073709551615", MOST_TOKENS),
             ("[1]", 0),
+            (r#"{"a":1}"#, 0),
+            ("true", 0),
             ("null", 0),
         ] {
             let usage = read(&format!(
