@@ -66,11 +66,11 @@ pub(crate) async fn run_execute(
     caller: Caller,
     Path(graph): Path<String>,
     key: IdempotencyKey,
-    PrefersEvents(prefers_events): PrefersEvents,
-    labels: Result<LabelHeaders, ApiProblem>,
+    headers: (PrefersEvents, Result<LabelHeaders, ApiProblem>),
     query: Result<NoQuery, ApiProblem>,
     PostedBody { bytes, document, permit }: PostedBody,
 ) -> Response {
+    let (PrefersEvents(prefers_events), labels) = headers;
     let scope = caller.scope();
     let (request_id, place) = (caller.request_id.clone(), caller.place.clone());
     let request = move || {

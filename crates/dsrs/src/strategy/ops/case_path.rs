@@ -16,7 +16,7 @@ const SHOWN: usize = 40;
 /// use dsrs::strategy::case_path;
 ///
 /// assert_eq!(&*case_path("angry"), "angry");
-/// assert_eq!(&*case_path("very angry"), "very_angry_15dc0bad");
+/// assert_eq!(&*case_path("very angry"), "very_angry_ae0956b9");
 /// ```
 #[must_use]
 pub fn case_path(value: &str) -> Arc<str> {
