@@ -107,7 +107,8 @@ def opened(options, lm, record, feature, place):
     return server, key or feature.key
 
 
-def compare(options, lm, record, feature, scratch):
+def measured_rounds(options, lm, record, feature, scratch):
+    """Of each round: CPU of the server without and with the feature and their ratio, then the same of Postgres."""
     servers = []
     try:
         for number, one in enumerate((FEATURES[0], feature)):
@@ -120,12 +121,31 @@ def compare(options, lm, record, feature, scratch):
             found = {server: measure(server, one, key, options, scratch) for server, key, one in order}
             without, having = (found[server] for server, _, _ in servers)
             rounds.append((without[0], having[0], having[0] / without[0], without[1], having[1], having[1] / max(without[1], 1e-9)))
-        medians = [statistics.median(column) for column in zip(*rounds)]
-        beside = "%.0f | %.0f | %.2f" % tuple(medians[3:]) if record != "off" else "- | - | -"
-        return "| %s | %s | %.0f | %.0f | **%.3f** | %s |" % (record, feature.name, *medians[:3], beside)
+        return rounds
     finally:
         for server, _, _ in servers:
             stop(server.process)
+
+
+def compare(options, lm, record, feature, scratch):
+    medians = [statistics.median(column) for column in zip(*measured_rounds(options, lm, record, feature, scratch))]
+    beside = "%.0f | %.0f | %.2f" % tuple(medians[3:]) if record != "off" else "- | - | -"
+    return "| %s | %s | %.0f | %.0f | **%.3f** | %s |" % (record, feature.name, *medians[:3], beside)
+
+
+def figures(tools):
+    """Of each feature, the CPU of the server and of Postgres with `ack` beside a server without it."""
+    from reporting.figures import figure
+
+    name, binary = next(iter(tools.servers()))
+    options = argparse.Namespace(server=binary, rounds=tools.rounds, seconds=tools.seconds, concurrency=32)
+    found = []
+    with tools.folder() as scratch, tools.model() as lm:
+        for feature in FEATURES:
+            rounds = measured_rounds(options, lm, "ack", feature, scratch)
+            found.append(figure("%s: server" % feature.name, "×", {name: [each[2] for each in rounds]}))
+            found.append(figure("%s: Postgres" % feature.name, "×", {name: [each[5] for each in rounds]}))
+    return found
 
 
 def main():

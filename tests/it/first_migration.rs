@@ -59,9 +59,13 @@ async fn a_server_that_is_killed_while_it_migrates_leaves_an_empty_database_to_t
     for mut server in pair {
         assert!(server.wait().unwrap().success());
     }
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap();
+    let migrations = files.filter(|file| {
+        file.as_ref().is_ok_and(|file| file.path().extension().is_some_and(|kind| kind == "sql"))
+    });
     assert_eq!(
         number(&mut session, "select count(*) from _sqlx_migrations where success").await,
-        17
+        i64::try_from(migrations.count()).unwrap()
     );
     assert!(number(&mut session, TABLES).await > 50);
 }

@@ -11,7 +11,7 @@ use crate::wire::{after, content_length, more};
 
 /// What the clients have seen, in microseconds.
 #[derive(Default)]
-pub struct Found {
+pub struct StreamTimings {
     pub answers: usize,
     /// From the request to the first stamp.
     pub first: Vec<f64>,
@@ -22,7 +22,7 @@ pub struct Found {
 }
 
 /// Does what a line says (see `main`).
-pub fn measure(line: &str, pieces: usize) -> io::Result<Found> {
+pub fn measure(line: &str, pieces: usize) -> io::Result<StreamTimings> {
     let [url, body, clients, seconds, kind] = line.split(' ').collect::<Vec<_>>()[..] else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -38,7 +38,7 @@ pub fn measure(line: &str, pieces: usize) -> io::Result<Found> {
     let end = Instant::now() + Duration::from_secs_f64(seconds);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut all = Found::default();
+        let mut all = StreamTimings::default();
         let stamps = if is_streamed { pieces } else { 0 };
         let tasks: Vec<_> = (0..clients)
             .map(|_| tokio::spawn(repeat(host.to_owned(), request.clone(), stamps, end)))
@@ -54,10 +54,10 @@ pub fn measure(line: &str, pieces: usize) -> io::Result<Found> {
     })
 }
 
-async fn repeat(host: String, request: String, stamps: usize, end: Instant) -> io::Result<Found> {
+async fn repeat(host: String, request: String, stamps: usize, end: Instant) -> io::Result<StreamTimings> {
     let mut stream = TcpStream::connect(&host).await?;
     stream.set_nodelay(true)?;
-    let mut found = Found::default();
+    let mut found = StreamTimings::default();
     while Instant::now() < end {
         let sent = now();
         stream.write_all(request.as_bytes()).await?;
@@ -72,7 +72,7 @@ async fn read_answer(
     stream: &mut TcpStream,
     stamps: usize,
     sent: f64,
-    found: &mut Found,
+    found: &mut StreamTimings,
 ) -> io::Result<()> {
     let (mut read, mut seen, mut at) = (Vec::with_capacity(1 << 14), 0, 0);
     loop {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use dsrs::sandbox::SandboxLimits;
-use dsrs_sandbox::{ChildSandbox, Wall};
+use dsrs::sandbox::{SandboxError, SandboxLimits};
+use dsrs_sandbox::{ChildSandbox, Wall, Walls};
 use tokio::task::JoinHandle;
 
 use crate::spawn_named;
@@ -40,26 +40,33 @@ pub(crate) struct FoundWalls {
 }
 
 /// A search for the walls, which needs nothing else of the server and a child that takes long to start.
-pub struct WallSearch(Option<JoinHandle<Option<FoundWalls>>>);
+pub struct WallSearch(Option<(Arc<ChildSandbox>, JoinHandle<FoundState>)>);
+
+/// What the child answered; `None` if its task ended otherwise.
+type FoundState = Option<Result<Walls, SandboxError>>;
 
 impl WallSearch {
     /// Starts the search. There is none if the sandbox is disabled.
     #[must_use]
     pub fn start(config: &Config) -> Self {
         let search = |sandbox: Arc<ChildSandbox>| {
-            spawn_named("the walls of the sandbox", async move { find_walls(&sandbox).await })
+            let asked = sandbox.clone();
+            let walls = async move { asked.walls().await };
+            (sandbox, spawn_named("the walls of the sandbox", walls))
         };
         Self(open(config).map(search))
     }
 
+    /// Its result, which is logged now: a server that does not start for another reason says that reason alone.
     pub(crate) async fn found(self) -> Option<FoundWalls> {
-        self.0?.await.ok()?
+        let (sandbox, search) = self.0?;
+        Some(found_walls(&sandbox, search.await.ok()??))
     }
 }
 
-/// Starts a child to find which walls stand, and logs them.
-async fn find_walls(sandbox: &ChildSandbox) -> FoundWalls {
-    let state = match sandbox.walls().await {
+/// Logs which walls stand.
+fn found_walls(sandbox: &ChildSandbox, found: Result<Walls, SandboxError>) -> FoundWalls {
+    let state = match found {
         Ok(state) => state,
         Err(error) => {
             tracing::error!(%error, "the sandbox does not start: no program runs");

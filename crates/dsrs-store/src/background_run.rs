@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::counted_row::CountedRow;
-use super::group_writer::{CommitOutcome, CompletedNodes, Write, write_checkpoints};
+use super::group_writer::{CommitOutcome, NodeCheckpoints, Write, write_checkpoints};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Ending, Job, JobRow, JobType, Lease, NewJob};
 use super::packed_checkpoint::{self, CHECKPOINT_COLUMNS, CheckpointRow, PackedCheckpoint};
@@ -302,6 +302,6 @@ pub(super) async fn add_checkpoints(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let graph = Some(&run.graph());
-    let completed = CompletedNodes { scope, run: run.id, graph, nodes, at };
+    let completed = NodeCheckpoints { scope, run: run.id, graph, nodes, at };
     write_checkpoints(connection, &db.bodies, completed).await.map(drop)
 }

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::background_run::{self, JOB};
-use super::group_writer::{CompletedNodes, Write, write_checkpoints};
+use super::group_writer::{NodeCheckpoints, Write, write_checkpoints};
 use super::job::{self, Lease, NewJob};
 use super::run::{RunRow, RunStatus};
 use super::run_progress::{NodeRow, RecordedCheckpoints};
@@ -72,7 +72,7 @@ pub async fn give_back(
     );
     cancelled.bind(run.id).bind(scope.workspace).execute(&mut *tx).await?;
     let graph = Some(&run.graph());
-    let completed = CompletedNodes { scope, run: run.id, graph, nodes: checkpoints, at };
+    let completed = NodeCheckpoints { scope, run: run.id, graph, nodes: checkpoints, at };
     let stored = write_checkpoints(&mut tx, &db.bodies, completed).await?;
     key_spending::add_all(&mut tx, stored.spent).await?;
     let status = if parked.is_some() { RunStatus::Waiting } else { RunStatus::Queued };

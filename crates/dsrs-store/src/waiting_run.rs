@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::background_run::{self, add_checkpoints, insert};
-use super::group_writer::{CompletedNodes, write_checkpoints};
+use super::group_writer::{NodeCheckpoints, write_checkpoints};
 use super::idempotency::{KeyedAnswer, store_answer};
 use super::job::{self, Lease, NewJob};
 use super::run::RunRow;
@@ -112,7 +112,7 @@ pub async fn signal(
         return Ok(SignalOutcome::Ended);
     }
     let nodes = std::slice::from_ref(node);
-    let completed = CompletedNodes { scope, run, graph: None, nodes, at };
+    let completed = NodeCheckpoints { scope, run, graph: None, nodes, at };
     if write_checkpoints(&mut tx, &db.bodies, completed).await?.count != 1 {
         // A worker that looked for jobs meanwhile passed over this one, which may be claimable.
         db.commit_job(tx).await?;

@@ -189,7 +189,7 @@ impl FakeLm {
                 send(connection, 200, &[], &completion(&text)).await
             }
             Does::Drip => {
-                connection.write_all(head(200, &[], 1 << 30).as_bytes()).await.ok()?;
+                connection.write_all(head(200, &[], 1 << 20).as_bytes()).await.ok()?;
                 while connection.write_all(b" ").await.is_ok() {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }

@@ -25,7 +25,7 @@ pub(crate) struct Checkpoint<'w> {
 
 /// The nodes of one run whose checkpoints are stored together.
 #[derive(Clone, Copy)]
-pub(crate) struct CompletedNodes<'w> {
+pub(crate) struct NodeCheckpoints<'w> {
     /// The caller who requested the run.
     pub(crate) scope: &'w Scope,
     pub(crate) run: Uuid,
@@ -46,9 +46,9 @@ pub(crate) struct StoredCheckpoints {
 pub(crate) async fn write_checkpoints(
     connection: &mut PgConnection,
     bodies: &RunBodies,
-    completed: CompletedNodes<'_>,
+    completed: NodeCheckpoints<'_>,
 ) -> Result<StoredCheckpoints, StoreError> {
-    let CompletedNodes { scope, run, graph, nodes, at } = completed;
+    let NodeCheckpoints { scope, run, graph, nodes, at } = completed;
     let packed = nodes
         .iter()
         .map(|node| PackedCheckpoint::new(bodies, scope.workspace, graph, &Arc::new(node.clone())));

@@ -28,7 +28,7 @@ use super::run::RunRow;
 use super::run_progress::{EventsRow, RecordedCheckpoints};
 use super::{Db, Scope, StoreError};
 
-pub(super) use checkpoint::{CompletedNodes, write_checkpoints};
+pub(super) use checkpoint::{NodeCheckpoints, write_checkpoints};
 pub use start::begin;
 pub use task::WriterTask;
 
