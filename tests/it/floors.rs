@@ -95,6 +95,7 @@ const APP: &[&str] = &[
     "predictor",
     "graph",
     "dataset",
+    "index",
     "run",
     "feedback",
     "batch",

@@ -5,6 +5,7 @@
 
 pub mod dataset;
 pub mod feedback;
+pub mod index;
 pub mod key;
 pub mod online_evaluation;
 pub mod plain_name;

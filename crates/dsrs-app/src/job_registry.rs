@@ -2,13 +2,14 @@
 
 use crate::batch::attempt::Batches;
 use crate::evaluation::attempt::Evaluations;
+use crate::index::attempt::IndexBuilds;
 use crate::job::driver::RegisteredJobKind;
 use crate::optimization::attempt::Optimizations;
 use crate::run::attempt::BackgroundRuns;
 use dsrs_store::job::JobType;
 
-static KINDS: [&dyn RegisteredJobKind; 4] =
-    [&BackgroundRuns, &Batches, &Evaluations, &Optimizations];
+static KINDS: [&dyn RegisteredJobKind; 5] =
+    [&BackgroundRuns, &Batches, &Evaluations, &Optimizations, &IndexBuilds];
 
 /// The types of job that this release knows.
 pub(crate) fn job_types() -> Vec<JobType> {

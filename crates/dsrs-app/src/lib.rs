@@ -22,6 +22,7 @@ mod event;
 mod exposure;
 mod feedback;
 mod graph;
+mod index;
 mod item_upload;
 mod job;
 mod job_registry;
@@ -67,6 +68,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::engine::Engine;
 use crate::engine_worker::EngineListener;
+use crate::index::search::IndexSearcher;
 use crate::job::queue_places::QueuePlaces;
 use dsrs_config::{Config, Limits, ModelTable, WebhookConfig, WorkerConfig};
 use dsrs_shutdown::Shutdown;
@@ -107,6 +109,8 @@ pub use event::log_reader::Followable;
 pub use event::{EventKind, EventStream, StreamItem};
 pub use graph::profile::{GraphProfile, NodeProfile, ProfileRequest};
 pub use graph::{GraphSketch, GraphUpdate, NodeSketch, SketchPort};
+pub use index::IndexWithBuilds;
+pub use index::attempt::IndexBuilds;
 pub use item_upload::{ItemContent, ItemSource, WrittenItem};
 pub use job::kind::JobKind;
 pub use key::{CreatedKey, KeyAdministration, KeyInWorkspace};
@@ -197,6 +201,8 @@ pub struct App {
     queue_cache: QueueCache,
     programs: Programs,
     exposures: ExposureCache,
+    /// Searches passages.
+    pub(crate) indexes: Arc<IndexSearcher>,
     /// The threads for what callers make the server compute.
     compute: ComputePool,
 }
@@ -222,6 +228,7 @@ impl App {
             queue_cache: QueueCache::default(),
             programs: Programs::new(),
             exposures: ExposureCache::new(),
+            indexes: Arc::new(IndexSearcher::new(db.clone())),
             compute: ComputePool::start()?,
             cancel_on_disconnect: config.cancel_on_disconnect,
             event_buffers: EventBuffers::default(),

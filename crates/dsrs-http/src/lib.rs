@@ -32,9 +32,9 @@ use protocol::{fallback, openapi};
 use routes::{
     audit, background_run, batch, chat_completion, dataset, dataset_check, dataset_examples,
     evaluation, evaluation_comparison, evaluation_events, feedback, graph, graph_contract,
-    graph_edit, graph_profile, health, key, mcp, online_evaluation, openai_response, optimization,
-    optimizer, parse, predictor, run, run_events, schedule, state, strategy, usage, webhook,
-    webhook_delivery, workspace,
+    graph_edit, graph_profile, health, index, key, mcp, online_evaluation, openai_response,
+    optimization, optimizer, parse, predictor, run, run_events, schedule, state, strategy, usage,
+    webhook, webhook_delivery, workspace,
 };
 
 pub use protocol::accept::names_html;
@@ -111,6 +111,11 @@ fn plain_routes() -> OpenApiRouter<Arc<App>> {
         .routes(operations!(dataset_examples::dataset_examples))
         .routes(operations!(dataset::dataset_from_runs))
         .routes(operations!(dataset_check::dataset_check))
+        .routes(operations!(index::index_create, index::index_list))
+        .routes(operations!(index::index_get, index::index_delete))
+        .routes(operations!(index::index_build))
+        .routes(operations!(index::index_cancel))
+        .routes(operations!(index::index_search))
         .routes(operations!(evaluation::evaluation_start))
         .routes(operations!(evaluation::evaluation_list))
         .routes(operations!(evaluation::evaluation_get))

@@ -15,6 +15,7 @@ mod dspy;
 mod evaluations;
 mod example_prompts;
 mod hostile_bodies;
+mod indexes;
 mod key_faults;
 mod keys;
 mod leases;

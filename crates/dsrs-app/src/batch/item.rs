@@ -69,6 +69,7 @@ impl BatchWork {
             }
         };
         let mut scope = RunScope::new(self.app.models.clone(), Instant::now() + self.timeout);
+        scope.indexes = Some(self.app.indexes.of_workspace(&self.scope));
         scope.id = Some(item_id(self.id, position));
         scope.observer = Some(self.app.metrics.graph(&self.versions.name));
         scope.cancelled = self.cancel.child_token();

@@ -68,6 +68,7 @@ impl JobKind for Evaluations {
         let metric = app.stored_metric(scope, &metric, &program).await?;
         let evaluator = Evaluator {
             models: app.observed_models(&versions.name),
+            indexes: Some(app.indexes.of_workspace(scope)),
             metric: Arc::new(metric),
             budgeted: None,
             timeout: attempt.timeout(),

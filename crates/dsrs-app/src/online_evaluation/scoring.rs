@@ -139,6 +139,7 @@ async fn judged(
         let metric = app.stored_metric(scope, &written, &program).await?;
         let evaluator = Evaluator {
             models: app.observed_models(&row.graph_name),
+            indexes: Some(app.indexes.of_workspace(scope)),
             metric: Arc::new(metric),
             budgeted: None,
             timeout: TIME / 2,

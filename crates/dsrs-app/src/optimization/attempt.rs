@@ -246,6 +246,7 @@ impl JobAttempt {
             val,
             evaluator: Evaluator {
                 models: app.observed_models(&row.graph_name),
+                indexes: Some(app.indexes.of_workspace(scope)),
                 metric: Arc::new(metric),
                 budgeted: Some(budgeted.clone()),
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),

@@ -77,6 +77,7 @@ impl OptimizationPart {
             examples: examples.map(|example| (example.id.clone(), example)).collect(),
             evaluator: Evaluator {
                 models,
+                indexes: Some(app.indexes.of_workspace(scope)),
                 metric: Arc::new(metric),
                 budgeted: None,
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),

@@ -224,6 +224,10 @@ impl BuildEnv for GraphEnv<'_> {
         self.build.app.tools.mcp(server)
     }
 
+    fn check_index(&self, name: &str) -> Result<(), String> {
+        self.build.graphs.check_index(name)
+    }
+
     fn pin_graph(&self, reference: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {
         self.loaded(reference).map(|graph| pinned(&graph.row))
     }

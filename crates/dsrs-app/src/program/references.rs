@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use dsrs::graph::{Program, document_references};
+use dsrs::read::{listed, nearest};
 use dsrs::strategy::{GraphUnavailable, StoredGraphRef};
 use dsrs::value::Payload;
 use uuid::Uuid;
@@ -28,6 +29,8 @@ type Lookup = Result<Arc<LoadedGraph>, GraphUnavailable>;
 #[derive(Default)]
 pub(crate) struct LoadedGraphs {
     by_ref: HashMap<StoredGraphRef, Lookup>,
+    /// The names of the indexes of the workspace.
+    indexes: Vec<String>,
     /// Whether there are more than a definition may bring with it, so that some are missing here.
     is_cut_off: bool,
 }
@@ -36,6 +39,21 @@ impl LoadedGraphs {
     /// The graph that a reference leads to; `None` where it was not loaded.
     pub(super) fn get(&self, reference: &StoredGraphRef) -> Option<&Lookup> {
         self.by_ref.get(reference)
+    }
+
+    /// Whether the workspace has an index of this name. The error says which ones it has.
+    pub(super) fn check_index(&self, name: &str) -> Result<(), String> {
+        if self.indexes.iter().any(|index| index == name) {
+            return Ok(());
+        }
+        let names = || self.indexes.iter().map(String::as_str);
+        let known = match self.indexes.is_empty() {
+            true => "there are none; create one with POST /v1/indexes".to_owned(),
+            false => format!("known ones: {}", listed(names())),
+        };
+        let hint = nearest(name, names())
+            .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        Err(format!("there is no index `{name}`; {hint}{known}"))
     }
 
     pub(super) const fn is_cut_off(&self) -> bool {
@@ -50,7 +68,8 @@ impl App {
         scope: &Scope,
         references: Vec<StoredGraphRef>,
     ) -> Result<LoadedGraphs, AppError> {
-        let mut graphs = LoadedGraphs::default();
+        let indexes = dsrs_store::index::names(scope, &self.db).await?;
+        let mut graphs = LoadedGraphs { indexes, ..LoadedGraphs::default() };
         let (mut open, mut versions) = (references, HashSet::new());
         while let Some(reference) = open.pop() {
             if graphs.by_ref.contains_key(&reference) {

@@ -136,6 +136,7 @@ impl JobAttempt {
     ) -> Result<AttemptEnd<RunResult>, AppError> {
         let LoadedRun { earlier, program, inputs, deadline } = work;
         let mut scope = RunScope::new(self.app.models.clone(), deadline);
+        scope.indexes = Some(self.app.indexes.of_workspace(&self.job.scope));
         scope.id = Some(earlier.run.id.into_bytes());
         scope.observer = Some(self.app.metrics.graph(&earlier.run.graph_name));
         let trace = self.app.trace_of_job(&self.request.request_id, earlier.run.id);

@@ -178,6 +178,7 @@ impl App {
         };
         let inputs = merge_faults(request.faults, inputs)?;
         let mut context = RunScope::new(self.models.clone(), Instant::now() + timeout);
+        context.indexes = Some(self.indexes.of_workspace(scope));
         context.observer = Some(self.metrics.graph(&pin.name));
         context.cancelled = work.cancellation().clone();
         let (id, start) = (Uuid::now_v7(), now());

@@ -42,6 +42,7 @@ const OWN_PROBLEMS: &str = "x-problems";
         (name = "runs", description = "Executions and their records"),
         (name = "batches", description = "A graph over many items"),
         (name = "datasets", description = "Examples in immutable versions"),
+        (name = "indexes", description = "Passages of a dataset, found by words and by meaning"),
         (name = "evaluations", description = "The quality of a graph on examples, and comparisons"),
         (name = "optimizations", description = "Search for better prompts and graphs with examples"),
         (name = "state", description = "The instructions and demos of the predictors of a graph"),

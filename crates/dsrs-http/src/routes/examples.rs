@@ -45,6 +45,11 @@ pub(crate) fn online_evaluation() -> Value {
     })
 }
 
+/// An index of the passages of a dataset.
+pub(crate) fn index() -> Value {
+    json!({"name": "handbook", "dataset": "tickets", "text": "ticket"})
+}
+
 /// A score with a comment and corrected outputs.
 pub(crate) fn feedback() -> Value {
     json!({

@@ -29,6 +29,7 @@ pub(crate) mod graph_contract;
 pub(crate) mod graph_edit;
 pub(crate) mod graph_profile;
 pub(crate) mod health;
+pub(crate) mod index;
 pub(crate) mod job;
 pub(crate) mod key;
 pub(crate) mod mcp;

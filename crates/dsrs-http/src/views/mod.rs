@@ -26,6 +26,7 @@ mod graph_definition;
 mod graph_edit;
 mod graph_profile;
 mod health;
+mod index;
 mod key;
 mod mcp;
 mod model;
@@ -99,6 +100,10 @@ pub use graph_definition::{
 pub use graph_edit::{GraphEdit, GraphEdits, VersionDiffView};
 pub use graph_profile::{GraphProfileView, NodeProfileView};
 pub use health::{HealthView, ReadyView};
+pub use index::{
+    FoundPassagesView, IndexBody, IndexBuildBody, IndexBuildView, IndexPage, IndexView,
+    PassageView, SearchBody,
+};
 pub use key::{CreatedKeyView, KeyBody, KeyPage, KeyScopeName, KeyView};
 pub use mcp::McpMessage;
 pub(crate) use mcp::graph_tool;

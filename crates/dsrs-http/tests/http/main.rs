@@ -25,6 +25,7 @@ mod graphs;
 mod graphs_within;
 mod hosts;
 mod idempotency;
+mod indexes;
 mod key_limits;
 mod keys;
 mod limits;

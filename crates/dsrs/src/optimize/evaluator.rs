@@ -16,8 +16,8 @@ use super::{
 use crate::graph::{Outcome, Program};
 use crate::lm::{BudgetedReplies, Models, TraceContext, Usage};
 use crate::predict::{
-    Ctx, LmOverrides, NodeScope, PredictError, PredictErrorKind, RunScope, Span, SpanKind,
-    Variation,
+    Ctx, LmOverrides, NodeScope, PassageIndexes, PredictError, PredictErrorKind, RunScope, Span,
+    SpanKind, Variation,
 };
 use crate::value::{Fields, Payload};
 
@@ -39,6 +39,8 @@ const METRIC: &str = "metric";
 pub struct Evaluator {
     /// The models that programs and metrics may use.
     pub models: Arc<Models>,
+    /// The indexes that programs and metrics may search.
+    pub indexes: Option<Arc<dyn PassageIndexes>>,
     /// The metric.
     pub metric: Arc<Metric>,
     /// The budget of requests; without one they are not counted.
@@ -205,6 +207,7 @@ impl Evaluator {
         let own = Instant::now() + self.timeout;
         let ends = self.budgeted.as_ref().and_then(|budgeted| budgeted.account().ends());
         let mut scope = RunScope::new(self.models.clone(), ends.map_or(own, |ends| ends.min(own)));
+        scope.indexes.clone_from(&self.indexes);
         scope.cancelled = self.cancelled.child_token();
         scope.budgeted.clone_from(&self.budgeted);
         scope

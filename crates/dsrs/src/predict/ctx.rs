@@ -12,6 +12,7 @@ use super::call_place::CallPlace;
 use super::error::{PredictError, PredictErrorKind};
 use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
+use super::passage::PassageIndexes;
 use super::tally::CallTally;
 use super::trace::{SpanId, Trace};
 use crate::lm::{
@@ -24,6 +25,8 @@ use crate::predict::LmOverrides;
 pub struct RunScope {
     /// The models that the run may use.
     pub models: Arc<Models>,
+    /// The indexes that the run may search.
+    pub indexes: Option<Arc<dyn PassageIndexes>>,
     /// The deadline of the whole run.
     pub deadline: Instant,
     /// Cancelled when the run is no longer needed.
@@ -78,6 +81,7 @@ impl RunScope {
         let [out_of_budget, starved, long_work] = [false; 3].map(AtomicBool::new);
         Self {
             models,
+            indexes: None,
             deadline,
             cancelled,
             trace,

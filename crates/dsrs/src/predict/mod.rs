@@ -20,6 +20,7 @@ mod function_tool;
 mod hints;
 mod module_state;
 mod parameter;
+mod passage;
 mod predictor;
 mod predictor_core;
 mod predictor_tools;
@@ -50,6 +51,9 @@ pub use function_tool::{ToolOutput, function_tool};
 pub use hints::Hints;
 pub use module_state::ModuleState;
 pub use parameter::{lift, param_id};
+pub use passage::{
+    MOST_PASSAGES, Passage, PassageIndexes, PassageSearch, SearchRanking, embed_query,
+};
 pub use predictor::DynPredictor;
 pub use recorded::{RecordedSpan, Recording};
 pub use schema_predictor::SchemaPredictor;

@@ -94,6 +94,14 @@ pub trait BuildEnv: Send + Sync {
     fn mcp_tools(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
         Err(format!("there is no MCP server `{server}`: this program has none"))
     }
+
+    /// Whether there is an index of passages with this name.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn check_index(&self, name: &str) -> Result<(), String> {
+        Err(format!("there is no index `{name}`: this program has none"))
+    }
 }
 
 /// An environment without graphs, tools or a sandbox, for definitions that were checked when they were
@@ -149,6 +157,10 @@ impl BuildEnv for LoadingEnv<'_> {
 
     fn mcp_tools(&self, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
         self.0.mcp_tools(server)
+    }
+
+    fn check_index(&self, name: &str) -> Result<(), String> {
+        self.0.check_index(name)
     }
 }
 

@@ -79,6 +79,7 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(600),
             cancelled: CancellationToken::new(),
+            indexes: None,
             observer: None,
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),

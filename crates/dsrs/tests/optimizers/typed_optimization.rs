@@ -189,6 +189,7 @@ async fn posted(optimizer: &str, lm: Arc<dyn Lm>, seed: u64) -> (Vec<String>, Ve
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(300),
             cancelled: CancellationToken::new(),
+            indexes: None,
             observer: None,
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(StoredEnv), program)),

@@ -173,6 +173,7 @@ where
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout,
             cancelled: ctx.run.cancelled.child_token(),
+            indexes: None,
             observer: None,
         },
         builder: Arc::new(builder),

@@ -1,10 +1,11 @@
 //! From what a tool returns to the output: a part of it, as its type. Does not know the tool.
 
+use super::arguments::member;
 use crate::predict::result_text;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::types::{Type, TypeIR, admit};
-use crate::value::{Payload, Selection};
+use crate::value::{Map, Payload, Selection, SelectionStep};
 
 /// Stands for each element of a list.
 const EACH: &str = "[*]";
@@ -27,6 +28,11 @@ impl ResultPath {
             }
         });
         parts.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The JSON Schema of the part, from that of the result; `None` if that does not describe it.
+    pub(super) fn schema(&self, result: &Payload) -> Option<Payload> {
+        described(result, result, &self.0)
     }
 
     /// The output of a result: the part of this path, as the type of the schema's only output. A tool that only has texts
@@ -81,13 +87,42 @@ fn part(value: &Payload, path: &[Option<Selection>]) -> Result<Payload, String> 
     elements.iter().map(|element| part(element, rest)).collect::<Result<_, _>>().map(Payload::list)
 }
 
+/// The schema of the part that the path leads to. `whole` has the definitions.
+fn described(whole: &Payload, schema: &Payload, path: &[Option<Selection>]) -> Option<Payload> {
+    let Some((first, rest)) = path.split_first() else { return Some(schema.clone()) };
+    let mut steps = first.iter().flat_map(Selection::steps);
+    let found = steps.try_fold(resolved(whole, schema)?, |found, step| {
+        let next = match step {
+            SelectionStep::Field(name) | SelectionStep::Key(name) => {
+                member(member(found, "properties")?, name)?
+            }
+            SelectionStep::Index(_) => member(found, "items")?,
+        };
+        resolved(whole, next)
+    })?;
+    if rest.is_empty() {
+        return Some(found.clone());
+    }
+    let element = described(whole, member(found, "items")?, rest)?;
+    let list = Map::from_iter([("type".into(), "array".into()), ("items".into(), element)]);
+    Some(Payload::map(list))
+}
+
+/// The schema that a reference to a definition stands for; another one is itself.
+fn resolved<'s>(whole: &'s Payload, schema: &'s Payload) -> Option<&'s Payload> {
+    let Some(reference) = member(schema, "$ref") else { return Some(schema) };
+    let definition =
+        member(member(whole, "$defs")?, reference.as_str()?.strip_prefix("#/$defs/")?)?;
+    member(definition, "$ref").is_none().then_some(definition)
+}
+
 /// Whether the value has the part, possibly null.
 fn has(value: &Payload, selection: &Selection) -> bool {
     let Some((last, before)) = selection.steps().split_last() else { return true };
     let owner = Selection::new(before.to_vec()).get(value);
     let key = match last {
-        crate::value::SelectionStep::Field(name) | crate::value::SelectionStep::Key(name) => name,
-        crate::value::SelectionStep::Index(index) => {
+        SelectionStep::Field(name) | SelectionStep::Key(name) => name,
+        SelectionStep::Index(index) => {
             return owner.as_list().is_some_and(|elements| elements.len() > *index);
         }
     };

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments::{check_fixed, is_required, member, parameters, properties};
+use super::result::ResultPath;
 use super::schema::reduced;
 use super::{CallConfig, OUTPUT, RESULT, TOOL};
 use crate::lm::ToolSpec;
@@ -116,10 +117,19 @@ fn any(schema: &Payload, is_required: bool) -> Payload {
 fn output(config: &CallConfig, tool: &dyn Tool, name: &str) -> Option<(Arc<str>, Payload)> {
     match (&config.output, tool.result_schema()) {
         (Some(output), _) => Some(output_field(name, output.clone())),
-        (None, _) if config.select.is_some() => None,
-        (None, Some(schema)) => Some(result_of(name, &schema)),
+        (None, Some(schema)) => selected(config, &schema).map(|schema| result_of(name, &schema)),
+        (None, None) if config.select.is_some() => None,
         (None, None) => Some(output_field(name, "str".into())),
     }
+}
+
+/// The schema of the part of the results that is the output, with the definitions of all; `None` if it is not described.
+fn selected(config: &CallConfig, schema: &Payload) -> Option<Payload> {
+    let Some(select) = &config.select else { return Some(schema.clone()) };
+    let part = ResultPath::parse(select).ok()?.schema(schema)?;
+    let mut part = part.as_map()?.clone();
+    part.extend(member(schema, "$defs").map(|definitions| ("$defs".into(), definitions.clone())));
+    Some(Payload::map(part))
 }
 
 /// The output for the schema of results; `any` if it is no type.

@@ -9,6 +9,7 @@ use super::super::{BuildEnv, GraphPin, GraphUnavailable};
 use super::http::{HttpToolConfig, tool_name};
 use super::missing::{missing, unreachable};
 use super::renamed::named_by_server;
+use super::search::{self, SearchEntry};
 use super::{builtin, graph};
 use crate::document::{config_schema, read_settings};
 use crate::predict::{Tool, ToolDispatcher};
@@ -37,9 +38,9 @@ struct GraphEntry {
     graph: String,
     #[facet(flatten)]
     pin: GraphPin,
-    /// The name of the tool for the LM. Default: the name of the graph.
+    /// The name of the tool for the LM. Default: the name of the graph, or `search`.
     name: Option<String>,
-    /// What the graph does and when to use it, for the LM.
+    /// What the tool does and when to use it, for the LM.
     description: Option<String>,
 }
 
@@ -61,6 +62,7 @@ pub(in crate::strategy) fn tools_schema() -> Payload {
 pub(in crate::strategy) fn tool_schema() -> Payload {
     let kinds = [
         config_schema::<BuiltinEntry>(),
+        config_schema::<SearchEntry>(),
         config_schema::<HttpEntry>(),
         config_schema::<GraphEntry>(),
         config_schema::<McpEntry>(),
@@ -156,8 +158,29 @@ fn builtin_tool(
     at: &At<'_>,
     problems: &mut Problems,
 ) -> Option<Arc<dyn Tool>> {
+    let is_search =
+        |members: &Map| members.get("builtin").and_then(Payload::as_str) == Some(search::NAME);
+    if entry.as_map().is_some_and(is_search) {
+        return search_tool(env, entry, at, problems);
+    }
     let BuiltinEntry { builtin: name } = read_settings(entry, at, problems)?;
     available(env, builtin::make(&name, env), &name.into(), &at.key("builtin"), problems)
+}
+
+fn search_tool(
+    env: &dyn BuildEnv,
+    entry: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<dyn Tool>> {
+    let entry: SearchEntry = read_settings(entry, at, problems)?;
+    if !env.is_stored()
+        && let Err(reason) = env.check_index(&entry.index)
+    {
+        problems.add(&at.key("index"), Code::InvalidConfig, reason);
+        return None;
+    }
+    entry.tool(at, problems)
 }
 
 fn http_request(

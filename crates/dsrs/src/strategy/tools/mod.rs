@@ -9,6 +9,7 @@ mod http;
 mod missing;
 mod python;
 mod renamed;
+mod search;
 mod url;
 
 pub use builtin::{BuiltinTool, BuiltinToolResult, builtin_tools};
