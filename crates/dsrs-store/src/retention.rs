@@ -252,7 +252,7 @@ async fn unused(scope: &Scope, db: &Db, before: DateTime<Utc>) -> Result<Vec<Uui
          where workspace_id = $1 and deleted_at < $2
            and not exists (select from jobs
                            where jobs.workspace_id = $1
-                             and jobs.kind in ('evaluation', 'optimization')
+                             and jobs.kind in ('evaluation', 'optimization', 'index_build')
                              and jobs.created_at < datasets.deleted_at + interval '1 hour')
          order by deleted_at limit $3",
         scope.workspace,

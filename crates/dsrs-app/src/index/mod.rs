@@ -172,7 +172,7 @@ impl App {
         Ok(Page { items, next: page.next })
     }
 
-    /// Cancels the build in progress. What answers before goes on answering.
+    /// Cancels the build in progress. The build before continues to answer.
     pub async fn index_cancel(
         self: &Arc<Self>,
         scope: &Scope,

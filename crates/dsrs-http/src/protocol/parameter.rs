@@ -99,6 +99,7 @@ fn path_form(name: &str) -> Option<(Value, Value)> {
         "id" | "delivery" | "feedback" => (json!({"type": "string", "format": "uuid"}), json!(ID)),
         "graph" | "model" => (text(), json!("support-reply")),
         "dataset" => (text(), json!("tickets")),
+        "index" => (text(), json!("handbook")),
         "path" => (text(), json!("triage")),
         "workspace" => (text(), json!("default")),
         "name" => (text(), json!("predict")),

@@ -53,7 +53,7 @@ fn accepted(index: &IndexWithBuilds) -> Response {
 #[utoipa::path(
     post, path = "/v1/indexes/{index}/builds", tag = "indexes",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: repeated requests return the first answer")),
-    request_body(content = IndexBuildBody, example = json!({"version": 2})),
+    request_body(content = IndexBuildBody, example = json!({"version": 1})),
     responses((status = 202, description = "The index; the build is queued", body = IndexView,
         headers(("Location" = String, description = "The address of the index")))),
     extensions(("x-scope" = json!("write")), ("x-starts" = json!("job")),
@@ -108,7 +108,7 @@ pub(crate) async fn index_get(
 
 /// Cancel the build of an index
 ///
-/// The build before goes on answering searches.
+/// The build before continues to answer searches.
 #[utoipa::path(
     post, path = "/v1/indexes/{index}/cancel", tag = "indexes",
     responses((status = 200, description = "The index", body = IndexView)),

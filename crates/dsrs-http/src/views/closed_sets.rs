@@ -31,6 +31,8 @@ const SETS: &[ClosedSet] = &[
             "batch",
             "evaluation",
             "optimization",
+            "index",
+            "index_build",
             "webhook",
             "schedule",
         ],
@@ -46,6 +48,7 @@ const SETS: &[ClosedSet] = &[
         words: &["queued", "running", "succeeded", "failed", "cancelled"],
         members: &[
             ("Batch", "status"),
+            ("IndexBuild", "status"),
             ("ComparedEvaluation", "status"),
             ("Evaluation", "status"),
             ("Optimization", "status"),

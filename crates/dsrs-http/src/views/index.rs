@@ -171,7 +171,7 @@ pub type IndexPage = PageView<IndexView<'static>>;
 
 /// What a search finds.
 #[derive(Serialize, ToSchema)]
-#[schema(as = FoundPassages)]
+#[schema(as = FoundPassages, examples(json!(FoundPassagesView::example())))]
 pub struct FoundPassagesView<'a> {
     /// The passages, the best first.
     pub passages: Vec<PassageView<'a>>,
@@ -180,6 +180,13 @@ pub struct FoundPassagesView<'a> {
 impl<'a> From<&'a [Passage]> for FoundPassagesView<'a> {
     fn from(passages: &'a [Passage]) -> Self {
         Self { passages: passages.iter().map(PassageView::from).collect() }
+    }
+}
+
+impl FoundPassagesView<'static> {
+    fn example() -> Self {
+        let text = "You can cancel a run at any time.";
+        Self { passages: vec![PassageView { id: "cancel", text, score: 2.174_506 }] }
     }
 }
 

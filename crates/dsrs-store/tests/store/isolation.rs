@@ -88,7 +88,7 @@ async fn columns(session: &mut PgConnection, table: &str) -> Vec<(String, String
     let value = |name: &str, kind: &str| match (name, kind) {
         ("status", _) => "'succeeded'".to_owned(),
         ("kind" | "work", _) => "'run'".to_owned(),
-        ("dimension", _) => "'whole'".to_owned(),
+        ("dimension", "text") => "'whole'".to_owned(),
         (_, "uuid") => "gen_random_uuid()".to_owned(),
         (_, "timestamptz" | "date") => "now()".to_owned(),
         (_, "json" | "jsonb") => "'{}'".to_owned(),

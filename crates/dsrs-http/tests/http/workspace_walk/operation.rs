@@ -6,8 +6,17 @@ use serde_json::Value;
 use super::things::{KEY, Things};
 
 /// The kinds of things that belong to a workspace, and workspaces, as the first segment of a path.
-const KINDS: [&str; 8] =
-    ["graphs", "runs", "batches", "datasets", "evaluations", "optimizations", "keys", "workspaces"];
+const KINDS: [&str; 9] = [
+    "graphs",
+    "runs",
+    "batches",
+    "datasets",
+    "indexes",
+    "evaluations",
+    "optimizations",
+    "keys",
+    "workspaces",
+];
 
 /// The evaluation that a comparison must name.
 const NIL_AGAINST: &str = "?against=00000000-0000-0000-0000-000000000000";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::operation::{Operation, operations};
 use super::things::{
-    DATASET, GRAPH, LETTER, MARK, OTHER_KEY, OTHERS, Things, asked, evaluation, optimization,
+    DATASET, GRAPH, INDEX, LETTER, MARK, OTHER_KEY, OTHERS, Things, asked, evaluation, optimization,
 };
 use dsrs_test::{Answer, Remote, support_reply};
 
@@ -47,7 +47,7 @@ impl Findings {
     /// An answer to the stranger about `thing`: nothing of the owner is in it.
     pub fn check_text(&mut self, things: &Things, what: &str, answer: &Answer, thing: &str) {
         let text = answer.text.replace(thing, "THING");
-        let names = [GRAPH, DATASET, OTHERS, LETTER].into_iter();
+        let names = [GRAPH, DATASET, INDEX, OTHERS, LETTER].into_iter();
         for known in things.all_ids().chain(names).chain([MARK]) {
             self.check(!text.contains(known), || format!("{what}: {known} is in {text}"));
         }

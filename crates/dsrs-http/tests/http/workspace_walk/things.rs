@@ -29,6 +29,7 @@ pub struct Things {
 
 pub const GRAPH: &str = "theirs";
 pub const DATASET: &str = "their-examples";
+pub const INDEX: &str = "their-index";
 pub const LETTER: &str = "their-letter";
 pub const OTHERS: &str = "their-others";
 
@@ -138,6 +139,14 @@ pub async fn make_things(owner: &Remote) -> Things {
     let key = json!({"name": format!("{MARK}-reader"), "scopes": ["read"]});
     things.add("keys", &post("/v1/keys", key).await.json()["id"]);
     things.ids.insert("workspaces", vec![OWNER.to_owned()]);
+    let index = json!({"name": INDEX, "dataset": DATASET});
+    post("/v1/indexes", index).await;
+    found("the index to be built", async || {
+        let index = get(format!("/v1/indexes/{INDEX}")).await.json();
+        (index["build"]["status"] == "succeeded").then_some(())
+    })
+    .await;
+    things.ids.insert("indexes", vec![INDEX.to_owned()]);
 
     let mut lists: Vec<String> =
         ["graphs", "runs", "datasets", "keys", "audit"].map(|kind| format!("/v1/{kind}")).to_vec();
