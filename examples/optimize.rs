@@ -161,6 +161,7 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
         val,
         evaluator: Evaluator {
             models: Arc::new(models),
+            indexes: None,
             metric: Arc::new(metric),
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(300),
