@@ -118,9 +118,14 @@ impl HttpCaller {
                 ToolError::reported(error.to_string())
             }
         })?;
-        self.describe(&answer, read).map_err(|reason| match self.may_succeed_later(answer.status) {
-            true => ToolError::unavailable(reason, answer.retry_after),
-            false => ToolError::reported(reason),
+        self.describe(&answer, read).map_err(|reason| match answer.status {
+            // The server says that it has done nothing.
+            429 | 503 => ToolError::unavailable(reason, answer.retry_after),
+            408 | 425 | 500 | 502 | 504 | 529 if self.tool.is_idempotent => {
+                ToolError::unavailable(reason, answer.retry_after)
+            }
+            408 | 425 | 500 | 502 | 504 | 529 => ToolError::unanswered(reason),
+            _ => ToolError::reported(reason),
         })
     }
 
@@ -128,16 +133,7 @@ impl HttpCaller {
     fn unanswered(&self, reason: String) -> ToolError {
         match self.tool.is_idempotent {
             true => ToolError::unavailable(reason, None),
-            false => ToolError::reported(reason),
-        }
-    }
-
-    /// Whether the same request may be answered later. With 429 and 503, the server says that it has done nothing.
-    const fn may_succeed_later(&self, status: u16) -> bool {
-        match status {
-            429 | 503 => true,
-            408 | 425 | 500 | 502 | 504 | 529 => self.tool.is_idempotent,
-            _ => false,
+            false => ToolError::unanswered(reason),
         }
     }
 
@@ -200,6 +196,9 @@ impl HttpCaller {
             // The limit may split a character.
             let whole = error.error_len().is_some() || answer.truncated.is_none();
             let textual = answer.media.starts_with("text/") || is_json(&answer.media);
+            if let Some(charset) = charset(&answer.media).filter(|_| whole) {
+                return Err(format!("the response is text in {charset}; send it in UTF-8"));
+            }
             if whole && !textual {
                 let media = if answer.media.is_empty() { "no type given" } else { &answer.media };
                 return Err(format!("the response is not text ({media}, {} bytes)", body.len()));
@@ -257,6 +256,17 @@ const fn method(method: HttpMethod) -> Method {
 fn is_json(media: &str) -> bool {
     let kind = media.split(';').next().unwrap_or_default().trim();
     kind == "application/json" || kind.ends_with("+json")
+}
+
+/// The character set of a type that is none that UTF-8 contains.
+fn charset(media: &str) -> Option<&str> {
+    let (_, charset) = media.split(';').find_map(|part| {
+        part.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
+    })?;
+    let charset = charset.trim().trim_matches('"');
+    let is_utf8 =
+        ["utf-8", "utf8", "us-ascii"].iter().any(|known| charset.eq_ignore_ascii_case(known));
+    (!is_utf8).then_some(charset)
 }
 
 /// At most this many characters of a text.

@@ -68,9 +68,8 @@ impl McpTool {
             CallFailure::Unanswered(reason) if self.is_idempotent => {
                 ToolError::unavailable(reason, None)
             }
-            CallFailure::Unanswered(reason) | CallFailure::Refused(reason) => {
-                ToolError::reported(reason)
-            }
+            CallFailure::Unanswered(reason) => ToolError::unanswered(reason),
+            CallFailure::Refused(reason) => ToolError::reported(reason),
         })?;
         read(&result).map_err(ToolError::reported)
     }

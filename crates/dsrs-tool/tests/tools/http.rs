@@ -295,6 +295,13 @@ async fn a_request_is_repeated_only_if_that_does_no_harm() {
     assert_eq!(failure(&entry("POST", "/status/429")).await, (true, wait));
     assert_eq!(failure(&entry("GET", "/status/502")).await, (true, wait));
     assert_eq!(failure(&entry("POST", "/status/502")).await, (false, None));
+    let uncertain = {
+        let toolbox = toolbox(&[("DSRS_TOOLS_ALLOW", "127.0.0.1")]);
+        let tool = http_tool(&toolbox, &entry("POST", "/status/502")).unwrap();
+        let ctx = Ctx::within(Arc::new(Models::new(None, None)), Duration::from_secs(600));
+        tool.call(&ctx, Fields::new()).await.unwrap_err()
+    };
+    assert!(matches!(uncertain, ToolError::Unanswered(_)), "it may have been done: {uncertain:?}");
     assert_eq!(failure(&entry("GET", "/status/404")).await, (false, None));
     let mut search = entry("POST", "/status/502");
     search["idempotent"] = json!(true);

@@ -162,6 +162,11 @@ impl HttpError {
     fn broken(why: impl ToString) -> Self {
         Self::Broken(why.to_string())
     }
+
+    /// Whether the connection is of no use any more.
+    const fn is_lost(&self) -> bool {
+        matches!(self, Self::Broken(_))
+    }
 }
 
 /// A client of one address.

@@ -14,7 +14,7 @@ use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
 use super::passage::PassageIndexes;
 use super::tally::CallTally;
-use super::trace::{SpanId, Trace};
+use super::trace::{MOST_SPANS, SpanId, Trace};
 use crate::lm::{
     BudgetedReplies, Lane, LmError, LmErrorKind, LmObserver, Models, RunAccount, TraceContext,
     Usage,
@@ -366,6 +366,20 @@ impl Ctx {
     pub fn trace_headers(&self) -> Vec<(&'static str, String)> {
         let number = self.parent.map_or(0, |parent| parent.0);
         self.run.trace_context.as_ref().map_or_else(Vec::new, |context| context.headers(number))
+    }
+
+    /// Whether the record of the run has room for one more round or element.
+    ///
+    /// # Errors
+    /// The run ends: no `try` catches this.
+    pub(crate) fn check_room(&self) -> Result<(), PredictError> {
+        if !self.run.trace.is_full() {
+            return Ok(());
+        }
+        let message = format!(
+            "the run has {MOST_SPANS} spans, the most of a run: repeat less, or divide the work among runs of a batch"
+        );
+        Err(PredictError::new(PredictErrorKind::Budget, message))
     }
 
     /// The trace of the run.

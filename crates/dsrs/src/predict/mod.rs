@@ -62,6 +62,8 @@ pub use state::{Demo, LmOverrides, NearestDemos, PredictState};
 pub use tally::{CallTally, CallTotals, PredictionCheck};
 pub use tool::{Tool, ToolError};
 pub(crate) use tool_dispatcher::{ToolDispatcher, is_tool_name};
-pub use trace::{CheckOutcome, ConstraintStatus, Span, SpanId, SpanKind, SpanStatus, Trace};
+pub use trace::{
+    CheckOutcome, ConstraintStatus, MOST_SPANS, Span, SpanId, SpanKind, SpanStatus, Trace,
+};
 pub use typed_demo::TypedDemo;
 pub(crate) use typed_demo::fields;

@@ -77,6 +77,10 @@ pub enum ToolError {
         /// How long the tool asks to wait.
         retry_after: Option<Duration>,
     },
+    /// Shown to the LM, too: the tool may have done its work and gave no answer, so that the same call is not sent again. The
+    /// failure is not that of the program.
+    #[error("{0}")]
+    Unanswered(Arc<str>),
     /// Ends the run: it was cancelled, or its time is over.
     #[error(transparent)]
     Fatal(#[from] PredictError),
@@ -87,6 +91,12 @@ impl ToolError {
     #[must_use]
     pub fn reported(message: impl Into<Arc<str>>) -> Self {
         Self::Reported(message.into())
+    }
+
+    /// A call that may have been done, and must not be repeated.
+    #[must_use]
+    pub fn unanswered(message: impl Into<Arc<str>>) -> Self {
+        Self::Unanswered(message.into())
     }
 
     /// A failure that may be over when the call is repeated.

@@ -1,7 +1,7 @@
 //! The trace of a run: spans of nodes, predictors and LM calls, with times relative to the start of
 //! the run. Does not know wall clocks or how traces are shown.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +13,9 @@ use crate::lm::{
     ConstraintForm, LmParams, Message, OmittedParams, Prefix, ReplyReasoning, ToolCall, Usage,
 };
 use crate::value::{Fields, Payload};
+
+/// The spans from which on a run repeats nothing: loops within loops would make more than a record can hold.
+pub const MOST_SPANS: usize = 100_000;
 
 /// The id of a span within its run, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -256,6 +259,11 @@ impl Trace {
         SpanId(u32::try_from(spans.len()).unwrap_or(u32::MAX))
     }
 
+    /// Whether it has as many spans as a run may have.
+    pub(super) fn is_full(&self) -> bool {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner).len() >= MOST_SPANS
+    }
+
     /// Closes a span with its status and lets `fill` complete it.
     pub fn close(&self, id: SpanId, status: SpanStatus, fill: impl FnOnce(&mut Span)) {
         let now = self.elapsed();
@@ -271,14 +279,14 @@ impl Trace {
     pub fn cancel(&self, id: SpanId) {
         let now = self.elapsed();
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut stopped = Vec::new();
+        let mut stopped = HashSet::new();
         for (index, span) in spans.iter_mut().enumerate().skip(id.0 as usize - 1) {
             let own = SpanId(u32::try_from(index + 1).unwrap_or(u32::MAX));
             // A span starts after its parent, so one pass finds all of them.
             if own != id && !span.parent.is_some_and(|parent| stopped.contains(&parent)) {
                 continue;
             }
-            stopped.push(own);
+            stopped.insert(own);
             if span.status == SpanStatus::Running {
                 span.status = SpanStatus::Cancelled;
                 span.duration = Some(now.saturating_sub(span.started));

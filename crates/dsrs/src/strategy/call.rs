@@ -224,6 +224,10 @@ impl CallModule {
                 Err(ToolError::Reported(reason)) => {
                     return Err(self.failure(PredictErrorKind::Tool, &reason));
                 }
+                Err(ToolError::Unanswered(reason)) => {
+                    let kind = PredictErrorKind::ToolUnavailable { retry_after: None };
+                    return Err(self.failure(kind, &reason));
+                }
                 Err(ToolError::Unavailable { message, retry_after }) => (message, retry_after),
             };
             let wait = retry_after.unwrap_or_else(|| backoff(number, fastrand::f64()));

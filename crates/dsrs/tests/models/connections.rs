@@ -75,6 +75,16 @@ async fn a_request_that_was_sent_is_not_sent_again() {
 }
 
 #[tokio::test]
+async fn after_a_lost_connection_the_next_request_takes_a_new_one() {
+    let (url, requests) = forgetful_server().await;
+    let lm = client(&url, HttpLimits::default());
+    join_all((0..3).map(|_| ask(&lm))).await.into_iter().for_each(|reply| drop(reply.unwrap()));
+    assert_eq!(ask(&lm).await.unwrap_err().kind, LmErrorKind::Connection);
+    assert!(ask(&lm).await.is_ok(), "the other idle connections are as old");
+    assert_eq!(requests.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test]
 async fn idle_connections_are_closed_without_another_request() {
     let (url, seen) = server(http("200 OK", "", GOOD)).await;
     let idle_timeout = Duration::from_millis(50);

@@ -6,7 +6,7 @@ use httparse::Status;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::connection::LONGEST_HEAD;
-use super::head::{BodyEnd, ResponseHead, parse_head};
+use super::head::{BodyEnd, MOST_HEADERS, ResponseHead, parse_head};
 use super::{HttpAnswer, HttpError, MOST_AT_ONCE};
 
 /// The size of a typical answer, so that one read suffices.
@@ -101,7 +101,7 @@ impl<S: AsyncRead + Unpin> AnswerInput<S> {
 
     async fn trailers(&mut self) -> Result<(), HttpError> {
         loop {
-            let mut headers = [httparse::EMPTY_HEADER; 16];
+            let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
             match httparse::parse_headers(&self.buffer, &mut headers) {
                 Ok(Status::Complete((length, _))) => {
                     self.buffer.advance(length);

@@ -9,7 +9,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use super::HttpError;
 
 /// The most headers of an answer.
-const MOST_HEADERS: usize = 100;
+pub(super) const MOST_HEADERS: usize = 100;
 
 /// The start of an answer.
 #[derive(Debug)]
@@ -71,11 +71,12 @@ struct FramingHeaders {
     is_coded: bool,
     is_chunked: bool,
     stays_open: bool,
+    closes: bool,
 }
 
 impl FramingHeaders {
     fn new(stays_open: bool) -> Self {
-        Self { length: None, is_coded: false, is_chunked: false, stays_open }
+        Self { length: None, is_coded: false, is_chunked: false, stays_open, closes: false }
     }
 
     fn read(&mut self, header: &Header<'_>) -> Result<(), HttpError> {
@@ -89,7 +90,8 @@ impl FramingHeaders {
             self.is_chunked = words(header.value).last().is_some_and(|last| is(last, "chunked"));
         } else if name.eq_ignore_ascii_case("connection") {
             for word in words(header.value) {
-                self.stays_open = !is(word, "close") && (self.stays_open || is(word, "keep-alive"));
+                self.closes |= is(word, "close");
+                self.stays_open |= is(word, "keep-alive");
             }
         }
         Ok(())
@@ -114,7 +116,7 @@ impl FramingHeaders {
         };
         // With two framings that contradict each other, the rest of the connection cannot be trusted.
         let is_doubtful = self.is_coded && self.length.is_some();
-        (end, self.stays_open && end != BodyEnd::Connection && !is_doubtful)
+        (end, self.stays_open && !self.closes && end != BodyEnd::Connection && !is_doubtful)
     }
 }
 

@@ -66,13 +66,18 @@ impl PlainClient {
         let runtime = current_runtime()?;
         let permit = self.permit().await?;
         let idle = self.pool.take(runtime.id());
+        let is_reused = idle.is_some();
         let stream = match idle {
             Some(stream) => stream,
             None => (self.open_tcp)().await?,
         };
         let mut pooled = PooledStream { stream, permit };
         let (head, body) = self.heads.bytes(request);
-        let (whole, is_sent) = exchange(&mut pooled.stream, &head, body, self.answer_bytes).await?;
+        let exchanged = exchange(&mut pooled.stream, &head, body, self.answer_bytes).await;
+        if is_reused && exchanged.as_ref().is_err_and(HttpError::is_lost) {
+            self.pool.forget(runtime.id());
+        }
+        let (whole, is_sent) = exchanged?;
         if whole.stays_open && is_sent {
             self.pool.store(&runtime, pooled);
         }

@@ -85,6 +85,12 @@ impl Pool {
         None
     }
 
+    /// Closes the idle connections of a runtime. One of them was lost when it was used, and the others have not been used for
+    /// longer: what forgot it, such as a load balancer, has forgotten them, too.
+    pub(super) fn forget(&self, runtime: runtime::Id) {
+        self.idle().connections.retain(|idle| idle.runtime != runtime);
+    }
+
     /// Stores a connection for the next request.
     pub(super) fn store(self: &Arc<Self>, runtime: &runtime::Handle, pooled: PooledStream) {
         let PooledStream { stream, permit } = pooled;

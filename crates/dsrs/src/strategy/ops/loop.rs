@@ -271,6 +271,7 @@ impl LoopModule {
         if self.module.computes() {
             return self.module.forward(ctx, inputs.clone()).await;
         }
+        ctx.check_room()?;
         let ctx = &ctx.at(MODULE, number as usize);
         let trace = ctx.trace();
         let span = trace.open(SpanKind::Round, &ctx.node.node, ctx.parent, |span| {

@@ -228,6 +228,7 @@ impl MapModule {
         if self.module.computes() {
             return self.module.forward(ctx, given).await;
         }
+        ctx.check_room()?;
         let ctx = &ctx.at(MODULE, position);
         let trace = ctx.trace();
         let span = trace.open(SpanKind::Element, &ctx.node.node, ctx.parent, |span| {

@@ -355,3 +355,24 @@ fn settings_that_mean_nothing_are_refused() {
         refused(&endless)
     );
 }
+
+#[tokio::test]
+async fn a_run_ends_where_its_record_is_full_and_no_try_continues_it() {
+    let graph = r#"{"name": "g", "inputs": {"text": "str"}, "nodes": {"again": {"strategy": "try", "config": {
+        "value": {"answer": "none", "rounds": 0},
+        "module": {"strategy": "loop", "config": {"max": 3, "module": {
+            "strategy": "predict", "signature": "text -> answer"}}}}}},
+        "edges": [{"from": "input.text", "to": "again.text"}]}"#;
+    let program = read(graph).unwrap();
+    let lm = saying(&[&[("answer", "one")], &[("answer", "two")]]);
+    let scope = run_on(&lm);
+    // The first round fills the record: its own span, that of the predictor, that of the model.
+    for _ in 3..dsrs::predict::MOST_SPANS {
+        scope.trace.record(SpanKind::Tool, &"before".into(), None, |_| {});
+    }
+    let outcome = program.execute(&scope, fields(r#"{"text": "x"}"#)).await;
+    let error = outcome.outputs.unwrap_err();
+    assert_eq!(error.error.kind, PredictErrorKind::Budget, "{error}");
+    assert!(error.error.message.contains("100000 spans"), "{error}");
+    assert_eq!(lm.requests().len(), 1);
+}
