@@ -9,7 +9,7 @@ use super::BuiltinTool;
 use super::http::tool_name;
 use crate::document::config_schema;
 use crate::lm::ToolSpec;
-use crate::predict::{Ctx, Passage, PassageSearch, SearchRanking, Tool, ToolError};
+use crate::predict::{Ctx, MOST_PASSAGES, Passage, PassageSearch, SearchRanking, Tool, ToolError};
 use crate::problem::{At, Problems};
 use crate::value::{Fields, Payload};
 
@@ -32,7 +32,7 @@ pub(super) struct SearchEntry {
     builtin: String,
     /// With `search`: the name of the index.
     pub(super) index: String,
-    /// With `search`: the number of passages.
+    /// With `search`: the number of passages, where the call does not say it.
     #[facet(default = 5, dsrs::minimum(1), dsrs::maximum(100))]
     k: usize,
     /// With `search`: how passages are ranked. Default: `hybrid` if the index has vectors, else `text`.
@@ -48,6 +48,9 @@ pub(super) struct SearchEntry {
 struct SearchArguments {
     /// what to search for
     query: String,
+    /// how many passages
+    #[facet(dsrs::minimum(1), dsrs::maximum(100))]
+    k: Option<usize>,
 }
 
 struct SearchTool {
@@ -98,7 +101,12 @@ impl Tool for SearchTool {
             let Some(Payload::Str(query)) = args.get("query") else {
                 return Err(ToolError::reported("`query` is missing"));
             };
-            let search = PassageSearch { query: query.clone(), k: self.k, ranking: self.ranking };
+            let k = match args.get("k") {
+                Some(Payload::Int(k)) => usize::try_from(*k).unwrap_or(MOST_PASSAGES),
+                _ => self.k,
+            };
+            let k = k.clamp(1, MOST_PASSAGES);
+            let search = PassageSearch { query: query.clone(), k, ranking: self.ranking };
             let indexes = ctx.run.indexes.as_ref().ok_or_else(|| {
                 ToolError::reported(format!(
                     "there is no index `{}`: this run has none",
