@@ -159,10 +159,13 @@ async fn remove_unused(
         .bind(index)
         .fetch_all(&mut *connection)
         .await?;
-    for table in ["index_passages", "index_terms"] {
-        let sql = format!("delete from {table} where workspace_id = $1 and segment_id = any($2)");
-        let removal = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(&unused);
-        removal.execute(&mut *connection).await?;
+    // One segment at a time: a statement for all of a large index would exceed its time limit.
+    for segment in unused {
+        for table in ["index_passages", "index_terms"] {
+            let sql = format!("delete from {table} where workspace_id = $1 and segment_id = $2");
+            let removal = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(segment);
+            removal.execute(&mut *connection).await?;
+        }
     }
     Ok(())
 }
