@@ -5,7 +5,7 @@
 // Attributes and derives refer to the crate as `dsrs`, also inside it.
 extern crate self as dsrs;
 
-pub use dsrs_macros::{Augmentation, Module, Signature};
+pub use dsrs_macros::{Augmentation, Data, Module, Signature};
 pub use facet;
 pub use futures_util::future::BoxFuture;
 // The attributes of `attrs` write rules, whose room is above.
@@ -19,6 +19,8 @@ mod block_on;
 pub mod attrs;
 pub mod problem;
 pub mod value;
+
+mod score;
 
 mod json_file;
 
@@ -55,13 +57,15 @@ pub mod graph;
 #[cfg(feature = "optimize")]
 pub mod optimize;
 
+pub mod prelude;
+
 pub use block_on::block_on;
 pub use json_file::{JsonFileError, load_json, save_json};
-pub use module::{Module, Prediction};
-pub use predict::TypedDemo;
-pub use predict::{Ctx, Predict};
+pub use module::{Judge, Module, Prediction, ScoreFn};
+pub use predict::{Ctx, Predict, PredictError, TypedDemo};
+pub use score::Score;
 // The traits have the names of their derives: one import includes both.
-pub use signature::{Augmentation, Augmented, Signature};
+pub use signature::{Augmentation, Augmented, Data, Signature};
 pub use strategy::{
     BestOfN, ChainOfThought, MultiChainComparison, ProgramOfThought, Rationale, ReAct, Reasoning,
     Refine, WithRationale, WithReasoning,

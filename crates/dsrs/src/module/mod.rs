@@ -2,6 +2,7 @@
 //! finds the predictors of a module. Does not know graphs or single strategies.
 
 mod boundary;
+mod judge;
 mod path;
 mod prediction;
 #[doc(hidden)]
@@ -24,6 +25,7 @@ use crate::value::{Fields, Payload};
 
 pub use crate::predict::ModuleState;
 use boundary::Boundary;
+pub use judge::{Judge, JudgeFn, ScoreFn};
 pub use prediction::Prediction;
 pub use shape::Searchable;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
@@ -77,6 +79,12 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 /// let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
 /// assert_eq!(paths, ["first", "second"]);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a module: `impl Module for {Self}` is missing",
+    label = "not a module",
+    note = "`#[derive(Module)]` makes its predictors findable; what it does is the method `forward` of `impl dsrs::Module for {Self}`, with `type Input` and `type Output`",
+    note = "a struct of predictors that is only a part of modules is marked `#[module(part)]` below the derive"
+)]
 pub trait Module: Send + Sync {
     /// The type of its input.
     type Input: Data;
