@@ -6,7 +6,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{
-    Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, MetaNameValue, Result, Token, parse_quote,
+    Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, MetaNameValue, Result, Token,
+    parse_quote,
 };
 
 /// The side of a signature that a field belongs to.
@@ -67,7 +68,8 @@ fn description(pair: &MetaNameValue) -> syn::Error {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => text.value(),
         _ => "…".to_owned(),
     };
-    let way_out = format!("the description of a field is its doc comment: write `/// {text}` above it");
+    let way_out =
+        format!("the description of a field is its doc comment: write `/// {text}` above it");
     syn::Error::new_spanned(pair, way_out)
 }
 

@@ -29,7 +29,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             found.variants.iter_mut().try_for_each(shape_variant)?;
         }
         syn::Data::Union(_) => {
-            let text = "data is a struct or an enum: a union does not say which of its fields it has";
+            let text =
+                "data is a struct or an enum: a union does not say which of its fields it has";
             return Err(Error::new_spanned(&input.ident, text));
         }
     }
@@ -59,7 +60,9 @@ fn shape_fields(fields: &mut Fields) -> Result<()> {
         match (found, &mut problems) {
             (Ok(written), _) => {
                 let mut shaped: Vec<Attribute> = parse_quote!(#written);
-                shaped.extend(described(&field.attrs).into_iter().filter(|one| !one.path().is_ident("doc")));
+                shaped.extend(
+                    described(&field.attrs).into_iter().filter(|one| !one.path().is_ident("doc")),
+                );
                 field.attrs = shaped;
             }
             (Err(error), Some(known)) => known.combine(error),
@@ -76,8 +79,8 @@ fn shape_variant(variant: &mut Variant) -> Result<()> {
     shape_fields(&mut variant.fields)
 }
 
-/// Checks at compile time that an enum without `repr` has the layout that its shape says: that of `repr(u8)`.
-/// The compiler promises it only for variants without fields in effect, so each one is checked.
+/// Checks at compile time that an enum without `repr` has the layout that its shape says, that of `repr(u8)`. A
+/// derive cannot add `repr`, and the compiler promises no layout without it, so each variant is checked.
 fn byte_layout(input: &DeriveInput, found: &DataEnum) -> Result<TokenStream> {
     let ident = &input.ident;
     let is_plain = |variant: &Variant| {

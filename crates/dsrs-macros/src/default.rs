@@ -53,13 +53,14 @@ pub(crate) fn facet_default(attribute: &Attribute, field: &Field) -> Result<Toke
 
 /// The value after `=`, which the compiler accepts only if it is a literal.
 fn literal(value: &Expr) -> Result<Expr> {
-    if let Expr::Lit(_) = value {
+    // A literal with a sign is none to the compiler.
+    let written = value.to_token_stream().to_string();
+    if matches!(value, Expr::Lit(_)) && !written.starts_with('-') {
         return Ok(value.clone());
     }
-    let text = format!(
-        "only a literal follows `=`; write `#[default({})]`",
-        value.to_token_stream().to_string().replace(" :: ", "::").replace("- ", "-").replace(" !", "!")
-    );
+    let spaced = [(" :: ", "::"), ("- ", "-"), ("! ", "!"), (" !", "!")];
+    let written = spaced.iter().fold(written, |text, (from, to)| text.replace(from, to));
+    let text = format!("only a literal without a sign follows `=`; write `#[default({written})]`");
     Err(Error::new_spanned(value, text))
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 /// Whether the type is a part of modules and no module itself: `#[module(part)]`.
 fn is_part(input: &DeriveInput) -> Result<bool> {
     let Some(attribute) = find(&input.attrs, "module") else { return Ok(false) };
-    let text = "mark a field #[module(skip)], and a struct that is only a part of modules #[module(part)]";
+    let text =
+        "mark a field #[module(skip)], and a struct that is only a part of modules #[module(part)]";
     let word: Ident = attribute.parse_args().map_err(|_| Error::new_spanned(attribute, text))?;
     if word == "part" { Ok(true) } else { Err(Error::new_spanned(attribute, text)) }
 }

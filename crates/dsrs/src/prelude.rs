@@ -29,6 +29,8 @@
 pub use std::sync::Arc;
 pub use std::time::Duration;
 
+#[cfg(feature = "http")]
+pub use crate::lm::OpenAi;
 pub use crate::lm::{Budget, Lm, Model, Models, ScriptedLm};
 pub use crate::module::{ModuleState, named_predictors, named_predictors_mut};
 #[cfg(feature = "optimize")]
@@ -44,5 +46,3 @@ pub use crate::{
     Score, Signature, TypedDemo, WithRationale, WithReasoning, block_on, load_json,
     register_module, save_json,
 };
-#[cfg(feature = "http")]
-pub use crate::lm::OpenAi;

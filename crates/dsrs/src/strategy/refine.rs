@@ -43,7 +43,8 @@ async fn refine<T: AttemptTarget>(
         let result = judge_attempt(&attempt, &hinted, tried, rewards).await;
         let is_last = number + 1 == search.n;
         let poor = result.as_ref().ok().filter(|_| !is_last);
-        let poor = poor.and_then(|(reward, found)| Some((reward.clone(), tried.outputs(found).ok()?)));
+        let poor =
+            poor.and_then(|(reward, found)| Some((reward.clone(), tried.outputs(found).ok()?)));
         if let ControlFlow::Break(end) = best.take(ctx, number, result) {
             return end;
         }

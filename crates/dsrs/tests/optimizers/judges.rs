@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dsrs::lm::{Budget, BudgetLimit, LmErrorKind, Models, ScriptedAnswer, ScriptedLm};
+use dsrs::lm::{Budget, BudgetLimit, LmErrorKind, LmRequest, Models, ScriptedAnswer, ScriptedLm};
 use dsrs::optimize::{
     EarlyStop, LabeledFewShot, Optimizer, TypedExample, compile_judged, evaluate, evaluate_judged,
 };
@@ -79,11 +79,21 @@ impl Judge<Row, AskOutput> for Grader {
 async fn an_optimization_is_measured_by_an_async_function_that_calls_an_lm() {
     let mut module = Predict::<Ask>::new();
     let optimizer = Optimizer::new(LabeledFewShot { k: 2 });
-    let report = compile_judged(&ctx(lm(None)), &mut module, rows(48), grade, optimizer).await;
+    let lm_of_both = lm(None);
+    let ctx_of_both = ctx(lm_of_both.clone());
+    let report = compile_judged(&ctx_of_both, &mut module, rows(48), grade, optimizer).await;
     let report = report.unwrap();
     assert!(report.changed, "{}", report.reason);
-    // Each rollout is one request of the module and one of the judge.
-    assert!(report.spent.lm_calls >= 48, "{:?}", report.spent);
+    let requests = lm_of_both.requests();
+    let is_of_judge = |request: &&LmRequest| {
+        request.chat.messages().any(|one| one.content.contains("## grade ##"))
+    };
+    let judged = requests.iter().filter(is_of_judge).count();
+    assert!(
+        judged > 0 && report.spent.lm_calls as usize == requests.len(),
+        "{judged}: {:?}",
+        report.spent
+    );
 
     let mut module = Predict::<Ask>::new();
     let grader = Grader { grade: Predict::new() };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dsrs::lm::{Models, ScriptedLm};
 use dsrs::reflect::{from_payload, to_payload};
 use dsrs::signature::SignatureSchema;
+use dsrs::value::Payload;
 use dsrs::{Ctx, Data, Module, Predict, Signature};
 
 /// How a customer feels.
@@ -69,7 +70,10 @@ struct Triage {
 async fn an_answer_is_read_as_types_that_derive_data() {
     let lm = Arc::new(ScriptedLm::sections([
         ("mood", "furious"),
-        ("customers", r#"{"items": [{"name": "Ada", "years": 36, "city": "Turku"}]}"#),
+        (
+            "customers",
+            r#"{"items": [{"name": "Ada", "years": 36, "city": "Turku", "country": "FI"}]}"#,
+        ),
         ("contact", r#"{"address": "ada@example.org"}"#),
     ]));
     let ctx = Ctx::within(Models::only(lm.clone()).into(), Duration::from_secs(60));
@@ -80,8 +84,11 @@ async fn an_answer_is_read_as_types_that_derive_data() {
     let ada = Customer { name: "Ada".into(), age: Some(36), place };
     assert_eq!(found.customers, Page { items: vec![ada] });
     assert_eq!(found.contact, Contact::Mail { address: "ada@example.org".into() });
-    let prompt: String = lm.requests()[0].chat.messages().map(|one| one.content.to_string()).collect();
-    for part in ["needs an answer today", "as in the signature of the mail", "How a customer feels."] {
+    let prompt: String =
+        lm.requests()[0].chat.messages().map(|one| one.content.to_string()).collect();
+    for part in
+        ["needs an answer today", "as in the signature of the mail", "How a customer feels."]
+    {
         assert!(prompt.contains(part), "{part} is not in\n{prompt}");
     }
 }
@@ -92,7 +99,10 @@ async fn asserts_and_defaults_of_a_type_hold() {
     assert_eq!(schema.inputs[1].default.as_ref().unwrap().to_json(), r#""Angry""#);
     let lm = Arc::new(ScriptedLm::sections([
         ("mood", "Calm"),
-        ("customers", r#"{"items": [{"name": "Ada", "years": 200, "city": "Turku"}]}"#),
+        (
+            "customers",
+            r#"{"items": [{"name": "Ada", "years": 200, "city": "Turku", "country": "FI"}]}"#,
+        ),
         ("contact", "None"),
     ]));
     let ctx = Ctx::within(Models::only(lm).into(), Duration::from_secs(60));
@@ -103,6 +113,9 @@ async fn asserts_and_defaults_of_a_type_hold() {
 
 #[test]
 fn values_are_data_and_back() {
+    let place = Payload::from_json(r#"{"city": "Turku"}"#).unwrap();
+    let place: Place = from_payload(&place).unwrap();
+    assert_eq!((&*place.city, &*place.country), ("Turku", "FI"));
     let values = [Contact::Phone(7), Contact::None, Contact::Mail { address: "a@b".into() }];
     let written = values.each_ref().map(|value| to_payload(value).unwrap());
     let read = written.each_ref().map(|payload| from_payload::<Contact>(payload).unwrap());

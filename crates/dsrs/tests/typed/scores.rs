@@ -60,10 +60,16 @@ async fn a_reward_is_a_number_a_bool_or_one_of_them_with_a_text() {
     assert_eq!(best(move |_, output| is_short(output)).await, "Turku");
     assert_eq!(best(move |_, output| 1.0_f32 / output.answer.len() as f32).await, "Turku");
     assert_eq!(best(move |_, output| (is_short(output), "be brief")).await, "Turku");
-    assert_eq!(best(move |_, output| (output.answer.len() as f64, String::new())).await, "It is Turku");
+    assert_eq!(
+        best(move |_, output| (output.answer.len() as f64, String::new())).await,
+        "It is Turku"
+    );
     let error = {
         let lm = answers(&["Turku"]);
-        let best = BestOfN { fail_count: Some(0), ..BestOfN::new(Predict::<Qa>::new(), 1, 1.0, |_, _| f32::NAN) };
+        let best = BestOfN {
+            fail_count: Some(0),
+            ..BestOfN::new(Predict::<Qa>::new(), 1, 1.0, |_, _| f32::NAN)
+        };
         best.call(&ctx(&lm), ask()).await.unwrap_err()
     };
     assert_eq!(error.message, "the reward of an attempt is not a number");
@@ -148,7 +154,11 @@ impl Module for Blocks {
     type Input = QaInput;
     type Output = QaOutput;
 
-    async fn forward(&self, ctx: &Ctx, input: QaInput) -> Result<Prediction<QaOutput>, PredictError> {
+    async fn forward(
+        &self,
+        ctx: &Ctx,
+        input: QaInput,
+    ) -> Result<Prediction<QaOutput>, PredictError> {
         dsrs::block_on(self.0.call(ctx, input))
     }
 }
@@ -159,7 +169,7 @@ fn to_block_within_a_runtime_panics_with_the_way_out() {
     let blocks = Blocks(Predict::new());
     let call = std::panic::AssertUnwindSafe(|| dsrs::block_on(blocks.call(&ctx, ask())));
     let panic = std::panic::catch_unwind(call).unwrap_err();
-    let message = panic.downcast_ref::<&str>().unwrap();
+    let message = panic.downcast_ref::<String>().unwrap();
     for part in ["`.await`", "dsrs::Judge", "spawn_blocking"] {
         assert!(message.contains(part), "{part} is not in: {message}");
     }

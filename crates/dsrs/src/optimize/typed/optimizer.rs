@@ -101,7 +101,10 @@ impl Optimizer {
     }
 
     /// Calls a function with each event. It must not block.
-    pub fn on_progress(mut self, listener: impl Fn(ProgressEvent<'_>) + Send + Sync + 'static) -> Self {
+    pub fn on_progress(
+        mut self,
+        listener: impl Fn(ProgressEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
         self.listener = Arc::new(ProgressFn(listener));
         self
     }
