@@ -1,5 +1,5 @@
-//! `derive(Data)`: the Facet shape of a type of fields, made by the generator of Facet's own derive from a
-//! copy of the type with the attributes that Facet reads. Knows no signatures.
+//! `derive(Data)` and `derive(Facet)`: the Facet shape of a type of fields, made by the generator of Facet's own
+//! derive from a copy of the type with the attributes that Facet reads. Knows no signatures.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -15,9 +15,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let mut shaped = input.clone();
     shaped.attrs = described(&input.attrs);
-    if !names_its_crate(&shaped.attrs) {
-        shaped.attrs.push(parse_quote!(#[facet(crate = ::dsrs::facet)]));
-    }
     let mut layout = TokenStream::new();
     match &mut shaped.data {
         syn::Data::Struct(found) => shape_fields(&mut found.fields)?,
@@ -34,8 +31,16 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             return Err(Error::new_spanned(&input.ident, text));
         }
     }
-    let shape = facet_macros_impl::facet_macros(shaped.into_token_stream());
+    let shape = with_path(shaped);
     Ok(quote!(#shape #layout))
+}
+
+/// The shape of a type with attributes of Facet, which refers to Facet through this library.
+pub(crate) fn with_path(mut shaped: DeriveInput) -> TokenStream {
+    if !names_its_crate(&shaped.attrs) {
+        shaped.attrs.push(parse_quote!(#[facet(crate = ::dsrs::facet)]));
+    }
+    facet_macros_impl::facet_macros(shaped.into_token_stream())
 }
 
 /// The attributes that Facet's generator reads: documentation, layout and its own.

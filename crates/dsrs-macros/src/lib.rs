@@ -75,6 +75,12 @@ pub fn data(input: TokenStream) -> TokenStream {
     data::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
+/// Facet's own derive, with the path of this crate where `#[facet(crate = …)]` names no other.
+#[proc_macro_derive(Facet, attributes(facet))]
+pub fn facet(input: TokenStream) -> TokenStream {
+    data::with_path(parse_macro_input!(input as DeriveInput)).into()
+}
+
 /// Makes the predictors of a program findable: see `dsrs::Module`, which you implement beside it.
 ///
 /// Every field is searched: predictors, other modules, options, lists, arrays, maps with text keys and

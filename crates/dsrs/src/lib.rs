@@ -6,13 +6,20 @@
 extern crate self as dsrs;
 
 pub use dsrs_macros::{Augmentation, Data, Module, Signature};
-pub use facet;
 pub use futures_util::future::BoxFuture;
 // The attributes of `attrs` write rules, whose room is above.
 #[doc(hidden)]
 pub use document::Rule as __Rule;
 #[doc(hidden)]
 pub use inventory;
+
+/// The library of shapes, with a derive of `Facet` whose generated code names this crate: a program needs no
+/// `facet` of its own. Types of fields derive [`Data`](crate::Data) instead, which has shorter attributes.
+pub mod facet {
+    pub use ::facet::*;
+    // Takes precedence over the derive of the same name.
+    pub use dsrs_macros::Facet;
+}
 
 mod block_on;
 

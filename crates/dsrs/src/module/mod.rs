@@ -5,6 +5,7 @@ mod boundary;
 mod judge;
 mod path;
 mod prediction;
+mod score_fn;
 #[doc(hidden)]
 pub mod shape;
 mod walk;
@@ -25,8 +26,9 @@ use crate::value::{Fields, Payload};
 
 pub use crate::predict::ModuleState;
 use boundary::Boundary;
-pub use judge::{Judge, JudgeFn, ScoreFn};
+pub use judge::{Judge, JudgeFn};
 pub use prediction::Prediction;
+pub use score_fn::ScoreFn;
 pub use shape::Searchable;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
 

@@ -44,8 +44,7 @@ use crate::reflect::ReflectError;
 /// ```
 ///
 /// Enums of plain names need nothing else; one whose variants have fields needs `#[repr(u8)]`. What
-/// `derive(Data)` generates is the impl of `Facet`, so a type that derives `dsrs::facet::Facet` with
-/// `#[facet(crate = dsrs::facet)]` is data, too.
+/// `derive(Data)` generates is the impl of `Facet`, so a type that derives `dsrs::facet::Facet` is data, too.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not data: it cannot be in a prompt or an answer",
     label = "not data",
