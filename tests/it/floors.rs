@@ -39,6 +39,7 @@ const ENGINE: &[&str] = &[
     "attrs",
     "problem",
     "value",
+    "score",
     "json_file",
     "sandbox",
     "time_limit",
@@ -56,6 +57,7 @@ const ENGINE: &[&str] = &[
     "strategy",
     "graph",
     "optimize",
+    "prelude",
 ];
 
 /// The rooms of `app`, lowest first.

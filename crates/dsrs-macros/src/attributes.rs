@@ -5,13 +5,23 @@ use crate::default::facet_default;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result, Token};
+use syn::{
+    Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, MetaNameValue, Result, Token,
+    parse_quote,
+};
 
 /// The side of a signature that a field belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Input,
     Output,
+}
+
+/// The Facet attributes of a variant: only its alias has a meaning.
+pub(crate) fn emitted_variant(attributes: &[Attribute]) -> Result<Option<Attribute>> {
+    let Some(attribute) = find(attributes, "alias") else { return Ok(None) };
+    let written = alias(attribute)?;
+    Ok(Some(parse_quote!(#written)))
 }
 
 /// The side of a field and whether it is flattened there.
@@ -37,6 +47,9 @@ fn is_flattened(attribute: &Attribute) -> Result<bool> {
     match &attribute.meta {
         Meta::Path(_) => Ok(false),
         Meta::List(list) => {
+            if let Ok(pair) = list.parse_args::<MetaNameValue>() {
+                return Err(description(&pair));
+            }
             let word: Ident = list.parse_args()?;
             if word == "flatten" {
                 return Ok(true);
@@ -47,6 +60,17 @@ fn is_flattened(attribute: &Attribute) -> Result<bool> {
             Err(syn::Error::new_spanned(attribute, "this attribute has no value"))
         }
     }
+}
+
+/// The answer to `#[output(desc = "…")]`, the notation of other libraries.
+fn description(pair: &MetaNameValue) -> syn::Error {
+    let text = match &pair.value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => text.value(),
+        _ => "…".to_owned(),
+    };
+    let way_out =
+        format!("the description of a field is its doc comment: write `/// {text}` above it");
+    syn::Error::new_spanned(pair, way_out)
 }
 
 /// The docs and Facet attributes of an emitted field.

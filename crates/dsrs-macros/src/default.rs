@@ -3,7 +3,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Expr, ExprArray, ExprLit, Field, Lit, Meta, Result, Type};
+use syn::{Attribute, Error, Expr, ExprArray, ExprLit, Field, Lit, Meta, Result, Type};
 
 /// The default of a field.
 pub(crate) enum DefaultValue {
@@ -19,7 +19,7 @@ impl DefaultValue {
     pub(crate) fn of(attribute: &Attribute, field: &Field) -> Result<Self> {
         let value = match &attribute.meta {
             Meta::Path(_) => return Ok(Self::OfType),
-            Meta::NameValue(pair) => pair.value.clone(),
+            Meta::NameValue(pair) => literal(&pair.value)?,
             Meta::List(list) => list.parse_args()?,
         };
         Ok(match &value {
@@ -49,6 +49,19 @@ pub(crate) fn facet_default(attribute: &Attribute, field: &Field) -> Result<Toke
             quote!(#[facet(default = { ::dsrs::signature::read_default::<#ty>(&#data) })])
         }
     })
+}
+
+/// The value after `=`, which the compiler accepts only if it is a literal.
+fn literal(value: &Expr) -> Result<Expr> {
+    // A literal with a sign is none to the compiler.
+    let written = value.to_token_stream().to_string();
+    if matches!(value, Expr::Lit(_)) && !written.starts_with('-') {
+        return Ok(value.clone());
+    }
+    let spaced = [(" :: ", "::"), ("- ", "-"), ("! ", "!"), (" !", "!")];
+    let written = spaced.iter().fold(written, |text, (from, to)| text.replace(from, to));
+    let text = format!("only a literal without a sign follows `=`; write `#[default({written})]`");
+    Err(Error::new_spanned(value, text))
 }
 
 fn is_text(value: &Expr) -> bool {

@@ -1,9 +1,10 @@
 //! A generated struct: some fields of the derived struct, with the type parameters that they use.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Field, GenericParam, Generics, Ident, Path, Result, Type, Visibility};
+use syn::{Error, Field, GenericParam, Generics, Ident, Path, Result, Type, Visibility};
 
 use crate::attributes::emitted;
 use crate::derives::attribute;
@@ -25,14 +26,21 @@ impl EmittedStruct<'_> {
         let (ident, docs) = (&self.ident, &self.docs);
         let parameters = self.parameters(generics).map(declared);
         let mut body = TokenStream::new();
+        let mut problems: Option<Error> = None;
         for (field, flatten) in &self.fields {
             let (name, ty) = (&field.ident, &field.ty);
-            let attributes = emitted(field, *flatten)?;
-            body.extend(quote!(#attributes pub #name: #ty,));
+            match (emitted(field, *flatten), &mut problems) {
+                (Ok(attributes), _) => body.extend(quote!(#attributes pub #name: #ty,)),
+                (Err(error), Some(known)) => known.combine(error),
+                (Err(error), none) => *none = Some(error),
+            }
         }
+        problems.map_or(Ok(()), Err)?;
         let names = self.names(generics);
+        let is_data = self.data_checks(generics);
         let derives = attribute(&self.derives);
         Ok(quote! {
+            #is_data
             #[doc = #docs]
             #[allow(missing_docs)]
             #[derive(Clone, Debug, ::dsrs::facet::Facet)]
@@ -48,6 +56,24 @@ impl EmittedStruct<'_> {
         let ident = &self.ident;
         let arguments = self.parameters(generics).map(named);
         quote!(#ident <#(#arguments),*>)
+    }
+
+    /// Names a field that is not data before the derive of Facet does, which knows no way out. Types with
+    /// parameters are known only where they are used.
+    fn data_checks(&self, generics: &Generics) -> TokenStream {
+        if self.parameters(generics).next().is_some() {
+            return TokenStream::new();
+        }
+        let checks = self.fields.iter().map(|(field, _)| {
+            let ty = &field.ty;
+            quote_spanned!(ty.span()=> is_data::<#ty>();)
+        });
+        quote! {
+            const _: fn() = || {
+                fn is_data<T: ::dsrs::Data>() {}
+                #(#checks)*
+            };
+        }
     }
 
     /// The field names of the struct, for the check that they are distinct.

@@ -5,6 +5,7 @@ mod attributes;
 mod augmentation;
 mod check;
 mod condition;
+mod data;
 mod default;
 mod derives;
 mod emit;
@@ -61,12 +62,32 @@ pub fn augmentation(input: TokenStream) -> TokenStream {
     augmentation::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
+/// Makes a type of fields of a struct or an enum: see `dsrs::Data`, which it implements. Beside it, derive
+/// `Clone` and `Debug`.
+///
+/// Fields may have the attributes of outputs of a signature: `#[alias = "…"]`,
+/// `#[check("expression", label = "…")]`, `#[assert("expression", label = "…")]`, `#[strict]`, `#[flatten]`,
+/// `#[default]`, `#[default = value]` or `#[default(value)]`; variants may have `#[alias = "…"]`. Doc comments
+/// are descriptions. An enum whose variants have fields or numbers needs `#[repr(u8)]`.
+#[proc_macro_derive(Data, attributes(alias, check, assert, strict, flatten, default, facet))]
+pub fn data(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    data::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Facet's own derive, with the path of this crate where `#[facet(crate = …)]` names no other.
+#[proc_macro_derive(Facet, attributes(facet))]
+pub fn facet(input: TokenStream) -> TokenStream {
+    data::with_path(parse_macro_input!(input as DeriveInput)).into()
+}
+
 /// Makes the predictors of a program findable: see `dsrs::Module`, which you implement beside it.
 ///
 /// Every field is searched: predictors, other modules, options, lists, arrays, maps with text keys and
 /// boxes of them. What is no part of a program is skipped: data, `Arc<Client>`, channels, functions. A
 /// field that may hold predictors and cannot be searched is a compiler error; `#[module(skip)]` keeps a
-/// field out of the search.
+/// field out of the search. A missing `impl Module` is one, too; a struct of predictors that is only a part of
+/// modules needs none if it is marked `#[module(part)]`.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn module(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

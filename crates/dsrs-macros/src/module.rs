@@ -26,19 +26,42 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
     }
     problems.map_or(Ok(()), Err)?;
-    Ok(shape(input, fields, &parts))
+    let shape = shape(input, fields, &parts);
+    let checks = (!is_part(input)?).then(|| module_checks(input));
+    Ok(quote!(#checks #shape))
+}
+
+/// Whether the type is a part of modules and no module itself: `#[module(part)]`.
+fn is_part(input: &DeriveInput) -> Result<bool> {
+    let Some(attribute) = find(&input.attrs, "module") else { return Ok(false) };
+    let text =
+        "mark a field #[module(skip)], and a struct that is only a part of modules #[module(part)]";
+    let word: Ident = attribute.parse_args().map_err(|_| Error::new_spanned(attribute, text))?;
+    if word == "part" { Ok(true) } else { Err(Error::new_spanned(attribute, text)) }
+}
+
+/// Names a missing `impl Module`, and an input or output that is not data. A type with parameters is known
+/// only where it is used.
+fn module_checks(input: &DeriveInput) -> TokenStream {
+    if !input.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let ident = &input.ident;
+    quote_spanned! {ident.span()=>
+        const _: fn() = || {
+            fn is_module<M: ::dsrs::Module>() {}
+            fn is_data<T: ::dsrs::Data>() {}
+            is_module::<#ident>();
+            is_data::<<#ident as ::dsrs::Module>::Input>();
+            is_data::<<#ident as ::dsrs::Module>::Output>();
+        };
+    }
 }
 
 fn fields(input: &DeriveInput) -> Result<&Fields> {
     if let Some(lifetime) = input.generics.lifetimes().next() {
         let text = "a module owns its parts; use String, Vec, Box or Arc";
         return Err(Error::new_spanned(lifetime, text));
-    }
-    if let Some(attribute) = find(&input.attrs, "module") {
-        return Err(Error::new_spanned(
-            attribute,
-            "mark fields with #[module(skip)], not the type",
-        ));
     }
     let is_packed = |attribute: &syn::Attribute| {
         let text = attribute.meta.to_token_stream().to_string();

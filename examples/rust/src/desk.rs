@@ -11,10 +11,8 @@ mod reply;
 
 use std::sync::Arc;
 
-use dsrs::facet::Facet;
-use dsrs::predict::PredictError;
 use dsrs::problem::Problems;
-use dsrs::{Ctx, Module, Prediction};
+use dsrs::{Ctx, Data, Module, PredictError, Prediction};
 
 pub use find::{Facts, FactsInput, FactsOutput, Find, Word, register};
 pub use reply::{Draft, DraftInput, DraftOutput, Polish, PolishInput, PolishOutput, Reply};
@@ -22,8 +20,7 @@ pub use reply::{Draft, DraftInput, DraftOutput, Polish, PolishInput, PolishOutpu
 use crate::index::Index;
 
 /// What a customer asks.
-#[derive(Clone, Debug, Facet)]
-#[facet(crate = dsrs::facet)]
+#[derive(Clone, Debug, Data)]
 pub struct Question {
     /// what a customer asks
     pub question: String,

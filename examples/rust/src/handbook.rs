@@ -1,8 +1,9 @@
 //! A program of two predictors with plain Rust between them: the LM thinks of words to look for, a
 //! search finds passages, the LM answers from them.
 
-use dsrs::predict::PredictError;
-use dsrs::{ChainOfThought, Ctx, Module, Predict, Prediction, Signature, WithReasoning};
+use dsrs::{
+    ChainOfThought, Ctx, Module, Predict, PredictError, Prediction, Signature, WithReasoning,
+};
 
 /// Name words that a passage which answers the question would hold.
 #[derive(Signature)]

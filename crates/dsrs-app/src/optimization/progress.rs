@@ -74,7 +74,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ProgressListener for OptimizationListener {
-    fn hear(&self, progress: ProgressEvent<'_>) {
+    fn receive(&self, progress: ProgressEvent<'_>) {
         match progress {
             ProgressEvent::Phase(what) => self.write(EventKind::OptimizationPhase, || {
                 let mut object = JsonObject::new();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
+use crate::lm::Models;
 use crate::predict::{DynPredictor, LmOverrides, SignatureChecks};
 use crate::problem::{At, Code, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
@@ -33,6 +34,15 @@ pub struct NodeSettings {
     /// The paths that predictors of the node have in the files of a DSPy program, by their paths
     /// within the node, where they differ: `steps[0]` for the node `steps_0`.
     pub dspy_paths: IndexMap<Arc<str>, Arc<str>>,
+}
+
+impl NodeSettings {
+    /// The same with the alias of the model written out, so that a node has one document however it was
+    /// made.
+    fn resolved(mut self) -> Self {
+        self.lm.model.get_or_insert_with(|| Arc::from(Models::DEFAULT));
+        self
+    }
 }
 
 impl Default for NodeSettings {
@@ -71,6 +81,7 @@ impl Node {
         settings: NodeSettings,
         at: &At<'_>,
     ) -> Result<Self, Problems> {
+        let settings = settings.resolved();
         let mut problems = Problems::new();
         check_model(env, &settings.lm, &at.key("lm"), &mut problems);
         let config = pinned(env, strategy, config);
@@ -97,6 +108,7 @@ impl Node {
         config: Payload,
         settings: NodeSettings,
     ) -> Self {
+        let settings = settings.resolved();
         let outputs = class_of(&base.outputs, &base.defs);
         let module = op.module(base.clone());
         let checks = SignatureChecks::of(module.schema());
@@ -109,6 +121,7 @@ impl Node {
         module: Box<dyn DynModule>,
         settings: NodeSettings,
     ) -> Self {
+        let settings = settings.resolved();
         let base = module.schema().clone();
         let outputs = class_of(&base.outputs, &base.defs);
         let config = Payload::map(Map::new());

@@ -2,8 +2,10 @@
 //! finds the predictors of a module. Does not know graphs or single strategies.
 
 mod boundary;
+mod judge;
 mod path;
 mod prediction;
+mod score_fn;
 #[doc(hidden)]
 pub mod shape;
 mod walk;
@@ -24,7 +26,9 @@ use crate::value::{Fields, Payload};
 
 pub use crate::predict::ModuleState;
 use boundary::Boundary;
+pub use judge::{Judge, JudgeFn};
 pub use prediction::Prediction;
+pub use score_fn::ScoreFn;
 pub use shape::Searchable;
 pub use walk::{WalkError, named_predictors, named_predictors_mut};
 
@@ -77,6 +81,12 @@ pub use walk::{WalkError, named_predictors, named_predictors_mut};
 /// let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
 /// assert_eq!(paths, ["first", "second"]);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a module: `impl Module for {Self}` is missing",
+    label = "not a module",
+    note = "`#[derive(Module)]` makes its predictors findable; what it does is the method `forward` of `impl dsrs::Module for {Self}`, with `type Input` and `type Output`",
+    note = "a struct of predictors that is only a part of modules is marked `#[module(part)]` below the derive"
+)]
 pub trait Module: Send + Sync {
     /// The type of its input.
     type Input: Data;

@@ -37,7 +37,24 @@ impl<O> Prediction<O> {
         Prediction { output: change(self.output), tallied: self.tallied, run: self.run }
     }
 
-    /// The output alone.
+    /// The output alone, as the module returned it: with what a strategy adds, such as `reasoning`. The
+    /// output without it is `into_output().into_inner()`, for every type that `derive(Augmentation)` makes.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use dsrs::lm::{Models, ScriptedLm};
+    /// use dsrs::{ChainOfThought, Ctx, Module, Signature, WithReasoning};
+    /// # #[derive(Signature)]
+    /// # struct QA { #[input] question: String, #[output] answer: String }
+    /// # dsrs::block_on(async {
+    /// # let lm = Arc::new(ScriptedLm::sections([("reasoning", "two and two"), ("answer", "4")]));
+    /// # let ctx = Ctx::within(Models::only(lm).into(), std::time::Duration::from_secs(60));
+    /// let result = ChainOfThought::<QA>::new().call(&ctx, QAInput { question: "2 + 2?".into() }).await.unwrap();
+    /// let output: WithReasoning<QAOutput> = result.into_output();
+    /// let answer: QAOutput = output.into_inner();
+    /// assert_eq!(answer.answer, "4");
+    /// # });
+    /// ```
     #[must_use]
     pub fn into_output(self) -> O {
         self.output

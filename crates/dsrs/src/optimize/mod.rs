@@ -3,6 +3,7 @@
 
 mod board;
 mod candidate;
+mod case;
 mod demo;
 mod drive;
 mod early_stop;
@@ -23,13 +24,13 @@ mod rollout_failure;
 mod rollout_observer;
 mod rollout_offers;
 mod rollout_store;
-mod score;
 mod split;
 mod typed;
 mod workbench;
 
 pub use board::{CostWeight, Trial, TrialId, TrialScore};
 pub use candidate::{Candidate, CandidateHash, LocalProgramBuilder, ProgramBuilder};
+pub use case::Case;
 pub use demo::{demo_of_call, instruction_of, labeled_demo, tunable};
 pub use drive::{HeldOutPair, OptimizationReport, optimize};
 pub use early_stop::EarlyStop;
@@ -38,6 +39,7 @@ pub use evaluator::{Evaluator, ExampleRun};
 pub use example::Example;
 pub use example_sets::ExampleSets;
 pub use interval::{Comparison, Interval, mean_interval, paired_bootstrap};
+use metric::CaseScorer;
 pub use metric::Metric;
 pub use optimizer::{
     CandidateSearch, OptimizerFactory, OptimizerRegistration, StateOptimizer, create_optimizer,
@@ -55,10 +57,11 @@ pub use rollout_failure::{FailureCause, RolloutFailure};
 pub use rollout_observer::RolloutObserver;
 pub use rollout_offers::{OfferOutcome, OfferedRollout, RolloutOffers};
 pub use rollout_store::{RolloutKey, RolloutStore};
-pub use score::{Case, Score};
 pub use split::{Split, SplitError};
 pub use typed::{
     CompileError, CompileReport, Evaluate, EvaluatedExample, ModuleEvaluation, Optimizer,
-    TypedExample, TypedExamples, compile, evaluate,
+    TypedExample, TypedExamples, compile, compile_judged, evaluate, evaluate_judged,
 };
 pub use workbench::{AskError, MAX_UNMEASURED, Task, Workbench};
+
+pub use crate::score::Score;

@@ -32,12 +32,12 @@ pub enum ProgressEvent<'p> {
 /// Receives the events of a running optimization. Must not block.
 pub trait ProgressListener: Send + Sync {
     /// Receives the next event.
-    fn hear(&self, progress: ProgressEvent<'_>);
+    fn receive(&self, progress: ProgressEvent<'_>);
 }
 
 /// Ignores all events.
 pub struct NoopListener;
 
 impl ProgressListener for NoopListener {
-    fn hear(&self, _: ProgressEvent<'_>) {}
+    fn receive(&self, _: ProgressEvent<'_>) {}
 }

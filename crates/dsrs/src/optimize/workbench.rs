@@ -270,7 +270,7 @@ impl Workbench {
     }
 
     fn emit(&self, progress: ProgressEvent<'_>) {
-        self.task().listener.hear(progress);
+        self.task().listener.receive(progress);
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {

@@ -61,8 +61,7 @@ impl<S: Signature> PredictBuilder<S> {
     /// sees the errors of the function. The model must support native tool calls.
     ///
     /// ```
-    /// use dsrs::facet::Facet;
-    /// use dsrs::{Predict, Signature};
+    /// use dsrs::{Data, Predict, Signature};
     ///
     /// #[derive(Signature)]
     /// struct QA {
@@ -72,8 +71,7 @@ impl<S: Signature> PredictBuilder<S> {
     ///     answer: String,
     /// }
     ///
-    /// #[derive(Facet)]
-    /// #[facet(crate = dsrs::facet)]
+    /// #[derive(Data)]
     /// struct City {
     ///     name: String,
     /// }

@@ -49,11 +49,10 @@ impl<T: Data> ToolOutput for T {
 /// Makes a tool of an async function of one struct. The LM sees the message of its error.
 ///
 /// ```
-/// use dsrs::facet::Facet;
+/// use dsrs::Data;
 /// use dsrs::predict::{Tool, function_tool};
 ///
-/// #[derive(Facet)]
-/// #[facet(crate = dsrs::facet)]
+/// #[derive(Data)]
 /// struct Split {
 ///     /// the amount, in cents
 ///     cents: i64,

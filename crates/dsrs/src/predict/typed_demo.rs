@@ -9,6 +9,23 @@ use crate::signature::{Data, Signature};
 use crate::value::{Fields, Payload};
 
 /// A worked example of a typed signature.
+///
+/// ```
+/// use dsrs::{Predict, Signature, TypedDemo};
+///
+/// #[derive(Signature)]
+/// struct QA {
+///     #[input]
+///     question: String,
+///     #[output]
+///     answer: String,
+/// }
+///
+/// let input = QAInput { question: "2 + 2?".into() };
+/// let demo = TypedDemo::new(input, QAOutput { answer: "4".into() });
+/// let qa = Predict::<QA>::builder().demo(&demo).build().unwrap();
+/// assert_eq!(qa.demos().unwrap()[0].output.answer, "4");
+/// ```
 #[derive(Debug, Clone)]
 pub struct TypedDemo<S: Signature> {
     /// Its inputs.
@@ -18,6 +35,11 @@ pub struct TypedDemo<S: Signature> {
 }
 
 impl<S: Signature> TypedDemo<S> {
+    /// A demo.
+    pub const fn new(input: S::Input, output: S::Output) -> Self {
+        Self { input, output }
+    }
+
     /// The demo as plain data. Adds a problem for each side that is no data.
     pub(super) fn to_state(&self, at: &At<'_>, problems: &mut Problems) -> state::Demo {
         let input = side(&self.input, &at.key("input"), problems);

@@ -14,13 +14,12 @@ use crate::value::{Map, Payload};
 /// their fields.
 ///
 /// ```
-/// use dsrs::{facet::Facet, reflect::defaults};
+/// use dsrs::{Data, reflect::defaults};
 ///
-/// #[derive(Facet)]
-/// #[facet(crate = dsrs::facet)]
+/// #[derive(Data)]
 /// struct Query {
 ///     text: String,
-///     #[facet(default = 3)]
+///     #[default = 3]
 ///     count: u8,
 /// }
 /// let found = defaults::<Query>().unwrap();

@@ -39,10 +39,9 @@ pub fn from_payload<T: Facet<'static>>(data: &Payload) -> Result<T, ReflectError
 /// needed, and no value of the struct is made. Returns the members that do not fit.
 ///
 /// ```
-/// use dsrs::{facet::Facet, reflect::misfits, value::Payload};
+/// use dsrs::{Data, reflect::misfits, value::Payload};
 ///
-/// #[derive(Facet)]
-/// #[facet(crate = dsrs::facet)]
+/// #[derive(Data)]
 /// struct Person {
 ///     name: String,
 ///     age: u8,

@@ -10,9 +10,50 @@ use facet::Facet;
 use super::SignatureSchema;
 use crate::reflect::ReflectError;
 
-/// An owned Rust type with a Facet shape, which can appear in a prompt.
+/// An owned Rust type with a Facet shape, which can appear in a prompt: a type of fields. Derive it beside
+/// `Clone` and `Debug`:
+///
+/// ```
+/// use dsrs::{Data, Signature};
+///
+/// #[derive(Clone, Debug, Data)]
+/// enum Mood {
+///     Calm,
+///     /// needs an answer today
+///     Angry,
+/// }
+///
+/// #[derive(Clone, Debug, Data)]
+/// struct Customer {
+///     /// as in the signature of the mail
+///     name: String,
+///     #[alias = "years"]
+///     #[assert("this < 150")]
+///     age: Option<u8>,
+/// }
+///
+/// #[derive(Signature)]
+/// struct Triage {
+///     #[input]
+///     mail: String,
+///     #[output]
+///     mood: Mood,
+///     #[output]
+///     customers: Vec<Customer>,
+/// }
+/// ```
+///
+/// Enums of plain names need nothing else; one whose variants have fields needs `#[repr(u8)]`. What
+/// `derive(Data)` generates is the impl of `Facet`, so a type that derives `dsrs::facet::Facet` is data, too.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not data: it cannot be in a prompt or an answer",
+    label = "not data",
+    note = "derive it: `#[derive(Clone, Debug, dsrs::Data)]`",
+    note = "or derive `Facet` with two attributes: `#[derive(Clone, Debug, dsrs::facet::Facet)]` and `#[facet(crate = dsrs::facet)]`"
+)]
 pub trait Data: for<'a> Facet<'a> + Send + Sync + 'static {}
 
+#[diagnostic::do_not_recommend]
 impl<T: for<'a> Facet<'a> + Send + Sync + 'static> Data for T {}
 
 /// The contract of one prompt as a type. Derive it:

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::predict::{Ctx, DynPredictor, PredictError};
+use crate::score::Score;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::value::{Fields, Payload};
 
@@ -66,25 +67,30 @@ impl Adviser<'_> {
     pub(super) async fn advise(
         &self,
         ctx: &Ctx,
-        reward: f64,
+        reward: &Score,
         outputs: &Fields,
     ) -> Result<AdviceHints, PredictError> {
-        let target = match self.threshold.is_finite() {
-            true => format!("{reward}; the target is at least {}", self.threshold),
-            false => format!("{reward}; the target is as high as possible"),
-        };
         let text = |text: String| Payload::Str(text.into());
         let input = [
             ("program", text(self.program())),
             ("inputs", text(written(self.inputs))),
             ("outputs", text(written(outputs))),
             ("reward_definition", text(self.definition.clone())),
-            ("reward", text(target)),
+            ("reward", text(self.reward(reward))),
         ];
         let input = input.into_iter().map(|(name, value)| (Arc::from(name), value)).collect();
         let found = self.predictor.forward(ctx, input).await?;
         let advice = found.get(ADVICE).and_then(Payload::as_map);
         Ok(advice.map_or_else(Vec::new, |advice| self.hints(advice)))
+    }
+
+    /// The score for the LM, with the target and with what the reward says of it.
+    fn reward(&self, Score { value, feedback }: &Score) -> String {
+        let target = match self.threshold.is_finite() {
+            true => format!("{value}; the target is at least {}", self.threshold),
+            false => format!("{value}; the target is as high as possible"),
+        };
+        feedback.as_deref().map_or_else(|| target.clone(), |text| format!("{target}\n{text}"))
     }
 
     /// The description of the parts for the LM.

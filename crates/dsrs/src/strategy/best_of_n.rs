@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use facet::Facet;
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 
 use super::attempt::{ModuleTarget, TypedTarget};
 use super::config::WrappedStrategy;
@@ -14,9 +14,10 @@ use super::reward::{REWARD, REWARD_REFS, Reward, RewardConfig, RewardForInputs};
 use super::search::{RewardModel, RewardSearch, best};
 use super::wrapper::{Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, ConfigRef, DynModule};
-use crate::module::{Module, Prediction};
+use crate::module::{Judge, Module, Prediction, ScoreFn};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Problems};
+use crate::score::Score;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -136,10 +137,6 @@ impl Wrapper for BestOfNModule {
     }
 }
 
-/// Scores an output: higher is better. Shared by the clones of a module.
-pub type RewardFn<M> =
-    Arc<dyn Fn(&<M as Module>::Input, &<M as Module>::Output) -> f64 + Send + Sync>;
-
 /// Runs a module several times and returns the best result.
 ///
 /// ```
@@ -178,18 +175,37 @@ pub struct BestOfN<M: Module> {
     pub parallel: bool,
     /// Scores an output.
     #[facet(opaque, dsrs::skip)]
-    pub reward: RewardFn<M>,
+    pub reward: ScoreFn<'static, M::Input, M::Output>,
 }
 
 impl<M: Module> BestOfN<M> {
-    /// Up to `n` attempts in sequence, until `reward` returns at least `threshold`.
-    pub fn new(
+    /// Up to `n` attempts in sequence, until `reward` returns at least `threshold`: a number, a `bool`, or
+    /// one of them with a text.
+    pub fn new<R: Into<Score>>(
         module: M,
         n: usize,
         threshold: f64,
-        reward: impl Fn(&M::Input, &M::Output) -> f64 + Send + Sync + 'static,
+        reward: impl Fn(&M::Input, &M::Output) -> R + Send + Sync + 'static,
     ) -> Self {
-        let reward = Arc::new(reward);
+        Self::rewarded(module, n, threshold, ScoreFn::of(reward))
+    }
+
+    /// The same with a [`Judge`], which may call LMs.
+    pub fn judged(
+        module: M,
+        n: usize,
+        threshold: f64,
+        judge: impl Judge<M::Input, M::Output> + 'static,
+    ) -> Self {
+        Self::rewarded(module, n, threshold, ScoreFn::judged(judge))
+    }
+
+    const fn rewarded(
+        module: M,
+        n: usize,
+        threshold: f64,
+        reward: ScoreFn<'static, M::Input, M::Output>,
+    ) -> Self {
         Self { module, n, threshold, fail_count: None, parallel: false, reward }
     }
 
@@ -225,16 +241,16 @@ where
 
 /// A reward that is a function.
 pub(super) struct TypedReward<'a, M: Module> {
-    pub(super) reward: &'a RewardFn<M>,
+    pub(super) reward: &'a ScoreFn<'static, M::Input, M::Output>,
     pub(super) input: &'a M::Input,
 }
 
 impl<M: Module> RewardModel<Prediction<M::Output>> for TypedReward<'_, M> {
     fn reward<'a>(
         &'a self,
-        _ctx: &'a Ctx,
+        ctx: &'a Ctx,
         found: &'a Prediction<M::Output>,
-    ) -> BoxFuture<'a, Result<f64, PredictError>> {
-        Box::pin(ready(Ok((self.reward)(self.input, found))))
+    ) -> BoxFuture<'a, Result<Score, PredictError>> {
+        Box::pin(self.reward.score(ctx, self.input, found))
     }
 }

@@ -38,7 +38,7 @@ mod typed_factory;
 mod wrapper;
 
 pub use advice::OfferAdvice;
-pub use best_of_n::{BestOfN, RewardFn};
+pub use best_of_n::BestOfN;
 pub use chain_of_thought::{ChainOfThought, Reasoning, WithReasoning};
 pub use config_ref::{ConfigRef, Reference};
 pub(crate) use factory::LoadingEnv;

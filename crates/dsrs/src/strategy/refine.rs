@@ -9,17 +9,20 @@ use facet::Facet;
 
 use super::advice::{self, ADVICE, AdviceHints, Adviser, OfferAdvice};
 use super::attempt::{AttemptSpan, AttemptTarget, ModuleTarget, TypedTarget};
-use super::best_of_n::{RewardFn, SEARCH_REFS, SearchConfig, TypedReward};
+use super::best_of_n::{SEARCH_REFS, SearchConfig, TypedReward};
 use super::inner_module::{InnerModule, MODULE};
 use super::registry::StrategyRegistration;
 use super::reward::{Reward, RewardForInputs};
 use super::search::{BestAttempt, RewardModel, RewardSearch, judge_attempt};
 use super::wrapper::{Wrapper, WrapperSpec, wrapper};
 use super::{BuildEnv, DynModule};
-use crate::module::{Module, Prediction, WalkError, named_predictors, named_predictors_mut};
+use crate::module::{
+    Judge, Module, Prediction, ScoreFn, WalkError, named_predictors, named_predictors_mut,
+};
 use crate::predict::fields;
 use crate::predict::{Ctx, DynPredictor, Predict, PredictError, PredictErrorKind, SchemaPredictor};
 use crate::problem::{At, Problems};
+use crate::score::Score;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -40,12 +43,13 @@ async fn refine<T: AttemptTarget>(
         let result = judge_attempt(&attempt, &hinted, tried, rewards).await;
         let is_last = number + 1 == search.n;
         let poor = result.as_ref().ok().filter(|_| !is_last);
-        let poor = poor.and_then(|(reward, found)| Some((*reward, tried.outputs(found).ok()?)));
+        let poor =
+            poor.and_then(|(reward, found)| Some((reward.clone(), tried.outputs(found).ok()?)));
         if let ControlFlow::Break(end) = best.take(ctx, number, result) {
             return end;
         }
         let Some((reward, outputs)) = poor else { continue };
-        match adviser.advise(ctx, reward, &outputs).await {
+        match adviser.advise(ctx, &reward, &outputs).await {
             Ok(advice) => hints = advice,
             Err(error) if ctx.is_fatal(&error) => return Err(error),
             // The failure is in the trace; the next attempt uses the previous advice.
@@ -165,25 +169,54 @@ pub struct Refine<M: Module> {
     fail_count: Option<usize>,
     definition: String,
     #[facet(opaque, dsrs::skip)]
-    reward: RewardFn<M>,
+    reward: ScoreFn<'static, M::Input, M::Output>,
 }
 
 impl<M: Module + Facet<'static>> Refine<M> {
-    /// Up to `n` attempts, until `reward` returns at least `threshold`.
+    /// Up to `n` attempts, until `reward` returns at least `threshold`: a number, a `bool`, or one of them
+    /// with a text, which the LM that writes advice sees.
     ///
     /// # Errors
     /// When the walker cannot search the module for predictors to advise.
-    pub fn new(
+    pub fn new<R: Into<Score>>(
         module: M,
         n: usize,
         threshold: f64,
-        reward: impl Fn(&M::Input, &M::Output) -> f64 + Send + Sync + 'static,
+        reward: impl Fn(&M::Input, &M::Output) -> R + Send + Sync + 'static,
+    ) -> Result<Self, WalkError>
+    where
+        Self: Facet<'static>,
+    {
+        Self::rewarded(module, n, threshold, ScoreFn::of(reward))
+    }
+
+    /// The same with a [`Judge`], which may call LMs.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn judged(
+        module: M,
+        n: usize,
+        threshold: f64,
+        judge: impl Judge<M::Input, M::Output> + 'static,
+    ) -> Result<Self, WalkError>
+    where
+        Self: Facet<'static>,
+    {
+        Self::rewarded(module, n, threshold, ScoreFn::judged(judge))
+    }
+
+    fn rewarded(
+        module: M,
+        n: usize,
+        threshold: f64,
+        reward: ScoreFn<'static, M::Input, M::Output>,
     ) -> Result<Self, WalkError>
     where
         Self: Facet<'static>,
     {
         let (advice, definition) = (Predict::new(), String::from("a custom scoring function"));
-        let (fail_count, reward) = (None, Arc::new(reward));
+        let fail_count = None;
         let mut refine = Self { module, advice, n, threshold, fail_count, definition, reward };
         // Advice is addressed by path, so each predictor must know its own.
         for (path, predictor) in named_predictors_mut(&mut refine)? {

@@ -10,6 +10,7 @@ use super::search::RewardModel;
 use super::{BuildEnv, ConfigRef, GraphPin};
 use crate::predict::{Ctx, DynPredictor, PredictError};
 use crate::problem::{At, Code, Problem, Problems};
+use crate::score::Score;
 use crate::signature::SignatureSchema;
 use crate::value::Fields;
 
@@ -69,9 +70,14 @@ impl Reward {
     }
 
     /// The reward of the outputs of an attempt.
-    async fn of(&self, ctx: &Ctx, inputs: &Fields, outputs: &Fields) -> Result<f64, PredictError> {
+    async fn of(
+        &self,
+        ctx: &Ctx,
+        inputs: &Fields,
+        outputs: &Fields,
+    ) -> Result<Score, PredictError> {
         let shown = JudgedValues { inputs, outputs, example: None };
-        self.0.of(ctx, shown).await.map(|(score, _)| score)
+        self.0.of(ctx, shown).await.map(|(score, _)| score.into())
     }
 
     /// How many attempts one scoring makes.
@@ -106,7 +112,7 @@ impl RewardModel<Fields> for RewardForInputs<'_> {
         &'a self,
         ctx: &'a Ctx,
         found: &'a Fields,
-    ) -> BoxFuture<'a, Result<f64, PredictError>> {
+    ) -> BoxFuture<'a, Result<Score, PredictError>> {
         Box::pin(self.reward.of(ctx, self.inputs, found))
     }
 }

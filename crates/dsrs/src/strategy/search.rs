@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::attempt::{AttemptSpan, AttemptTarget, run_concurrently};
 use crate::predict::{Ctx, PredictError, PredictErrorKind};
+use crate::score::Score;
 
 /// The limits of a search.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +25,11 @@ pub(super) struct RewardSearch {
 /// Scores the result of an attempt: higher is better.
 pub(super) trait RewardModel<F>: Sync {
     /// The reward of one attempt.
-    fn reward<'a>(&'a self, ctx: &'a Ctx, found: &'a F)
-    -> BoxFuture<'a, Result<f64, PredictError>>;
+    fn reward<'a>(
+        &'a self,
+        ctx: &'a Ctx,
+        found: &'a F,
+    ) -> BoxFuture<'a, Result<Score, PredictError>>;
 }
 
 /// The best attempt so far, and the failures.
@@ -46,14 +50,15 @@ impl<F> BestAttempt<F> {
         &mut self,
         ctx: &Ctx,
         number: usize,
-        result: Result<(f64, F), PredictError>,
+        result: Result<(Score, F), PredictError>,
     ) -> ControlFlow<Result<F, PredictError>> {
         match result {
-            Ok((reward, found)) if reward >= self.search.threshold => {
+            Ok((reward, found)) if reward.value >= self.search.threshold => {
                 return ControlFlow::Break(Ok(found));
             }
             // Of two equal attempts, the earlier one.
             Ok((reward, found)) => {
+                let reward = reward.value;
                 let behind = self.best.as_ref().is_some_and(|(best, earlier, _)| {
                     reward < *best || (reward == *best && number > *earlier)
                 });
@@ -117,15 +122,15 @@ pub(super) async fn judge_attempt<T: AttemptTarget>(
     ctx: &Ctx,
     tried: &T,
     rewards: &impl RewardModel<T::Found>,
-) -> Result<(f64, T::Found), PredictError> {
+) -> Result<(Score, T::Found), PredictError> {
     let result = async {
         let found = tried.attempt(ctx).await?;
         let reward = rewards.reward(&attempt.around, &found).await?;
-        if reward.is_nan() {
+        if reward.value.is_nan() {
             let message = "the reward of an attempt is not a number";
             return Err(PredictError::new(PredictErrorKind::Reward, message));
         }
-        attempt.rewarded(reward);
+        attempt.rewarded(reward.value);
         Ok((reward, found))
     };
     attempt.close(result.await)

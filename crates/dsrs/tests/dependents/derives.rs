@@ -59,8 +59,11 @@ fn portable(errors: &str) -> String {
     text
 }
 
-/// The file of a place elsewhere, without its line and the directory of the standard library.
+/// The file of a place elsewhere, without its line and the directory of the standard library or of packages.
 fn file(place: &str) -> &str {
     let file = place.split(':').next().unwrap_or(place);
+    if let Some((_, file)) = file.split_once("/registry/src/") {
+        return file.split_once('/').map_or(file, |(_, file)| file);
+    }
     file.split_once("/library/").map_or(file, |(_, file)| file)
 }

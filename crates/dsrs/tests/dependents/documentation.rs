@@ -124,6 +124,12 @@ fn every_example_compiles_in_a_crate_that_depends_on_dsrs_alone() {
 }
 
 #[test]
+fn a_program_that_imports_the_prelude_alone_compiles_without_a_warning() {
+    let checked = check(Path::new("crates/dsrs/tests/dependents/programs/newcomer.rs"));
+    assert!(checked.status.success(), "{}", texts(&checked));
+}
+
+#[test]
 fn the_first_example_leads_to_an_answer_in_ten_lines() {
     let front_page = front_page();
     let code = &front_page.first().unwrap().code;

@@ -14,6 +14,7 @@ mod engine;
 mod every_one;
 mod exactness;
 mod gepa;
+mod judges;
 mod knn_few_shot;
 mod labeled_few_shot;
 mod learning;

@@ -95,6 +95,7 @@ async fn a_program_with_a_client_is_searched_called_and_changed() {
 }
 
 #[derive(Module)]
+#[module(part)]
 struct Everything {
     first: Predict<Qa>,
     label: String,
@@ -180,6 +181,7 @@ struct Chain<M: Module> {
 }
 
 #[derive(Module)]
+#[module(part)]
 struct Nothing;
 
 #[test]
@@ -205,6 +207,7 @@ fn modules_may_be_generic_recursive_and_tuples() {
 type Hidden = Arc<Predict<Qa>>;
 
 #[derive(Module)]
+#[module(part)]
 struct Hiding {
     hidden: Hidden,
     by_number: BTreeMap<u32, Rag>,

@@ -140,6 +140,18 @@ async fn tracing_a_module_finds_edges_and_leaves_computed_inputs_open() {
     assert!(projection.graph.compile().is_err());
 }
 
+#[tokio::test]
+async fn a_derived_program_and_its_document_read_back_are_one_program() {
+    let mut module = Predict::<Retrieve>::new();
+    let projection = ProgramGraph::from_module("find", &mut module, &questions()).await.unwrap();
+    let derived = projection.graph.compile().unwrap();
+    let document = json(&derived.canonical_text());
+    let again = Program::from_document(&document, &Env).unwrap();
+    assert_eq!(again.canonical_text(), derived.canonical_text());
+    assert_eq!(again.content_hash(), derived.content_hash());
+    assert_eq!(graph_diff(derived.graph(), again.graph()).text, "");
+}
+
 #[derive(Signature)]
 struct Pair {
     #[input]

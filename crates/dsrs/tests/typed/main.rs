@@ -11,12 +11,14 @@
 mod and_posted;
 mod authoring;
 mod constraints;
+mod data_types;
 mod defaults_and_derives;
 mod derived_modules;
 mod discovery;
 mod hosting;
 mod module_states;
 mod programs;
+mod scores;
 mod signatures;
 #[path = "../story/mod.rs"]
 mod story;

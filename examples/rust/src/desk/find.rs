@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use dsrs::facet::Facet;
-use dsrs::predict::PredictError;
 use dsrs::problem::Problems;
 use dsrs::strategy::registry;
-use dsrs::{Ctx, Module, Prediction, ReAct, Signature};
+use dsrs::{Ctx, Data, Module, PredictError, Prediction, ReAct, Signature};
 
 use super::Question;
 use crate::index::Index;
@@ -29,8 +27,7 @@ pub struct Facts {
 }
 
 /// The argument of the tool.
-#[derive(Clone, Debug, Facet)]
-#[facet(crate = dsrs::facet)]
+#[derive(Clone, Debug, Data)]
 pub struct Word {
     /// one word that the passage contains
     pub word: String,

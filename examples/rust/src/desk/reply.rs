@@ -1,7 +1,6 @@
 //! Replying: two predictors, and nothing else that a graph would not contain.
 
-use dsrs::predict::PredictError;
-use dsrs::{ChainOfThought, Ctx, Module, Predict, Prediction, Signature};
+use dsrs::{ChainOfThought, Ctx, Module, Predict, PredictError, Prediction, Signature};
 
 /// Draft a reply to the question from the facts alone.
 #[derive(Signature)]

@@ -10,7 +10,6 @@ use crate::graph::node::{
     DEFAULT_PARSE_RETRIES, DEFAULT_RETRIES, DEFAULT_TIMEOUT_MS, NodeSettings,
 };
 use crate::graph::program_graph::{check_graph_name, check_node_name};
-use crate::lm::Models;
 use crate::predict::read_lm;
 use crate::problem::{At, Code, Problems};
 use crate::read::{self, Object};
@@ -182,10 +181,8 @@ fn read_node(
         })
     });
     object.close();
-    let mut lm = lm.unwrap_or_default();
-    lm.model.get_or_insert_with(|| Arc::from(Models::DEFAULT));
     let settings = NodeSettings {
-        lm,
+        lm: lm.unwrap_or_default(),
         timeout: Duration::from_millis(timeout.unwrap_or(DEFAULT_TIMEOUT_MS)),
         retries: retries.map_or(DEFAULT_RETRIES, small),
         parse_retries: parse_retries.map_or(DEFAULT_PARSE_RETRIES, small),

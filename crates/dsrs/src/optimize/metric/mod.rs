@@ -23,7 +23,8 @@ use futures_util::future::BoxFuture;
 
 use self::composite::CompositeMetric;
 use self::fieldwise::FieldwiseMetric;
-use self::function::FunctionMetric;
+pub(super) use self::function::CaseScorer;
+use self::function::{CaseFn, FunctionMetric};
 use self::judge::JudgeMetric;
 use self::read::MetricReader;
 use super::{Case, Score};
@@ -88,7 +89,12 @@ impl Metric {
     pub fn function(
         score: impl Fn(Case<'_>) -> Result<Score, PredictError> + Send + Sync + 'static,
     ) -> Self {
-        let kind = MetricKind::Function(FunctionMetric::of(score));
+        Self::of_scorer(CaseFn(score))
+    }
+
+    /// A metric that is Rust code.
+    pub(super) fn of_scorer(scorer: impl CaseScorer + 'static) -> Self {
+        let kind = MetricKind::Function(FunctionMetric::of(scorer));
         Self::named(function::NAME, kind, Payload::map(Map::new()))
     }
 
@@ -130,7 +136,9 @@ impl Metric {
     #[must_use]
     pub fn calls_lm(&self) -> bool {
         match &self.kind {
-            MetricKind::Fieldwise(_) | MetricKind::Function(_) => false,
+            MetricKind::Fieldwise(_) => false,
+            // Nothing is known of the code.
+            MetricKind::Function(_) => true,
             MetricKind::Judged(judged) => judged.calls_lm(),
             MetricKind::Composed(composed) => composed.parts().iter().any(Self::calls_lm),
         }
@@ -144,7 +152,7 @@ impl Metric {
     ) -> BoxFuture<'a, Result<Score, PredictError>> {
         match &self.kind {
             MetricKind::Fieldwise(fieldwise) => Box::pin(std::future::ready(fieldwise.score(case))),
-            MetricKind::Function(function) => Box::pin(std::future::ready(function.score(case))),
+            MetricKind::Function(function) => Box::pin(function.score(ctx, case)),
             MetricKind::Judged(judged) => Box::pin(judged.score(ctx, case)),
             MetricKind::Composed(composed) => Box::pin(composed.score(ctx, case)),
         }

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::builder::{ModuleBuilder, module_state};
 use super::example::engine_example;
-use super::metric::{ExamplesById, engine_metric};
+use super::metric::{ExamplesById, ModuleScoreFn, engine_metric};
 use super::{CompileError, CompileReport, Optimizer, TypedExample, TypedExamples};
 use crate::graph::Program;
 use crate::lm::{Budget, BudgetAccount, BudgetedReplies, NoStore, Usage};
-use crate::module::Module;
+use crate::module::{Judge, Module, ScoreFn};
 use crate::optimize::{
     Candidate, EarlyStop, Evaluator, Example, ExampleSets, Metric, OptimizationReport, Score, Task,
     Workbench, optimize, paired_bootstrap,
@@ -31,7 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 ///
 /// The metric is a closure over the example and the output; it returns a score from 0 to 1, `true` or
 /// `false`, or one of these with a text that says what to do better, `(score, feedback)`, which
-/// `Gepa` and `Simba` reflect on.
+/// `Gepa` and `Simba` reflect on. [`compile_judged`] takes a metric that calls LMs itself.
 ///
 /// `ctx` gives the models, and ends or cancels the whole optimization; a search that is ended so
 /// reports what it found.
@@ -90,13 +90,46 @@ where
     E: Data,
     R: Into<Score>,
 {
+    compile_by(ctx, module, trainset.into(), ScoreFn::of(metric), optimizer).await
+}
+
+/// Like [`compile`], with a [`Judge`] as the metric: it may call LMs, with the models and within the budget
+/// of the optimization. An example whose judge fails because of its model is unmeasured.
+///
+/// # Errors
+/// As [`compile`].
+pub async fn compile_judged<M, E>(
+    ctx: &Ctx,
+    module: &mut M,
+    trainset: impl Into<TypedExamples<M::Input, E>>,
+    judge: impl Judge<TypedExample<M::Input, E>, M::Output> + 'static,
+    optimizer: Optimizer,
+) -> Result<CompileReport, CompileError>
+where
+    M: Module + Facet<'static> + Clone + 'static,
+    E: Data,
+{
+    compile_by(ctx, module, trainset.into(), ScoreFn::judged(judge), optimizer).await
+}
+
+async fn compile_by<M, E>(
+    ctx: &Ctx,
+    module: &mut M,
+    trainset: TypedExamples<M::Input, E>,
+    scoring: ModuleScoreFn<'static, M, E>,
+    optimizer: Optimizer,
+) -> Result<CompileReport, CompileError>
+where
+    M: Module + Facet<'static> + Clone + 'static,
+    E: Data,
+{
     let created = optimizer.create();
     let timeout = optimizer.timeout.unwrap_or(TIMEOUT);
     let builder = ModuleBuilder::new(module.clone(), timeout);
     let program = builder.base();
     let mut problems = Problems::new();
     let prepared = match &program {
-        Ok(program) => prepare::<M, E>(program, trainset.into(), optimizer.seed, &mut problems),
+        Ok(program) => prepare::<M, E>(program, trainset, optimizer.seed, &mut problems),
         Err(found) => {
             problems.append(found.clone());
             None
@@ -107,7 +140,7 @@ where
     let (Ok(program), Ok(search), Some((sets, examples))) = (program, created, prepared) else {
         return Err(EarlyStop::Failed("there is nothing to optimize".into()).into());
     };
-    let metric = engine_metric::<M, E, R>(examples, metric);
+    let metric = engine_metric::<M, E>(examples, scoring);
     let seed = optimizer.seed;
     let (task, held_out) = task(ctx, &program, builder, sets, metric, timeout, optimizer);
     let bench = Workbench::new(task);

@@ -1,15 +1,17 @@
-//! Evaluating a typed module: a batch of calls, each scored by a closure.
+//! Evaluating a typed module: a batch of calls, each scored by a closure or a judge.
 
 use std::future::IntoFuture;
 
 use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt};
 
 use super::TypedExample;
+use super::metric::ModuleScoreFn;
 use super::optimizer::CONCURRENCY;
 use crate::lm::Usage;
-use crate::module::{Module, Prediction};
+use crate::module::{Judge, Module, Prediction, ScoreFn};
 use crate::optimize::rollout_failure::says_nothing;
-use crate::optimize::{Interval, Score, mean_interval};
+use crate::optimize::{Interval, RolloutFailure, Score, mean_interval};
 use crate::predict::{Ctx, PredictError};
 use crate::signature::Data;
 
@@ -53,31 +55,46 @@ const SEED: u64 = 0;
 /// assert_eq!(found.examples[1].output.as_ref().unwrap().answer, "5");
 /// # });
 /// ```
-pub fn evaluate<'a, M, E, R, F>(
+pub fn evaluate<'a, M, E, R>(
     ctx: &'a Ctx,
     module: &'a M,
     devset: &'a [TypedExample<M::Input, E>],
-    metric: F,
-) -> Evaluate<'a, M, E, F>
+    metric: impl Fn(&TypedExample<M::Input, E>, &M::Output) -> R + Send + Sync + 'a,
+) -> Evaluate<'a, M, E>
 where
     M: Module,
-    F: Fn(&TypedExample<M::Input, E>, &M::Output) -> R,
+    E: Data,
     R: Into<Score>,
 {
-    Evaluate { ctx, module, devset, metric, concurrency: CONCURRENCY }
+    Evaluate { ctx, module, devset, scoring: ScoreFn::of(metric), concurrency: CONCURRENCY }
+}
+
+/// Like [`evaluate`], with a [`Judge`] as the metric, which may call LMs. An example whose judge fails
+/// because of its model is unmeasured.
+pub fn evaluate_judged<'a, M, E>(
+    ctx: &'a Ctx,
+    module: &'a M,
+    devset: &'a [TypedExample<M::Input, E>],
+    judge: impl Judge<TypedExample<M::Input, E>, M::Output> + 'a,
+) -> Evaluate<'a, M, E>
+where
+    M: Module,
+    E: Data,
+{
+    Evaluate { ctx, module, devset, scoring: ScoreFn::judged(judge), concurrency: CONCURRENCY }
 }
 
 /// An evaluation that begins when it is awaited.
 #[must_use = "an evaluation does nothing unless it is awaited"]
-pub struct Evaluate<'a, M: Module, E, F> {
+pub struct Evaluate<'a, M: Module, E> {
     ctx: &'a Ctx,
     module: &'a M,
     devset: &'a [TypedExample<M::Input, E>],
-    metric: F,
+    scoring: ModuleScoreFn<'a, M, E>,
     concurrency: usize,
 }
 
-impl<M: Module, E, F> Evaluate<'_, M, E, F> {
+impl<M: Module, E> Evaluate<'_, M, E> {
     /// How many examples run at a time; 8 by default.
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = most.max(1);
@@ -96,6 +113,8 @@ pub struct ModuleEvaluation<O> {
     pub unmeasured: usize,
     /// What all calls that succeeded used together.
     pub usage: Usage,
+    /// What the judge used; nothing if the metric is a closure.
+    pub judging: Usage,
 }
 
 /// The output of a module for an example, and its score.
@@ -103,71 +122,126 @@ pub struct ModuleEvaluation<O> {
 pub struct EvaluatedExample<O> {
     /// The output, or why there is none.
     pub output: Result<Prediction<O>, PredictError>,
-    /// The score, and the feedback of the metric; 0 without an output.
+    /// The score, and the feedback of the metric; 0 without an output, and if the judge failed.
     pub score: Score,
+    /// Why the judge gave no score, if it failed.
+    pub unjudged: Option<PredictError>,
 }
 
 impl<O> EvaluatedExample<O> {
+    fn of(output: Result<Prediction<O>, PredictError>, score: JudgeResult) -> Self {
+        let (score, unjudged) = match score {
+            Some(Ok(score)) => (score, None),
+            Some(Err(error)) => (Score::of(0.0), Some(error)),
+            None => (Score::of(0.0), None),
+        };
+        Self { output, score, unjudged }
+    }
+
     /// Whether the score says something about the module.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         !self.output.as_ref().is_err_and(says_nothing)
+            && !self.unjudged.as_ref().is_some_and(is_unmeasured)
     }
 }
 
-impl<'a, M, E, R, F> IntoFuture for Evaluate<'a, M, E, F>
+impl<'a, M, E> IntoFuture for Evaluate<'a, M, E>
 where
     M: Module,
     M::Input: Clone,
     E: Data,
-    F: Fn(&TypedExample<M::Input, E>, &M::Output) -> R + Send + 'a,
-    R: Into<Score>,
 {
     type Output = ModuleEvaluation<M::Output>;
     type IntoFuture = BoxFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let inputs: Vec<_> = self.devset.iter().map(|found| found.input.clone()).collect();
-            let mut outputs = self.module.batch(self.ctx, inputs, self.concurrency).await;
-            let Self { ctx, module, devset, concurrency, .. } = self;
-            measure_again(ctx, module, devset, concurrency, &mut outputs).await;
-            let pairs = self.devset.iter().zip(outputs);
-            let examples = pairs.map(|(example, output)| {
-                let score = match &output {
-                    Ok(found) => (self.metric)(example, found).into().within_bounds(),
-                    Err(_) => Score::of(0.0),
-                };
-                EvaluatedExample { output, score }
-            });
-            concluded(examples.collect())
+            let outputs = self.outputs().await;
+            let (ctx, tally) = self.ctx.with_tally();
+            let scores = self.scores(&ctx, &outputs).await;
+            let pairs = outputs.into_iter().zip(scores);
+            let examples = pairs.map(|(output, score)| EvaluatedExample::of(output, score));
+            concluded(examples.collect(), tally.sum().usage)
         })
     }
 }
 
-/// Repeats the calls without a score.
-async fn measure_again<M, E>(
-    ctx: &Ctx,
-    module: &M,
-    devset: &[TypedExample<M::Input, E>],
-    concurrency: usize,
-    outputs: &mut [Result<Prediction<M::Output>, PredictError>],
-) where
-    M: Module,
+/// The output of a call, or why there is none.
+type CallResult<M> = Result<Prediction<<M as Module>::Output>, PredictError>;
+
+/// The score of an output, or why there is none. `None` without an output.
+type JudgeResult = Option<Result<Score, PredictError>>;
+
+impl<M: Module, E: Data> Evaluate<'_, M, E>
+where
     M::Input: Clone,
 {
-    let pairs = devset.iter().zip(outputs);
-    let open = pairs.filter(|(_, output)| output.as_ref().is_err_and(says_nothing));
-    let (inputs, places): (Vec<_>, Vec<_>) =
-        open.map(|(example, output)| (example.input.clone(), output)).unzip();
-    if inputs.is_empty() {
-        return;
+    /// Calls the module with each input, and repeats the calls without a score.
+    async fn outputs(&self) -> Vec<CallResult<M>> {
+        let all: Vec<usize> = (0..self.devset.len()).collect();
+        let mut outputs = self.call(&all).await;
+        let open = places(&outputs, |output| output.as_ref().is_err_and(says_nothing));
+        replace(&mut outputs, &open, self.call(&open).await);
+        outputs
     }
-    let again = module.batch(ctx, inputs, concurrency).await;
-    places.into_iter().zip(again).for_each(|(place, output)| *place = output);
+
+    async fn call(&self, places: &[usize]) -> Vec<CallResult<M>> {
+        let mut inputs = Vec::with_capacity(places.len());
+        for place in places {
+            inputs.push(self.devset[*place].input.clone());
+        }
+        self.module.batch(self.ctx, inputs, self.concurrency).await
+    }
+
+    /// Scores each output, and repeats the scores that say nothing.
+    async fn scores(&self, ctx: &Ctx, outputs: &[CallResult<M>]) -> Vec<JudgeResult> {
+        let all: Vec<usize> = (0..outputs.len()).collect();
+        let mut scores = self.judge(ctx, outputs, &all).await;
+        let open = places(&scores, |score| {
+            score.as_ref().is_some_and(|score| score.as_ref().is_err_and(is_unmeasured))
+        });
+        replace(&mut scores, &open, self.judge(ctx, outputs, &open).await);
+        scores
+    }
+
+    async fn judge(
+        &self,
+        ctx: &Ctx,
+        outputs: &[CallResult<M>],
+        places: &[usize],
+    ) -> Vec<JudgeResult> {
+        let mut judging: Vec<BoxFuture<'_, JudgeResult>> = Vec::with_capacity(places.len());
+        for place in places {
+            judging.push(Box::pin(self.judge_one(ctx, &outputs[*place], *place)));
+        }
+        stream::iter(judging).buffered(self.concurrency).collect().await
+    }
+
+    async fn judge_one(&self, ctx: &Ctx, output: &CallResult<M>, place: usize) -> JudgeResult {
+        let output = output.as_ref().ok()?;
+        let score = self.scoring.score(ctx, &self.devset[place], output).await;
+        Some(score.map(Score::within_bounds))
+    }
 }
 
-fn concluded<O>(examples: Vec<EvaluatedExample<O>>) -> ModuleEvaluation<O> {
+/// The places of what has to be done again.
+fn places<T>(results: &[T], is_open: impl Fn(&T) -> bool) -> Vec<usize> {
+    let numbered = results.iter().enumerate();
+    numbered.filter(|(_, result)| is_open(result)).map(|(place, _)| place).collect()
+}
+
+/// Replaces the results at some places.
+fn replace<T>(results: &mut [T], places: &[usize], by: Vec<T>) {
+    places.iter().zip(by).for_each(|(place, result)| results[*place] = result);
+}
+
+/// Whether the failure of a judge says nothing about the module.
+fn is_unmeasured(error: &PredictError) -> bool {
+    RolloutFailure::of_metric(error).is_unmeasured
+}
+
+fn concluded<O>(examples: Vec<EvaluatedExample<O>>, judging: Usage) -> ModuleEvaluation<O> {
     let measured = examples.iter().filter(|found| found.is_measured());
     let scores: Vec<f64> = measured.map(|found| found.score.value).collect();
     let mut usage = Usage::default();
@@ -175,5 +249,6 @@ fn concluded<O>(examples: Vec<EvaluatedExample<O>>) -> ModuleEvaluation<O> {
         usage += *found.usage();
     }
     let unmeasured = examples.len() - scores.len();
-    ModuleEvaluation { mean: mean_interval(&scores, SEED), unmeasured, usage, examples }
+    let mean = mean_interval(&scores, SEED);
+    ModuleEvaluation { examples, mean, unmeasured, usage, judging }
 }

@@ -9,8 +9,8 @@ mod metric;
 mod optimizer;
 mod report;
 
-pub use compile::compile;
-pub use evaluate::{Evaluate, EvaluatedExample, ModuleEvaluation, evaluate};
+pub use compile::{compile, compile_judged};
+pub use evaluate::{Evaluate, EvaluatedExample, ModuleEvaluation, evaluate, evaluate_judged};
 pub use example::{TypedExample, TypedExamples};
 pub use optimizer::Optimizer;
 pub use report::{CompileError, CompileReport};

@@ -101,8 +101,11 @@ impl Optimizer {
     }
 
     /// Calls a function with each event. It must not block.
-    pub fn on_progress(mut self, hear: impl Fn(ProgressEvent<'_>) + Send + Sync + 'static) -> Self {
-        self.listener = Arc::new(ProgressFn(hear));
+    pub fn on_progress(
+        mut self,
+        listener: impl Fn(ProgressEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.listener = Arc::new(ProgressFn(listener));
         self
     }
 
@@ -124,7 +127,7 @@ impl Optimizer {
 struct ProgressFn<F>(F);
 
 impl<F: Fn(ProgressEvent<'_>) + Send + Sync> ProgressListener for ProgressFn<F> {
-    fn hear(&self, progress: ProgressEvent<'_>) {
+    fn receive(&self, progress: ProgressEvent<'_>) {
         (self.0)(progress);
     }
 }

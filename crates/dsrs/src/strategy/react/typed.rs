@@ -77,9 +77,8 @@ pub struct Trajectory {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use dsrs::facet::Facet;
 /// use dsrs::lm::{Models, ScriptedLm};
-/// use dsrs::{Ctx, Module, ReAct, Signature};
+/// use dsrs::{Ctx, Data, Module, ReAct, Signature};
 ///
 /// #[derive(Signature)]
 /// struct QA {
@@ -89,8 +88,7 @@ pub struct Trajectory {
 ///     answer: String,
 /// }
 ///
-/// #[derive(Facet)]
-/// #[facet(crate = dsrs::facet)]
+/// #[derive(Data)]
 /// struct City {
 ///     name: String,
 /// }

@@ -10,12 +10,11 @@ use crate::read::nearest;
 /// The entry that a built-in tool submits to the registry.
 ///
 /// ```
-/// use dsrs::facet::Facet;
+/// use dsrs::Data;
 /// use dsrs::predict::function_tool;
 /// use dsrs::strategy::{BuiltinTool, builtin_tools};
 ///
-/// #[derive(Facet)]
-/// #[facet(crate = dsrs::facet)]
+/// #[derive(Data)]
 /// struct Text {
 ///     text: String,
 /// }

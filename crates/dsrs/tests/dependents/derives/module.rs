@@ -15,6 +15,7 @@ enum Either {
 struct Whole;
 
 #[derive(Module)]
+#[module(part)]
 struct Words {
     #[module(skp)]
     one: String,

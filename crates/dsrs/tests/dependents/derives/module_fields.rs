@@ -28,26 +28,31 @@ impl Module for Step {
 }
 
 #[derive(Module)]
+#[module(part)]
 struct Shared {
     shared: Arc<Predict<Qa>>,
 }
 
 #[derive(Module)]
+#[module(part)]
 struct Locked {
     locked: Vec<Arc<Mutex<Predict<Qa>>>>,
 }
 
 #[derive(Module)]
+#[module(part)]
 struct Unsearchable {
     helpers: Helpers,
 }
 
 #[derive(Module)]
+#[module(part)]
 struct InShared {
     helpers: Arc<Helpers>,
 }
 
 #[derive(Module)]
+#[module(part)]
 struct Steps {
     steps: Vec<Step>,
 }
