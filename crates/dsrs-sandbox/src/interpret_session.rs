@@ -85,7 +85,9 @@ fn show(value: &MontyObject, printed: &mut PrintBuffer) {
     let text = match value {
         MontyObject::None => return,
         MontyObject::String(text) => text.clone(),
-        value => to_payload(value).map_or_else(|| "(nested too deeply)".to_owned(), |v| v.to_json()),
+        value => {
+            to_payload(value).map_or_else(|| "(nested too deeply)".to_owned(), |v| v.to_json())
+        }
     };
     // What does not fit is left out.
     let _ = printed.push(&text);
@@ -99,11 +101,7 @@ struct ProgramHost<'p> {
 }
 
 impl ProgramHost<'_> {
-    fn run_to_end(
-        &mut self,
-        first: ProgramStep,
-        limits: &SandboxLimits,
-    ) -> io::Result<ProgramEnd> {
+    fn run_to_end(&mut self, first: ProgramStep, limits: &SandboxLimits) -> io::Result<ProgramEnd> {
         let mut step = first;
         for _ in 0..HOST_CALLS {
             let progress = match step {
@@ -117,15 +115,13 @@ impl ProgramHost<'_> {
                 }
             };
             step = match progress {
-                ReplProgress::FunctionCall(call) if self.has(&call) => {
-                    match self.answer(&call)? {
-                        Some(result) => call.resume(result, self.print()),
-                        None => {
-                            let (repl, ended) = (call.into_repl(), Ok(MontyObject::None));
-                            return Ok(ProgramEnd { repl, ended });
-                        }
+                ReplProgress::FunctionCall(call) if self.has(&call) => match self.answer(&call)? {
+                    Some(result) => call.resume(result, self.print()),
+                    None => {
+                        let (repl, ended) = (call.into_repl(), Ok(MontyObject::None));
+                        return Ok(ProgramEnd { repl, ended });
                     }
-                }
+                },
                 other => self.refuse(other),
             };
         }
@@ -200,7 +196,8 @@ fn host_call(call: &ReplFunctionCall) -> Result<HostCall, String> {
     let name = &call.function_name;
     let too_deep = || format!("an argument of {name}() nests too deeply");
     let args: Option<Vec<Payload>> = call.args.iter().map(to_payload).collect();
-    let named = call.kwargs.iter().map(|(name, value)| Some((name.to_string().into(), to_payload(value)?)));
+    let named =
+        call.kwargs.iter().map(|(name, value)| Some((name.to_string().into(), to_payload(value)?)));
     let named: Option<Fields> = named.collect();
     let (args, named) = args.zip(named).ok_or_else(too_deep)?;
     let size = args.iter().chain(named.values()).map(|value| value.to_json().len()).sum::<usize>();

@@ -144,7 +144,9 @@ impl ChildSandbox {
         match is_nested {
             false => self.sessions.acquire().await.map_err(report::broken),
             true => self.sessions.try_acquire().map_err(|_| {
-                report::broken("all sessions are in use (`sandbox.sessions`), and this one is within another")
+                report::broken(
+                    "all sessions are in use (`sandbox.sessions`), and this one is within another",
+                )
             }),
         }
     }

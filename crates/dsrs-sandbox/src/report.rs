@@ -30,7 +30,8 @@ pub(crate) fn value_too_large(limits: &SandboxLimits) -> SandboxError {
 
 #[cfg(feature = "interpreter")]
 pub(crate) fn too_many_calls(most: usize) -> SandboxError {
-    let text = format!("the program calls functions outside of it more than {most} times, its limit");
+    let text =
+        format!("the program calls functions outside of it more than {most} times, its limit");
     SandboxError::new(SandboxFailure::Denied, text)
 }
 

@@ -87,12 +87,7 @@ pub(crate) fn ask_session(
     require: &[Wall],
 ) -> Vec<u8> {
     let session = Some(SessionDocument { functions, processor_ms: ms(processor) });
-    write_request(&RequestDocument {
-        inputs,
-        require: names(require),
-        session,
-        ..document(limits)
-    })
+    write_request(&RequestDocument { inputs, require: names(require), session, ..document(limits) })
 }
 
 /// Writes the request for the walls that stand.

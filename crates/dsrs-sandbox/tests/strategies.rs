@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::Ctx;
-use dsrs::lm::{Lm, LmErrorKind, LmRequest, Models, ScriptedAnswer, ScriptedLm};
+use dsrs::lm::{Lm, LmErrorKind, LmRequest, Model, Models, ScriptedAnswer, ScriptedLm};
 use dsrs::predict::{PredictError, PredictErrorKind, Span, SpanKind, SpanStatus};
 use dsrs::problem::{At, Problems};
 use dsrs::sandbox::{Sandbox, SandboxLimits};
@@ -80,7 +80,8 @@ fn programs(programs: &[&str]) -> Arc<ScriptedLm> {
     let next = std::sync::Mutex::new(programs.into_iter());
     Arc::new(ScriptedLm::by(move |request| {
         let text = asked(request);
-        let prompt = text.strip_prefix("[[ ## prompt ## ]]\n").and_then(|rest| rest.split("\n\n").next());
+        let prompt =
+            text.strip_prefix("[[ ## prompt ## ]]\n").and_then(|rest| rest.split("\n\n").next());
         match prompt {
             Some("refused") => ScriptedAnswer::fail(LmErrorKind::Filtered, "not this"),
             Some("lost") => ScriptedAnswer::fail(LmErrorKind::Refused, "no such model"),
@@ -107,7 +108,7 @@ fn history(lm: &ScriptedLm, field: &str) -> String {
     let last = requests.iter().rev().find(|request| !is_query(request)).unwrap();
     let text = asked(last);
     let (_, history) = text.split_once(&format!("[[ ## {field} ## ]]\n")).unwrap();
-    history.split("\n\n[[ ## ").next().unwrap().split("\n\nRespond").next().unwrap().to_owned()
+    history.split("\n\n[[ ## ").next().unwrap().split("\n\nNow write ").next().unwrap().to_owned()
 }
 
 fn json_of(outputs: Result<Fields, PredictError>) -> String {
@@ -158,7 +159,8 @@ print(answers)
 output: ['3 characters', '5 characters']";
     assert_eq!(history(&lm, "repl_history"), expected);
     let last = lm.requests().iter().rev().find(|request| !is_query(request)).map(asked).unwrap();
-    let variables = "`document`: string, 9 characters\none|three\n`question`: string, 1 characters\n?";
+    let variables =
+        "`document`: string, 9 characters\none|three\n`question`: string, 1 characters\n?";
     assert!(last.contains(&format!("[[ ## variables_info ## ]]\n{variables}\n")), "{last}");
     assert!(last.contains("[[ ## iteration ## ]]\n3/20\n"), "{last}");
     let spans = ctx.trace().take();
@@ -179,8 +181,7 @@ output: ['3 characters', '5 characters']";
 #[tokio::test]
 async fn ten_megabytes_are_in_no_prompt() {
     let line = "the needle is not here ";
-    let document =
-        format!("{}the needle is 4711 {}", line.repeat(250_000), line.repeat(205_000));
+    let document = format!("{}the needle is 4711 {}", line.repeat(250_000), line.repeat(205_000));
     assert!(document.len() > 10_000_000);
     let find = "import re\nplaces = re.findall('the needle is [0-9]+', document)\nplaces";
     let lm = programs(&[find, "print(document)", "SUBMIT(places[0])"]);
@@ -191,9 +192,10 @@ async fn ten_megabytes_are_in_no_prompt() {
     ]);
     let outputs = env.module("rlm", QUESTION, "{}").forward(&ctx, inputs).await;
     assert_eq!(json_of(outputs), r#"{"answer":"the needle is 4711"}"#);
-    let sizes = lm.requests().into_iter().map(|request| {
-        request.chat.messages().map(|message| message.content.len()).sum::<usize>()
-    });
+    let sizes = lm
+        .requests()
+        .into_iter()
+        .map(|request| request.chat.messages().map(|message| message.content.len()).sum::<usize>());
     // The last one has the beginning of what the second program printed.
     let sizes: Vec<usize> = sizes.collect();
     assert!(sizes[0] < 6_000 && sizes[1] < 6_000 && sizes[2] < 16_000, "{sizes:?}");
@@ -214,7 +216,8 @@ async fn outputs_that_do_not_fit_are_errors_that_the_program_sees() {
         "SUBMIT({'count': '12', 'mood': 'calm', 'words': text.split()})",
     ]);
     let (env, ctx) = (Env::new(), ctx(&lm));
-    let outputs = env.module("rlm", signature, "{}").forward(&ctx, fields(r#"{"text": "a b"}"#)).await;
+    let outputs =
+        env.module("rlm", signature, "{}").forward(&ctx, fields(r#"{"text": "a b"}"#)).await;
     assert_eq!(json_of(outputs), r#"{"count":12,"mood":"calm","words":["a","b"]}"#);
     let shown = history(&lm, "repl_history");
     for expected in [
@@ -266,7 +269,8 @@ async fn a_prompt_without_an_answer_is_an_exception_and_an_outage_ends_the_run()
     ]);
     let (env, ctx) = (Env::new(), ctx(&lm));
     let rlm = env.module("rlm", QUESTION, "{}");
-    let error = rlm.forward(&ctx, fields(r#"{"document": "", "question": "?"}"#)).await.unwrap_err();
+    let error =
+        rlm.forward(&ctx, fields(r#"{"document": "", "question": "?"}"#)).await.unwrap_err();
     assert_eq!((error.kind, error.predictor.as_deref()), (PredictErrorKind::Lm, Some("llm_query")));
     let shown = history(&lm, "repl_history");
     assert!(shown.contains("output: not this\n"), "{shown}");
@@ -319,7 +323,8 @@ async fn another_model_answers_the_prompts_of_programs() {
         ScriptedLm::always(sections(&[("response", "from the small one")])).named("small"),
     );
     let lm = programs(&["SUBMIT(llm_query('one'))"]);
-    let models = Models::only(lm.clone() as Arc<dyn Lm>).with("small", small);
+    let models = [Model::of("default", lm.clone()), Model::of("small", small)];
+    let models = Models::new(models, Some("default".into()));
     let ctx = Ctx::within(models.into(), Duration::from_secs(600));
     let env = Env::new();
     let rlm = env.module("rlm", QUESTION, r#"{"sub_lm": "small"}"#);

@@ -12,9 +12,7 @@ use futures_util::future::BoxFuture;
 
 use crate::value::{Fields, Payload};
 
-pub use session::{
-    HostAnswer, HostCall, SandboxHost, SandboxSession, SessionOutput, SessionSetup,
-};
+pub use session::{HostAnswer, HostCall, SandboxHost, SandboxSession, SessionOutput, SessionSetup};
 
 /// Runs untrusted programs.
 ///

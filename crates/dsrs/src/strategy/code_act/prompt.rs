@@ -52,8 +52,10 @@ fn field(name: &'static str, ty: TypeIR, description: &'static str) -> FieldSche
 /// Refuses fields of the signature with the name of an added field. `with_reasoning` checks the outputs of `extract`.
 pub(super) fn check_names(base: &SignatureSchema, at: &At<'_>, problems: &mut Problems) {
     let is = |field: &FieldSchema, name: &str| &*field.name == name || &**field.lm_name() == name;
-    let inputs =
-        base.inputs.iter().filter(|field| [TRAJECTORY, CODE, FINISHED].iter().any(|n| is(field, n)));
+    let inputs = base
+        .inputs
+        .iter()
+        .filter(|field| [TRAJECTORY, CODE, FINISHED].iter().any(|n| is(field, n)));
     let outputs = base.outputs.iter().filter(|field| is(field, TRAJECTORY));
     for field in inputs.chain(outputs) {
         let detail =

@@ -43,8 +43,9 @@ pub(in crate::strategy) fn check_variables<'f>(
             let detail = format!("the input `{name}` cannot be a variable in Python: rename it");
             problems.add(at, Code::ReservedName, detail);
         } else if functions.clone().any(|function| function == name) {
-            let detail =
-                format!("the input `{name}` has the name of a function that programs call: rename it");
+            let detail = format!(
+                "the input `{name}` has the name of a function that programs call: rename it"
+            );
             problems.add(at, Code::DuplicateName, detail);
         }
     }

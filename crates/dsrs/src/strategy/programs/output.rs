@@ -16,9 +16,10 @@ impl OutputLimit {
     /// The text for the LM.
     pub(in crate::strategy) fn text(self, output: &SessionOutput) -> String {
         let mut text = self.cut(output.printed.trim_end(), output.omitted);
-        let failure = output.failure.as_ref().map(|failure| {
-            format!("The program failed:\n{}", failure.message)
-        });
+        let failure = output
+            .failure
+            .as_ref()
+            .map(|failure| format!("The program failed:\n{}", failure.message));
         let lost = output.variables_lost.then(|| {
             "The variables of the programs so far are lost; the inputs are there.".to_owned()
         });

@@ -95,10 +95,7 @@ fn broken(error: &SandboxError) -> PredictError {
     PredictError::new(PredictErrorKind::Sandbox, format!("the sandbox failed: {error}"))
 }
 
-async fn unless_cancelled<T>(
-    ctx: &Ctx,
-    work: impl Future<Output = T>,
-) -> Result<T, PredictError> {
+async fn unless_cancelled<T>(ctx: &Ctx, work: impl Future<Output = T>) -> Result<T, PredictError> {
     tokio::select! {
         biased;
         () = ctx.run.cancelled.cancelled() => {

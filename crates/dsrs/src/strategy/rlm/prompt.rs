@@ -88,7 +88,11 @@ pub(super) fn check_names(
     }
 }
 
-fn instructions(base: &SignatureSchema, functions: &ProgramFunctions, limits: &RlmLimits) -> String {
+fn instructions(
+    base: &SignatureSchema,
+    functions: &ProgramFunctions,
+    limits: &RlmLimits,
+) -> String {
     let names: Vec<&str> = base.outputs.iter().map(|field| &**field.lm_name()).collect();
     let arguments = names.iter().map(|name| format!("{name}=…")).collect::<Vec<_>>().join(", ");
     format!(

@@ -41,7 +41,11 @@ impl<'m> SubQueries<'m> {
     pub(super) async fn one(&self, ctx: &Ctx, call: &HostCall) -> Result<HostAnswer, PredictError> {
         let prompt = match only_argument(call, PROMPT).map(Payload::as_str) {
             Some(Some(prompt)) if !prompt.trim().is_empty() => prompt,
-            _ => return Ok(raise(format!("{LLM_QUERY}() takes one prompt, a text that is not empty"))),
+            _ => {
+                return Ok(raise(format!(
+                    "{LLM_QUERY}() takes one prompt, a text that is not empty"
+                )));
+            }
         };
         if let Err(refused) = self.count(1) {
             return Ok(refused);
@@ -71,9 +75,9 @@ impl<'m> SubQueries<'m> {
         let ctx = self.ctx(ctx);
         let asked: Vec<_> = prompts.iter().map(|prompt| self.answer(&ctx, prompt)).collect();
         let answers: Vec<_> = stream::iter(asked).buffered(self.at_once).collect().await;
-        let is_lost = answers.iter().all(|answer| {
-            answer.as_ref().is_err_and(|error| !is_of_the_prompt(error))
-        });
+        let is_lost = answers
+            .iter()
+            .all(|answer| answer.as_ref().is_err_and(|error| !is_of_the_prompt(error)));
         let texts = answers.into_iter().map(|answer| match answer {
             Err(error) if ctx.is_fatal(&error) || is_lost => Err(error),
             Err(error) => Ok(Payload::from(format!("{ERROR} {error}"))),

@@ -36,11 +36,12 @@ fn described(problems: &Problems) -> String {
 /// The arguments by the names of the outputs: positional ones in the order of the outputs, and one dict with all of them.
 fn named(schema: &SignatureSchema, call: HostCall) -> Result<Fields, String> {
     let HostCall { args, named, .. } = call;
-    let given = match (args.as_slice(), named.is_empty()) {
-        ([Payload::Map(members)], true) if are_outputs(schema, members) => Fields::clone(members),
-        _ => named,
+    let (positional, given) = match (args.as_slice(), named.is_empty()) {
+        ([Payload::Map(members)], true) if are_outputs(schema, members) => {
+            (Vec::new(), Fields::clone(members))
+        }
+        _ => (args, named),
     };
-    let positional = if given.is_empty() || args.len() != 1 { args } else { Vec::new() };
     if positional.len() > schema.outputs.len() {
         let (most, found) = (schema.outputs.len(), positional.len());
         return Err(format!("{SUBMIT}() takes {most} outputs, and {found} were passed"));

@@ -9,5 +9,6 @@ mod program_of_thought;
 mod react;
 mod refine;
 mod refine_within;
+mod rlm;
 mod streaming;
 pub(crate) mod support;
