@@ -27,9 +27,11 @@ const CHILD: &str = "child";
 const CONTEXT: usize = 512_000;
 
 /// The needle, in words that no search for the question finds.
-const NEEDLE: &str = "Ada left the house by the back door and hid the spare key below the third flower pot.";
+const NEEDLE: &str =
+    "Ada left the house by the back door and hid the spare key below the third flower pot.";
 const ANSWER: &str = "below the third flower pot";
-const HAY: &str = "The afternoon was long, and there was nothing to say about the garden or the door. ";
+const HAY: &str =
+    "The afternoon was long, and there was nothing to say about the garden or the door. ";
 
 /// What the LM writes: it divides the text, asks about each part, and submits the only answer.
 const ASK: &str = "size = 100000
@@ -105,7 +107,9 @@ async fn measure(env: &Env, strategy: &str, length: usize) -> Result<(), Box<dyn
     let ran = module.forward(&ctx, input).await;
     let took = begun.elapsed();
     let answer = match &ran {
-        Ok(outputs) if outputs.get("answer").and_then(|found| found.as_str()) == Some(ANSWER) => "right",
+        Ok(outputs) if outputs.get("answer").and_then(|found| found.as_str()) == Some(ANSWER) => {
+            "right"
+        }
         Ok(_) => "wrong",
         Err(error) if error.is_context_overflow() => "too long",
         Err(error) => return Err(error.to_string().into()),

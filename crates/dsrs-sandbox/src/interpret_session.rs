@@ -200,7 +200,9 @@ fn host_call(call: &ReplFunctionCall) -> Result<HostCall, String> {
         call.kwargs.iter().map(|(name, value)| Some((name.to_string().into(), to_payload(value)?)));
     let named: Option<Fields> = named.collect();
     let (args, named) = args.zip(named).ok_or_else(too_deep)?;
-    let size = args.iter().chain(named.values()).map(|value| value.to_json().len()).sum::<usize>();
+    // Names are as long as values may be.
+    let size =
+        Payload::list(args.clone()).to_json().len() + Payload::map(named.clone()).to_json().len();
     if size > CALL_BYTES {
         return Err(format!(
             "the arguments of {name}() are {size} bytes long; at most {CALL_BYTES} are allowed: divide them"

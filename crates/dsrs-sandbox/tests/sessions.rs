@@ -1,6 +1,6 @@
 //! Programs that share variables and call functions of the host, in a real child process.
 
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Strategies whose LM writes programs, with a scripted LM and a real child process.
 
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,12 +12,12 @@ use crate::value::Fields;
 pub(super) const TRAJECTORY: &str = "trajectory";
 
 /// The labelled texts of one step.
-pub(super) type Step = Vec<(&'static str, String)>;
+pub(super) type StepTexts = Vec<(&'static str, String)>;
 
 /// The steps of one call.
 #[derive(Debug, Default)]
 pub(super) struct StepHistory {
-    done: Vec<Step>,
+    done: Vec<StepTexts>,
     /// How many of the first steps are hidden.
     hidden: usize,
     /// How many were hidden last time.
@@ -25,7 +25,7 @@ pub(super) struct StepHistory {
 }
 
 impl StepHistory {
-    pub(super) fn push(&mut self, step: Step) {
+    pub(super) fn push(&mut self, step: StepTexts) {
         self.done.push(step);
     }
 
@@ -55,7 +55,7 @@ impl StepHistory {
     }
 }
 
-fn texts(step: &Step) -> impl Iterator<Item = (&str, &str)> {
+fn texts(step: &StepTexts) -> impl Iterator<Item = (&str, &str)> {
     step.iter().map(|(label, text)| (*label, text.as_str()))
 }
 

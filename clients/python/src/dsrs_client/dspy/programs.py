@@ -1,4 +1,4 @@
-"""`dspy.RLM` and `dspy.CodeAct`: their programs run in the sandbox of the server, their tools are those that the caller names."""
+"""`dspy.RLM` and `dspy.CodeAct`: their programs run in the sandbox of the server, with tools that the caller names."""
 
 from __future__ import annotations
 

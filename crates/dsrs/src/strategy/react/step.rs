@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::strategy::steps::Step;
+use crate::strategy::steps::StepTexts;
 use crate::value::{Fields, Payload};
 
 /// One step.
@@ -23,7 +23,7 @@ pub(super) struct AgentCall {
 
 impl AgentStep {
     /// Its texts for the LM.
-    pub(super) fn texts(self) -> Step {
+    pub(super) fn texts(self) -> StepTexts {
         let mut texts = Vec::with_capacity(1 + 2 * self.calls.len());
         texts.push(("thought", self.thought.to_string()));
         let mut results = self.results.into_iter();
