@@ -16,8 +16,9 @@ pub(crate) fn open(config: &Config) -> Option<Arc<ChildSandbox>> {
     let limits =
         SandboxLimits { time: settings.time, memory: settings.memory, output: settings.output };
     let child = || ChildSandbox::new(&settings.program, &[SANDBOX_COMMAND], limits);
+    let bounded = || child().require(required(config)).sessions_at_once(settings.sessions);
     let is_open = settings.enabled && cfg!(feature = "sandbox");
-    is_open.then(|| Arc::new(child().require(required(config))))
+    is_open.then(|| Arc::new(bounded()))
 }
 
 /// The walls of the setting. With a private Postgres, the child must not be able to read the files of

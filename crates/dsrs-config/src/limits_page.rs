@@ -16,6 +16,7 @@ const OTHERS: &[&str] = &[
     "sandbox.time_s",
     "sandbox.memory_mib",
     "sandbox.output_kib",
+    "sandbox.sessions",
     "models.*.max_connections",
     "models.*.max_concurrent",
 ];
@@ -63,6 +64,7 @@ fn answer(path: &str) -> &'static str {
         "worker.concurrency" => "none: jobs wait in the queue",
         "worker.batch_concurrency" | "worker.evaluation_concurrency" => "none: items wait",
         "worker.attempts" => "the run fails with `500 run_abandoned`",
+        "sandbox.sessions" => "none: nodes wait within the time limit of their run",
         "sandbox.time_s" | "sandbox.memory_mib" | "sandbox.output_kib" => {
             "an error that the model sees; after the last one `422 program_failed`"
         }

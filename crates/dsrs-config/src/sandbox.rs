@@ -26,6 +26,8 @@ pub struct SandboxConfig {
     pub memory: u64,
     /// Maximum output of one program, in bytes.
     pub output: usize,
+    /// Maximum number of concurrent sessions.
+    pub sessions: usize,
     /// The walls without which no program runs.
     pub require: Vec<Wall>,
 }
@@ -42,6 +44,7 @@ pub(super) fn read_sandbox(read: &mut SettingReader<'_>) -> Option<SandboxConfig
         time: Duration::from_secs(settings.time_s.into()),
         memory: u64::from(settings.memory_mib) << 20,
         output: settings.output_kib << 10,
+        sessions: usize::try_from(settings.sessions).unwrap_or(usize::MAX),
         require: read_walls(read, &settings.require),
     })
 }

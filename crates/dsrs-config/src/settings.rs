@@ -317,6 +317,8 @@ settings! {
         memory_mib: u32 = required(POSITIVE).default("128").flag(Work);
         /// maximum size of the output of one program, in KiB
         output_kib: usize = required(OUTPUT_KIB).default("64").flag(Work);
+        /// maximum number of concurrent sessions of programs (`rlm`, `code_act`) in one process
+        sessions: u32 = required(POSITIVE).default("32").flag(Work);
         /// walls without which no program runs (`docs/sandbox.md`); `auto`: all that this platform can have
         require: Vec<String> = listed(LIST).default("auto").flag(Work);
     }

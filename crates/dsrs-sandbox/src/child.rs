@@ -1,14 +1,16 @@
-//! The child: confines itself, reads one request, answers it and ends. It runs no program unless every
-//! required wall stands.
+//! The child: confines itself, reads one request, answers it and ends, or serves the session that the request opens. It
+//! runs no program unless every required wall stands.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::thread;
 
-use dsrs::sandbox::{SandboxError, SandboxOutput};
+use dsrs::sandbox::SandboxError;
 
 #[cfg(not(feature = "interpreter"))]
-use crate::absent::interpret;
+use crate::absent::{interpret, serve_session};
+#[cfg(feature = "interpreter")]
+use crate::child_session::serve_session;
 #[cfg(feature = "interpreter")]
 use crate::interpret::interpret;
 use crate::walls::{Wall, Walls};
@@ -37,31 +39,39 @@ pub fn child_main() -> ExitCode {
 fn serve(mut walls: Walls) -> io::Result<()> {
     let before = confine::address_space();
     let forbidden = confine::forbid_resources();
+    let (mut lines, mut out) = (io::stdin().lock(), io::stdout().lock());
     let mut text = Vec::new();
-    io::stdin().lock().read_to_end(&mut text)?;
+    lines.read_until(b'\n', &mut text)?;
     let answer = match wire::read_request(&text) {
         Ok(request) => {
             drop(text);
-            let limited = confine::limit(before, &request.limits);
+            let processor = request.session.as_ref().map(|session| session.processor);
+            let processor = processor.unwrap_or(request.limits.time);
+            let limited = confine::limit(before, request.limits.memory, processor);
             walls.record(Wall::Rlimits, forbidden.and(limited));
             confine::filter_calls(&mut walls);
-            match request.only_walls {
-                true => wire::walls_answer(&walls),
-                false => wire::answer(&run(request, &walls)),
+            match admit(request, &walls) {
+                Ok(request) if request.only_walls => wire::walls_answer(&walls),
+                Ok(request) if request.session.is_some() => {
+                    return serve_session(request, &mut lines, &mut out);
+                }
+                Ok(request) => wire::answer(&interpret(request)),
+                Err(error) => wire::answer(&Err(error)),
             }
         }
         Err(why) => {
             wire::answer(&Err(report::broken(format_args!("the request cannot be read: {why}"))))
         }
     };
-    let mut out = io::stdout().lock();
     out.write_all(&answer)?;
+    out.write_all(b"\n")?;
     out.flush()
 }
 
-fn run(request: SandboxRequest, walls: &Walls) -> Result<SandboxOutput, SandboxError> {
-    match walls.missing(&request.require) {
+/// The request, if every wall stands that it requires.
+fn admit(request: SandboxRequest, walls: &Walls) -> Result<SandboxRequest, SandboxError> {
+    match walls.missing(&request.require).filter(|_| !request.only_walls) {
         Some((wall, reason)) => Err(report::unconfined(wall, reason)),
-        None => interpret(request),
+        None => Ok(request),
     }
 }

@@ -3,9 +3,9 @@
 //! not change users), the others still stand, and the refusal is recorded. Does not decide which walls a
 //! program needs.
 
+use std::time::Duration;
 use std::{fs, io};
 
-use dsrs::sandbox::SandboxLimits;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::unistd::{
     Gid, SysconfVar, Uid, getegid, geteuid, getgid, getuid, setgid, setgroups, setuid, sysconf,
@@ -60,13 +60,13 @@ pub(crate) fn forbid_resources() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the limits of one program. The interpreter has its own limits; these apply beyond them.
+/// Sets the limits of one program, or of a session with this processor time for all of its programs. The interpreter has its own limits; these apply beyond them.
 ///
 /// # Errors
 /// The system refuses a limit.
-pub(crate) fn limit(before: u64, limits: &SandboxLimits) -> io::Result<()> {
-    let seconds = limits.time.as_secs().saturating_add(1);
-    lower(Resource::RLIMIT_AS, before.saturating_add(limits.memory))?;
+pub(crate) fn limit(before: u64, memory: u64, processor: Duration) -> io::Result<()> {
+    let seconds = processor.as_secs().saturating_add(1);
+    lower(Resource::RLIMIT_AS, before.saturating_add(memory))?;
     // The soft limit ends the process with a signal that the parent recognizes; the hard limit kills it.
     let (_, hard) = getrlimit(Resource::RLIMIT_CPU)?;
     Ok(setrlimit(Resource::RLIMIT_CPU, hard.min(seconds), hard.min(seconds.saturating_add(1)))?)

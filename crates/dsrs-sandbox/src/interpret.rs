@@ -1,24 +1,24 @@
 //! Runs one program in the interpreter. Refuses files, clock and environment, which the interpreter
 //! requests from its host. Knows no processes.
 
-use std::borrow::Cow;
-
-use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
+use dsrs::sandbox::{SandboxError, SandboxLimits, SandboxOutput};
 use monty::{FunctionCall, MontyRun, NameLookup, RunProgress};
 use monty_types::{
     CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,
-    PrintWriter, PrintWriterCallback, ResourceLimits, ResourceTracker,
+    PrintWriter, ResourceLimits, ResourceTracker,
 };
 
+use crate::failure::{denied, refusal, stopped, unreadable};
+use crate::printed::PrintBuffer;
+use crate::report;
 use crate::values::{to_payload, to_python};
 use crate::wire::SandboxRequest;
-use crate::{exception, report};
 
 /// The name of the program in its traceback, which is not shown.
 const NAME: &str = "program.py";
 
 /// The most requests of a program to its host. All but [`SUBMIT`] are refused.
-const HOST_CALLS: usize = 1_000;
+pub(crate) const HOST_CALLS: usize = 1_000;
 
 /// The function that ends a program with its argument as the result. Instructions and demos of DSPy's
 /// `ProgramOfThought` call it.
@@ -32,9 +32,9 @@ pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, Sandbo
     drop(inputs);
     let program = MontyRun::new(code, NAME, names, CompileOptions::default())
         .map_err(|exception| unreadable(&exception))?;
-    let mut printed = PrintBuffer { text: String::new(), limit: limits.output, overflowed: false };
+    let mut printed = PrintBuffer::refusing(limits.output);
     let ended = run(program, values, &limits, &mut printed);
-    if printed.overflowed {
+    if printed.has_overflowed() {
         return Err(report::printed_too_much(&limits));
     }
     let value = ended.map_err(|exception| stopped(&exception, &limits))?;
@@ -42,7 +42,7 @@ pub(crate) fn interpret(request: SandboxRequest) -> Result<SandboxOutput, Sandbo
     if value.to_json().len() > limits.output {
         return Err(report::value_too_large(&limits));
     }
-    Ok(SandboxOutput { printed: printed.text.into(), value })
+    Ok(SandboxOutput { printed: printed.into_text().into(), value })
 }
 
 fn run(
@@ -51,12 +51,7 @@ fn run(
     limits: &SandboxLimits,
     printed: &mut PrintBuffer,
 ) -> Result<MontyObject, MontyException> {
-    let tracker = ResourceTracker::new(
-        ResourceLimits::default()
-            .max_duration(limits.time)
-            .max_memory(usize::try_from(limits.memory).unwrap_or(usize::MAX)),
-    );
-    let mut progress = program.start(inputs, tracker, PrintWriter::Callback(printed))?;
+    let mut progress = program.start(inputs, tracker(limits), PrintWriter::Callback(printed))?;
     for _ in 0..HOST_CALLS {
         let print = PrintWriter::Callback(printed);
         progress = match progress {
@@ -85,6 +80,12 @@ fn run(
     Err(refusal("made too many requests that are refused".to_owned()))
 }
 
+/// The limits of the interpreter.
+pub(crate) fn tracker(limits: &SandboxLimits) -> ResourceTracker {
+    let memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
+    ResourceTracker::new(ResourceLimits::default().max_duration(limits.time).max_memory(memory))
+}
+
 fn named(lookup: &NameLookup) -> NameLookupResult {
     if lookup.name != SUBMIT || lookup.object_id().is_some() {
         return NameLookupResult::Undefined;
@@ -109,67 +110,4 @@ fn submitted(call: &FunctionCall) -> Option<MontyObject> {
 fn wrong_arguments() -> MontyException {
     let message = "SUBMIT() takes the result: one argument, or named arguments".to_owned();
     MontyException::new(ExcType::TypeError, Some(message))
-}
-
-fn denied(what: &str) -> MontyException {
-    refusal(format!("`{what}` is refused: a program has no files, no environment and no clock"))
-}
-
-fn refusal(message: String) -> MontyException {
-    MontyException::new(ExcType::PermissionError, Some(message))
-}
-
-fn unreadable(exception: &MontyException) -> SandboxError {
-    exception::raised(kind_of(exception, SandboxFailure::Syntax), exception)
-}
-
-fn stopped(exception: &MontyException, limits: &SandboxLimits) -> SandboxError {
-    match kind_of(exception, SandboxFailure::Raised) {
-        SandboxFailure::Time => exception::at(exception, &report::out_of_time(limits)),
-        SandboxFailure::Memory => exception::at(exception, &report::out_of_memory(limits)),
-        kind => exception::raised(kind, exception),
-    }
-}
-
-/// The interpreter reports an exceeded limit by exceptions that a program may raise, too. Only their
-/// messages differ.
-fn kind_of(exception: &MontyException, otherwise: SandboxFailure) -> SandboxFailure {
-    let message = exception.message().unwrap_or_default();
-    match exception.exc_type() {
-        ExcType::TimeoutError if message.starts_with("time limit exceeded") => SandboxFailure::Time,
-        ExcType::MemoryError if message.starts_with("memory limit exceeded") => {
-            SandboxFailure::Memory
-        }
-        ExcType::PermissionError | ExcType::ModuleNotFoundError => SandboxFailure::Denied,
-        _ => otherwise,
-    }
-}
-
-/// The printed text, up to its limit.
-struct PrintBuffer {
-    text: String,
-    limit: usize,
-    /// Stays true if the program catches the exception.
-    overflowed: bool,
-}
-
-impl PrintBuffer {
-    fn push(&mut self, text: &str) -> Result<(), MontyException> {
-        if self.overflowed || self.text.len() + text.len() > self.limit {
-            self.overflowed = true;
-            return Err(MontyException::new(ExcType::MemoryError, Some("printed too much".into())));
-        }
-        self.text.push_str(text);
-        Ok(())
-    }
-}
-
-impl PrintWriterCallback for PrintBuffer {
-    fn stdout_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
-        self.push(&output)
-    }
-
-    fn stdout_push(&mut self, end: char) -> Result<(), MontyException> {
-        self.push(end.encode_utf8(&mut [0; 4]))
-    }
 }

@@ -1,6 +1,6 @@
 //! The parent: starts a child for each program, enforces the limits of time and output, and translates
 //! every way in which a child can end. The child checks that the required walls stand. Knows nothing of
-//! Python.
+//! Python. `session` has the parent's side of several programs in one child.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -9,26 +9,32 @@ use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use dsrs::sandbox::{Sandbox, SandboxError, SandboxLimits, SandboxOutput};
+use dsrs::sandbox::{
+    Sandbox, SandboxError, SandboxLimits, SandboxOutput, SandboxSession, SessionSetup,
+};
 use dsrs::value::Fields;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use crate::session::ChildSession;
 use crate::walls::{Wall, Walls};
 use crate::{report, wire};
 
 /// The time beyond the limit in which a child can start, and can report the line at which it was
 /// stopped.
-const GRACE: Duration = Duration::from_millis(500);
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// How much is read of the standard error of a failed child.
-const STDERR_BYTES: u64 = 4 << 10;
+pub(crate) const STDERR_BYTES: u64 = 4 << 10;
 
-/// A sandbox that runs each program in its own child process.
+/// The most sessions at once, unless [`ChildSandbox::sessions_at_once`] says otherwise.
+const SESSIONS: usize = 32;
+
+/// A sandbox that runs each program, and each session, in its own child process.
 ///
 /// ```no_run
 /// use dsrs::sandbox::{Sandbox, SandboxLimits};
@@ -45,11 +51,13 @@ const STDERR_BYTES: u64 = 4 << 10;
 pub struct ChildSandbox {
     program: PathBuf,
     args: Vec<String>,
-    limits: SandboxLimits,
+    pub(crate) limits: SandboxLimits,
     /// The walls without which no program runs.
-    require: Vec<Wall>,
+    pub(crate) require: Vec<Wall>,
     /// Limits concurrent programs.
     permits: Semaphore,
+    /// Limits concurrent sessions, whose children occupy memory while they wait.
+    sessions: Semaphore,
 }
 
 impl ChildSandbox {
@@ -65,6 +73,7 @@ impl ChildSandbox {
             limits,
             require: Wall::of_platform().collect(),
             permits: Semaphore::new(processors),
+            sessions: Semaphore::new(SESSIONS),
         }
     }
 
@@ -72,6 +81,13 @@ impl ChildSandbox {
     #[must_use]
     pub fn at_once(mut self, programs: usize) -> Self {
         self.permits = Semaphore::new(programs.clamp(1, Semaphore::MAX_PERMITS));
+        self
+    }
+
+    /// Changes how many sessions there are at once; 32 by default. Others wait.
+    #[must_use]
+    pub fn sessions_at_once(mut self, sessions: usize) -> Self {
+        self.sessions = Semaphore::new(sessions.clamp(1, Semaphore::MAX_PERMITS));
         self
     }
 
@@ -106,10 +122,8 @@ impl ChildSandbox {
     }
 
     async fn ask_child(&self, request: Vec<u8>) -> Result<ChildExit, SandboxError> {
-        let _permit = self.permits.acquire().await.map_err(report::broken)?;
-        let mut child = self.start().map_err(|error| {
-            report::broken(format_args!("{} does not start: {error}", self.program.display()))
-        })?;
+        let _turn = self.turn().await?;
+        let mut child = self.spawn()?;
         let talk = talk(&mut child, request, wire::longest_answer(&self.limits));
         let ended = timeout(self.limits.time + GRACE, talk).await;
         match ended {
@@ -118,6 +132,30 @@ impl ChildSandbox {
             Ok(Err(error)) => Err(self.kill(child, report::broken(error)).await),
             Err(_) => Err(self.kill(child, report::out_of_time(&self.limits)).await),
         }
+    }
+
+    /// The right to compute, until it is dropped.
+    pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, SandboxError> {
+        self.permits.acquire().await.map_err(report::broken)
+    }
+
+    /// The right to have a session. One that a program of another session waits for does not wait.
+    async fn place(&self, is_nested: bool) -> Result<SemaphorePermit<'_>, SandboxError> {
+        match is_nested {
+            false => self.sessions.acquire().await.map_err(report::broken),
+            true => self.sessions.try_acquire().map_err(|_| {
+                report::broken(
+                    "all sessions are in use (`sandbox.sessions`), and this one is within another",
+                )
+            }),
+        }
+    }
+
+    /// Starts a child.
+    pub(crate) fn spawn(&self) -> Result<Child, SandboxError> {
+        self.start().map_err(|error| {
+            report::broken(format_args!("{} does not start: {error}", self.program.display()))
+        })
     }
 
     fn start(&self) -> io::Result<Child> {
@@ -140,7 +178,7 @@ impl ChildSandbox {
     }
 
     /// What a child answered, or why it did not.
-    fn answer_of<'e>(&self, ended: &'e ChildExit) -> Result<&'e [u8], SandboxError> {
+    pub(crate) fn answer_of<'e>(&self, ended: &'e ChildExit) -> Result<&'e [u8], SandboxError> {
         if ended.status.success() {
             return Ok(&ended.answer);
         }
@@ -180,13 +218,25 @@ impl Sandbox for ChildSandbox {
     ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>> {
         self.run_child(code, inputs).boxed()
     }
+
+    fn open(
+        &self,
+        setup: SessionSetup,
+    ) -> BoxFuture<'_, Result<Box<dyn SandboxSession + '_>, SandboxError>> {
+        let open = async move {
+            let place = self.place(setup.is_nested).await?;
+            let session = ChildSession::open(self, setup, place).await?;
+            Ok(Box::new(session) as Box<dyn SandboxSession>)
+        };
+        open.boxed()
+    }
 }
 
 /// The end of a child.
-struct ChildExit {
-    status: ExitStatus,
-    answer: Vec<u8>,
-    stderr_text: Vec<u8>,
+pub(crate) struct ChildExit {
+    pub(crate) status: ExitStatus,
+    pub(crate) answer: Vec<u8>,
+    pub(crate) stderr_text: Vec<u8>,
 }
 
 /// Sends the request and receives the answer. `None` if the answer is too long.

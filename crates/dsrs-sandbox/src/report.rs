@@ -28,6 +28,13 @@ pub(crate) fn value_too_large(limits: &SandboxLimits) -> SandboxError {
     SandboxError::new(SandboxFailure::Output, text)
 }
 
+#[cfg(feature = "interpreter")]
+pub(crate) fn too_many_calls(most: usize) -> SandboxError {
+    let text =
+        format!("the program calls functions outside of it more than {most} times, its limit");
+    SandboxError::new(SandboxFailure::Denied, text)
+}
+
 pub(crate) fn too_deep() -> SandboxError {
     let text = "the program nests or recurses too deeply: the interpreter's stack is used up";
     SandboxError::new(SandboxFailure::Memory, text)

@@ -1,8 +1,8 @@
 //! The protocol between parent and child: a request and an answer as JSON. Knows neither processes nor
-//! Python.
+//! Python. `session_wire` is what follows if the request opens a session.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use dsrs::sandbox::{SandboxError, SandboxFailure, SandboxLimits, SandboxOutput};
@@ -20,6 +20,16 @@ pub(crate) struct SandboxRequest {
     pub(crate) require: Vec<Wall>,
     /// Whether the answer is which walls stand; no program runs then.
     pub(crate) only_walls: bool,
+    /// The session that the request opens, if it opens one.
+    pub(crate) session: Option<SessionRequest>,
+}
+
+/// What a session needs besides its variables.
+pub(crate) struct SessionRequest {
+    /// The functions that programs may call.
+    pub(crate) functions: Vec<Arc<str>>,
+    /// The processor time of all programs.
+    pub(crate) processor: Duration,
 }
 
 #[derive(Serialize)]
@@ -31,6 +41,13 @@ struct RequestDocument<'a> {
     output: usize,
     require: Vec<&'static str>,
     only_walls: bool,
+    session: Option<SessionDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct SessionDocument<'a> {
+    functions: &'a [Arc<str>],
+    processor_ms: u64,
 }
 
 #[derive(Serialize)]
@@ -58,27 +75,55 @@ pub(crate) fn ask(
     limits: &SandboxLimits,
     require: &[Wall],
 ) -> Vec<u8> {
-    let require = require.iter().map(|wall| wall.as_str()).collect();
-    write_request(code, inputs, limits, require, false)
+    write_request(&RequestDocument { code, inputs, require: names(require), ..document(limits) })
+}
+
+/// Writes the request to open a session with these functions within the required walls.
+pub(crate) fn ask_session(
+    inputs: &Fields,
+    functions: &[Arc<str>],
+    limits: &SandboxLimits,
+    processor: Duration,
+    require: &[Wall],
+) -> Vec<u8> {
+    let session = Some(SessionDocument { functions, processor_ms: ms(processor) });
+    write_request(&RequestDocument { inputs, require: names(require), session, ..document(limits) })
 }
 
 /// Writes the request for the walls that stand.
 pub(crate) fn ask_walls(limits: &SandboxLimits) -> Vec<u8> {
-    write_request("", &Fields::new(), limits, Vec::new(), true)
+    write_request(&RequestDocument { only_walls: true, ..document(limits) })
 }
 
-fn write_request(
-    code: &str,
-    inputs: &Fields,
-    limits: &SandboxLimits,
-    require: Vec<&'static str>,
-    only_walls: bool,
-) -> Vec<u8> {
-    let time_ms = u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX);
-    let (memory, output) = (limits.memory, limits.output);
-    let document = RequestDocument { code, inputs, time_ms, memory, output, require, only_walls };
+/// A request that asks for nothing.
+fn document(limits: &SandboxLimits) -> RequestDocument<'static> {
+    static NO_INPUTS: LazyLock<Fields> = LazyLock::new(Fields::new);
+    RequestDocument {
+        code: "",
+        inputs: &NO_INPUTS,
+        time_ms: ms(limits.time),
+        memory: limits.memory,
+        output: limits.output,
+        require: Vec::new(),
+        only_walls: false,
+        session: None,
+    }
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn names(walls: &[Wall]) -> Vec<&'static str> {
+    walls.iter().map(|wall| wall.as_str()).collect()
+}
+
+/// A request is one line.
+fn write_request(document: &RequestDocument<'_>) -> Vec<u8> {
     // Every payload has a JSON form.
-    serde_json::to_vec(&document).unwrap_or_default()
+    let mut line = serde_json::to_vec(document).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
 /// Reads a request; the error says what is wrong with it.
@@ -98,7 +143,16 @@ pub(crate) fn read_request(text: &[u8]) -> Result<SandboxRequest, String> {
         limits,
         require: required(members)?,
         only_walls: members.get("only_walls") == Some(&Payload::Bool(true)),
+        session: session(members)?,
     })
+}
+
+fn session(members: &Map) -> Result<Option<SessionRequest>, String> {
+    let Some(session) = members.get("session").and_then(Payload::as_map) else { return Ok(None) };
+    let functions = session.get("functions").and_then(Payload::as_list).unwrap_or_default();
+    let functions = functions.iter().filter_map(|name| name.as_str().map(Arc::from)).collect();
+    let processor = Duration::from_millis(number(session, "processor_ms")?);
+    Ok(Some(SessionRequest { functions, processor }))
 }
 
 /// A parent that names a wall of another version, or none at all, is refused: the child must not
@@ -153,13 +207,18 @@ pub(crate) fn read_walls(text: &[u8]) -> Option<Walls> {
 pub(crate) fn read_answer(text: &[u8]) -> Option<Result<SandboxOutput, SandboxError>> {
     let document = parse_json(text).ok()?.payload;
     let members = document.as_map()?;
-    if let Some(failure) = members.get("failure") {
-        let kind = FAILURES.into_iter().find(|kind| Some(kind.code()) == failure.as_str())?;
-        let message = members.get("message")?.as_str()?;
-        return Some(Err(SandboxError::new(kind, message)));
+    if members.contains_key("failure") {
+        return Some(Err(read_failure(members)?));
     }
     let printed: Arc<str> = members.get("printed")?.as_str()?.into();
     Some(Ok(SandboxOutput { printed, value: members.get("value")?.clone() }))
+}
+
+/// Reads a failure: its kind and its message.
+pub(crate) fn read_failure(members: &Map) -> Option<SandboxError> {
+    let failure = members.get("failure")?.as_str();
+    let kind = FAILURES.into_iter().find(|kind| Some(kind.code()) == failure)?;
+    Some(SandboxError::new(kind, members.get("message")?.as_str()?))
 }
 
 /// The longest valid answer: JSON may need six bytes for each character of the printed text and of the

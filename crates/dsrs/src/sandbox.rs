@@ -2,6 +2,8 @@
 //! description of its language for models. Knows payloads and nothing of processes: implementations of
 //! [`Sandbox`] confine the program.
 
+mod session;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use crate::value::{Fields, Payload};
+
+pub use session::{HostAnswer, HostCall, SandboxHost, SandboxSession, SessionOutput, SessionSetup};
 
 /// Runs untrusted programs.
 ///
@@ -50,6 +54,16 @@ pub trait Sandbox: Send + Sync {
         code: &'a str,
         inputs: &'a Fields,
     ) -> BoxFuture<'a, Result<SandboxOutput, SandboxError>>;
+
+    /// Opens a session. A sandbox has none by default.
+    fn open(
+        &self,
+        setup: SessionSetup,
+    ) -> BoxFuture<'_, Result<Box<dyn SandboxSession + '_>, SandboxError>> {
+        drop(setup);
+        let message = "this sandbox runs single programs and has no sessions";
+        Box::pin(async move { Err(SandboxError::new(SandboxFailure::Broken, message)) })
+    }
 }
 
 /// The output of a program.

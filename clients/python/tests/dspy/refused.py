@@ -179,10 +179,10 @@ class ActsWithAFunction(dspy.Module):
         return self.agent(question=question)  # here
 
 
-class UsesRLM(dspy.Module):
+class UsesReActV2(dspy.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.explore = dspy.RLM("context, question -> answer")
+        self.agent = dspy.ReActV2("question -> answer", tools=[lookup])
 
-    def forward(self, context: str, question: str) -> Any:
-        return self.explore(context=context, question=question)  # here
+    def forward(self, question: str) -> Any:
+        return self.agent(question=question)  # here

@@ -66,7 +66,7 @@ CASES: dict[Any, str] = {
         "the tool `lookup` is a Python function, which a graph cannot call. Name a tool of the server: "
         "`tools={'lookup': {'http': {'method': 'GET', 'url': '…'}}}` (docs/tools.md)."
     ),
-    refused.UsesRLM: "`dspy.RLM` has no strategy. The strategies are in docs/strategies.md.",
+    refused.UsesReActV2: "`dspy.ReActV2` has no strategy. The strategies are in docs/strategies.md.",
 }
 
 

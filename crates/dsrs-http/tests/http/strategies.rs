@@ -22,6 +22,8 @@ async fn strategies_are_listed_with_their_config_schemas() {
         "program_of_thought",
         "react",
         "refine",
+        "code_act",
+        "rlm",
     ] {
         assert!(names.contains(&name), "{names:?}");
     }

@@ -149,6 +149,8 @@ pub struct Ctx {
     pub listener: Option<Arc<dyn RunListener>>,
     /// In the call of a tool: the same text for each repeat of the call, by which the tool may recognize it.
     pub call_key: Option<Arc<str>>,
+    /// Whether a program in a sandbox waits for this call.
+    pub in_program: bool,
     /// Where in its node a call is made: the parts that lead there, each round and each element. The same in another run.
     pub place: CallPlace,
 }
@@ -182,6 +184,7 @@ impl Ctx {
             seed_offset,
             listener,
             call_key,
+            in_program: false,
             place,
         }
     }

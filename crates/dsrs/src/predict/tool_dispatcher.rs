@@ -71,6 +71,11 @@ impl ToolDispatcher {
         Ok(())
     }
 
+    /// Each tool, in order.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &CheckedTool> {
+        self.tools.values()
+    }
+
     /// The specification of each tool, in order.
     pub(crate) fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.values().map(CheckedTool::spec)

@@ -13,11 +13,12 @@ use futures_util::future::BoxFuture;
 
 use self::coder::Coder;
 use self::prompt::Schemas;
+use super::programs::no_sandbox;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor};
-use crate::problem::{At, Code, Problem, Problems};
+use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
 use crate::value::{Fields, Payload};
 
@@ -86,13 +87,6 @@ impl StrategyFactory for Factory {
             None => Err(problems),
         }
     }
-}
-
-fn no_sandbox(at: &At<'_>) -> Problem {
-    let detail = "there is no sandbox to run programs in; the operator of the server can enable one \
-                  (`[sandbox]`), in a build with the feature `sandbox`";
-    let pointer = at.key("strategy").pointer();
-    Problem { pointer, code: Code::InvalidConfig, detail: detail.into() }
 }
 
 struct ProgramOfThoughtModule {

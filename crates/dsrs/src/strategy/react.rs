@@ -4,7 +4,7 @@
 
 mod agent;
 mod prompt;
-mod steps;
+mod step;
 mod typed;
 
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use std::sync::Arc;
 use facet::Facet;
 use futures_util::future::BoxFuture;
 
-use self::agent::{Agent, AgentLimits, with_steps};
+use self::agent::{Agent, AgentLimits};
 use super::chain_of_thought::with_reasoning;
 use super::registry::StrategyRegistration;
+use super::steps::{TRAJECTORY, with_steps};
 use super::tools::{TOOLS, read_tools, tools_schema};
 use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};
@@ -128,10 +129,10 @@ impl ReactModule {
     async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
         let mut steps = self.agent.act(ctx, &self.action, &input).await?;
         let ask = |input| self.extract.forward(ctx, input);
-        let mut found = with_steps(&mut steps, &input, ask).await?;
+        let mut found = with_steps(&mut steps, TRAJECTORY, &input, ask).await?;
         found.shift_remove("reasoning");
         if self.with_trajectory {
-            found.insert(prompt::TRAJECTORY.into(), steps.whole().into());
+            found.insert(TRAJECTORY.into(), steps.whole().into());
         }
         Ok(found)
     }

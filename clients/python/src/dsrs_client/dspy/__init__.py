@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import attempts as _attempts
+from . import programs as _programs
 from . import react as _react
 from . import stored as _stored
 from . import unknown as _unknown
@@ -14,7 +15,7 @@ from .remote import Remote
 from .unmeasured import Unmeasured
 from .waiting import RunFailed, answer
 
-_KINDS = (_attempts, _react, _stored, _unknown)
+_KINDS = (_attempts, _programs, _react, _stored, _unknown)
 
 __all__ = [
     "CannotPull",

@@ -14,7 +14,7 @@ from .refusal import refuse
 def react(module: Any, options: Options) -> Leaf:
     """The node of an agent."""
     own = {name: tool for name, tool in module.tools.items() if name != "finish"}
-    tools = [_tool(name, tool, options) for name, tool in own.items()]
+    tools = [tool_of(name, tool, options) for name, tool in own.items()]
     fresh = dspy.ReAct(module.signature, list(own.values()), module.max_iters)
     extract = module.extract.predict
     inner = [
@@ -25,7 +25,7 @@ def react(module: Any, options: Options) -> Leaf:
     return Leaf("react", module.signature, outputs, inner, {"tools": tools, "max_iters": module.max_iters})
 
 
-def _tool(name: str, tool: Any, options: Options) -> Any:
+def tool_of(name: str, tool: Any, options: Options) -> Any:
     """The server's tool, with the name, description and arguments of the function where it has none."""
     if name not in options.tools:
         refuse(

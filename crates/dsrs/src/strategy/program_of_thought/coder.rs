@@ -8,13 +8,11 @@ use crate::predict::{
     Ctx, DynPredictor, PredictError, PredictErrorKind, SchemaPredictor, SpanKind, SpanStatus,
 };
 use crate::sandbox::{Sandbox, SandboxError, SandboxFailure, SandboxOutput};
+use crate::strategy::programs::{code_of, sandbox_is_gone};
 use crate::value::{Fields, Payload};
 
 /// The name of a program run in the trace.
 const TOOL: &str = "python";
-
-/// The fence that LMs put around code.
-const FENCE: &str = "```";
 
 /// The sandbox, and how many programs it runs.
 #[derive(Clone)]
@@ -50,7 +48,7 @@ impl Coder {
     ) -> Result<FinishedProgram, PredictError> {
         let mut answer = generate.forward(ctx, input.clone()).await?;
         for left in (0..self.max_iters).rev() {
-            let code = code_of(&answer);
+            let code = code_of(&answer, prompt::CODE);
             let error = match self.try_once(ctx, &code, input).await? {
                 Ok(output) => return Ok(FinishedProgram { code, output }),
                 Err(error) => error,
@@ -74,8 +72,7 @@ impl Coder {
         input: &Fields,
     ) -> Result<Result<String, SandboxError>, PredictError> {
         let Some(sandbox) = &self.sandbox else {
-            let message = "there is no longer a sandbox to run programs in";
-            return Err(PredictError::new(PredictErrorKind::Sandbox, message));
+            return Err(sandbox_is_gone());
         };
         if code.trim().is_empty() {
             let message = format!("`{}` contains no program", prompt::CODE);
@@ -146,52 +143,9 @@ fn result_text(ran: &SandboxOutput) -> String {
     }
 }
 
-/// The program in an answer, without the fence that LMs put around code.
-fn code_of(answer: &Fields) -> Arc<str> {
-    let Some(Payload::Str(text)) = answer.get(prompt::CODE) else { return "".into() };
-    match unfenced(text) {
-        Some(code) => code.into(),
-        None => text.clone(),
-    }
-}
-
-/// The inside of the first fence, if the text has one. Programs may contain the fence in a string: an
-/// opening fence ends its line but for a word, and a closing one begins its line.
-fn unfenced(text: &str) -> Option<&str> {
-    let is_word = |rest: &str| rest.trim().chars().all(char::is_alphanumeric);
-    let mut opening = text.match_indices(FENCE).filter_map(|(place, _)| {
-        let (rest, code) = text.get(place + FENCE.len()..)?.split_once('\n')?;
-        is_word(rest).then_some(code)
-    });
-    let code = opening.next()?;
-    let closing = code.match_indices(FENCE).find_map(|(place, _)| {
-        let before = code.get(..place)?;
-        let line = before.rsplit('\n').next().unwrap_or(before);
-        line.trim().is_empty().then_some(before)
-    });
-    let code = closing.unwrap_or(code).trim_end();
-    Some(code.strip_suffix(FENCE).unwrap_or(code))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn code(text: &str) -> String {
-        code_of(&Fields::from_iter([(prompt::CODE.into(), Payload::from(text))])).to_string()
-    }
-
-    #[test]
-    fn a_program_is_extracted_from_its_fence() {
-        assert_eq!(code("x = 1\nx"), "x = 1\nx");
-        assert_eq!(code("```python\nx = 1\n  \nx\n```"), "x = 1\n  \nx");
-        assert_eq!(code("Here it is:\n```\nx\n```\nDone."), "x");
-        assert_eq!(code("```python\nx = 1"), "x = 1");
-        assert_eq!(code("Here: ```python\nx = 1```"), "x = 1");
-        let splits = "fence = '```'\nparts = text.split('```')\nlen(parts)";
-        assert_eq!(code(splits), splits);
-        assert_eq!(code(&format!("```python\n{splits}\n```")), splits);
-    }
 
     #[test]
     fn a_result_is_the_printed_text_followed_by_the_value() {

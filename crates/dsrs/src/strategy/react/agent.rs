@@ -1,7 +1,6 @@
 //! The loop of `react`: reason, call tools, read the results, until the LM can answer. The same for
 //! signatures as data and typed ones.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use facet::Facet;
@@ -9,11 +8,12 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
 
 use super::FINISH;
-use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME, TRAJECTORY};
-use super::steps::{AgentCall, AgentStep, AgentSteps};
+use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME};
+use super::step::{AgentCall, AgentStep};
 use crate::adapter::ChatAdapter;
 use crate::lm::{LmReply, ToolSet, ToolSpec};
-use crate::predict::{Ctx, PredictError, PredictErrorKind, SchemaPredictor, ToolDispatcher};
+use crate::predict::{Ctx, PredictError, SchemaPredictor, ToolDispatcher};
+use crate::strategy::steps::{StepHistory, TRAJECTORY, is_invalid_answer, with_steps};
 use crate::value::{Fields, Payload};
 
 /// The most tool calls of one step.
@@ -59,18 +59,18 @@ impl Agent {
         ctx: &Ctx,
         action: &SchemaPredictor,
         input: &Fields,
-    ) -> Result<AgentSteps, PredictError> {
-        let mut steps = AgentSteps::default();
+    ) -> Result<StepHistory, PredictError> {
+        let mut steps = StepHistory::default();
         for _ in 0..self.limits.max_iters {
             let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read, words);
-            let answer = match with_steps(&mut steps, input, ask).await {
+            let answer = match with_steps(&mut steps, TRAJECTORY, input, ask).await {
                 Err(error) if is_invalid_answer(&error) && !steps.is_empty() => break,
                 answer => answer?,
             };
             let (thought, calls) = thought_and_calls(&answer);
             let results = self.call(ctx, &calls).await?;
             let finished = calls.iter().any(AgentCall::is_finish);
-            steps.push(AgentStep { thought, calls, results });
+            steps.push(AgentStep { thought, calls, results }.texts());
             if finished {
                 break;
             }
@@ -86,26 +86,6 @@ impl Agent {
         let each: Vec<_> = each.collect();
         stream::iter(each).buffered(self.limits.max_parallel).try_collect().await
     }
-}
-
-/// Asks with the steps so far. If they exceed the context of the LM, the oldest are left out.
-pub(super) async fn with_steps<T, Asking: Future<Output = Result<T, PredictError>>>(
-    steps: &mut AgentSteps,
-    input: &Fields,
-    ask: impl Fn(Fields) -> Asking,
-) -> Result<T, PredictError> {
-    loop {
-        let mut input = input.clone();
-        input.insert(TRAJECTORY.into(), steps.shown().into());
-        match ask(input).await {
-            Err(error) if error.is_context_overflow() && steps.forget() => {}
-            outcome => return outcome,
-        }
-    }
-}
-
-const fn is_invalid_answer(error: &PredictError) -> bool {
-    matches!(error.kind, PredictErrorKind::Parse { .. } | PredictErrorKind::Constraint { .. })
 }
 
 /// The tool that ends the steps, for native tool calls.

@@ -8,12 +8,10 @@ use super::FINISH;
 use crate::lm::ToolSpec;
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{
-    Class, ClassField, Type, TypeDef, TypeIR, TypeScope, describe_definitions, describe_type,
-};
-use crate::value::Payload;
+use crate::strategy::steps::TRAJECTORY;
+use crate::strategy::tools::described_arguments;
+use crate::types::{Class, ClassField, TypeIR};
 
-pub(super) const TRAJECTORY: &str = "trajectory";
 pub(super) const THOUGHT: &str = "next_thought";
 pub(super) const TOOL_NAME: &str = "next_tool_name";
 pub(super) const TOOL_ARGS: &str = "next_tool_args";
@@ -93,7 +91,7 @@ fn instructions<'t>(base: &SignatureSchema, tools: impl Iterator<Item = &'t Tool
     );
     for tool in tools {
         let _ = writeln!(text, "- `{}`: {}", tool.name, tool.description.trim());
-        let _ = writeln!(text, "  Arguments: {}", arguments(tool).replace('\n', "\n  "));
+        let _ = writeln!(text, "  Arguments: {}", described_arguments(tool));
     }
     let _ = write!(
         text,
@@ -101,32 +99,4 @@ fn instructions<'t>(base: &SignatureSchema, tools: impl Iterator<Item = &'t Tool
          Arguments: {{}}"
     );
     text
-}
-
-/// The arguments of a tool, written like types elsewhere in the prompt, or as the JSON Schema itself if
-/// it says more than types can.
-fn arguments(tool: &ToolSpec) -> String {
-    let schema = tool.parameters.get();
-    Payload::from_json(schema)
-        .ok()
-        .and_then(|schema| typed(&schema))
-        .unwrap_or_else(|| schema.into())
-}
-
-fn typed(schema: &Payload) -> Option<String> {
-    let (mut scope, mut problems) = (TypeScope::new(), Problems::new());
-    let ir = scope.read_type(schema, &At::Root, &mut problems)?;
-    let defs = scope.finish();
-    // The object of the arguments has no name; the reader made one up.
-    let ir = match &ir {
-        TypeIR::Named(name) => match defs.get(name) {
-            Some(TypeDef::Class(class)) => TypeIR::Class(class.clone().into()),
-            _ => ir,
-        },
-        _ => ir,
-    };
-    let ty = Type::new(ir, defs);
-    let named = describe_definitions(std::slice::from_ref(&ty));
-    let where_ = if named.is_empty() { String::new() } else { format!("\nwith\n{named}") };
-    problems.is_empty().then(|| format!("{}{where_}", describe_type(&ty)))
 }

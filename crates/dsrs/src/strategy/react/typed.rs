@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use facet::Facet;
 
-use super::agent::{Agent, AgentLimits, with_steps};
+use super::agent::{Agent, AgentLimits};
 use super::{ACTION, EXTRACT, FINISH, prompt};
 use crate::module::{Module, Prediction};
 use crate::predict::fields;
@@ -19,6 +19,7 @@ use crate::problem::{At, Code, Problems};
 use crate::reflect::{ReflectError, from_payload};
 use crate::signature::{Data, Signature, SignatureSchema};
 use crate::strategy::chain_of_thought::with_reasoning;
+use crate::strategy::steps::{TRAJECTORY, with_steps};
 use crate::strategy::{ChainOfThought, WithReasoning};
 use crate::value::Payload;
 
@@ -169,7 +170,7 @@ impl<S: Signature> Module for ReAct<S> {
             from_payload::<WithReasoning<ExtractOutput<S::Output>>>(&Payload::map(found.clone()))
         };
         let ask = |input| extract.forward_as(ctx, input, typed);
-        let found = with_steps(&mut steps, &input, ask).await?;
+        let found = with_steps(&mut steps, TRAJECTORY, &input, ask).await?;
         let inner = found.inner.output;
         Ok(Prediction::of(WithTrajectory { inner, trajectory: steps.whole() }))
     }

@@ -4,6 +4,7 @@
 mod builtin;
 mod calculator;
 mod config;
+mod described;
 mod graph;
 mod http;
 mod missing;
@@ -17,6 +18,7 @@ pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
 pub(super) use config::{read_tool, read_tools, tool_schema, tools_schema};
+pub(super) use described::described_arguments;
 pub(super) use missing::missing;
 
 /// The member of a config with the tools.

@@ -10,5 +10,6 @@ mod react;
 mod refine;
 mod refine_within;
 mod search;
+mod rlm;
 mod streaming;
 pub(crate) mod support;

@@ -1,0 +1,113 @@
+//! The steps of a strategy so far, as labelled texts. All are stored; if they exceed the context of the LM, the oldest are
+//! hidden from it. Does not know what the texts are about.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::adapter::ChatAdapter;
+use crate::predict::{PredictError, PredictErrorKind};
+use crate::value::Fields;
+
+/// The field with the steps, in prompts and as an additional output.
+pub(super) const TRAJECTORY: &str = "trajectory";
+
+/// The labelled texts of one step.
+pub(super) type StepTexts = Vec<(&'static str, String)>;
+
+/// The steps of one call.
+#[derive(Debug, Default)]
+pub(super) struct StepHistory {
+    done: Vec<StepTexts>,
+    /// How many of the first steps are hidden.
+    hidden: usize,
+    /// How many were hidden last time.
+    next: usize,
+}
+
+impl StepHistory {
+    pub(super) fn push(&mut self, step: StepTexts) {
+        self.done.push(step);
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+
+    /// The steps that the LM sees.
+    pub(super) fn shown(&self) -> String {
+        ChatAdapter::format_trajectory(self.hidden, self.done.iter().map(texts))
+    }
+
+    /// Every step.
+    pub(super) fn whole(&self) -> String {
+        ChatAdapter::format_trajectory(0, self.done.iter().map(texts))
+    }
+
+    /// Hides the oldest visible steps: one, then two more, then four, so that a small excess costs
+    /// little and a large one needs few requests. `false` if none is left.
+    pub(super) fn forget(&mut self) -> bool {
+        if self.hidden >= self.done.len() {
+            return false;
+        }
+        self.next = (self.next * 2).max(1);
+        self.hidden = (self.hidden + self.next).min(self.done.len());
+        true
+    }
+}
+
+fn texts(step: &StepTexts) -> impl Iterator<Item = (&str, &str)> {
+    step.iter().map(|(label, text)| (*label, text.as_str()))
+}
+
+/// Asks with the steps so far in the input `field`. If they exceed the context of the LM, the oldest are left out.
+pub(super) async fn with_steps<T, Asking: Future<Output = Result<T, PredictError>>>(
+    steps: &mut StepHistory,
+    field: &str,
+    input: &Fields,
+    ask: impl Fn(Fields) -> Asking,
+) -> Result<T, PredictError> {
+    let field: Arc<str> = field.into();
+    loop {
+        let mut input = input.clone();
+        input.insert(field.clone(), steps.shown().into());
+        match ask(input).await {
+            Err(error) if error.is_context_overflow() && steps.forget() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Whether an answer was still invalid after its retries: the steps before it may be enough for the outputs.
+pub(super) const fn is_invalid_answer(error: &PredictError) -> bool {
+    matches!(error.kind, PredictErrorKind::Parse { .. } | PredictErrorKind::Constraint { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(count: usize) -> StepHistory {
+        let mut steps = StepHistory::default();
+        for number in 0..count {
+            steps.push(vec![("thought", format!("t{number}")), ("result", "seen".to_owned())]);
+        }
+        steps
+    }
+
+    #[test]
+    fn a_step_is_written_with_its_labels() {
+        assert_eq!(steps(1).shown(), "Step 1\nthought: t0\nresult: seen");
+    }
+
+    #[test]
+    fn the_oldest_steps_are_hidden_but_stored() {
+        let mut steps = steps(8);
+        let mut hidden = Vec::new();
+        while steps.forget() {
+            hidden.push(steps.hidden);
+        }
+        assert_eq!(hidden, [1, 3, 7, 8]);
+        assert_eq!(steps.shown(), "(8 earlier steps left out)");
+        assert!(steps.whole().starts_with("Step 1\nthought: t0"));
+    }
+}
