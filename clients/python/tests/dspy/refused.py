@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import dspy
@@ -34,15 +35,15 @@ class LoopsUntilItIsSure(Ask):
         return first
 
 
-class SplitsAText(Ask):
+class WritesATitle(Ask):
     def forward(self, question: str) -> Any:
         first = self.ask(question=question).answer
-        return self.again(question=first.split("\n")[0])  # here
+        return self.again(question=first.title())  # here
 
 
 class CallsALibrary(Ask):
     def forward(self, question: str) -> Any:
-        return self.again(question=json.dumps(self.ask(question=question).words))  # here
+        return self.again(question=textwrap.fill(self.ask(question=question).answer))  # here
 
 
 class CallsAFunctionOfItsOwn(Ask):
@@ -69,7 +70,7 @@ class WritesATupleIntoAText(Ask):
 
 class FormatsWithPercent(Ask):
     def forward(self, question: str) -> Any:
-        return self.again(question="Answer: %s" % self.ask(question=question).answer)  # here  # noqa: UP031
+        return self.again(question="Answer: %a" % self.ask(question=question).answer)  # here  # noqa: UP031
 
 
 class CatchesAFailure(Ask):

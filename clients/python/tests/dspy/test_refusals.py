@@ -25,12 +25,14 @@ CASES: dict[Any, str] = {
         "decides more than 8 times in a row by values of a run, or has more than 32 ways. "
         "Nearest: `loop` (docs/strategies.md#loop)."
     ),
-    refused.SplitsAText: f"`.split` of `ask.answer`, a `str`, is not a part that an edge can select. {RENDER}",
-    refused.CallsALibrary: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
+    refused.WritesATitle: f"`.title` of `ask.answer`, a `str`, is not a part that an edge can select. {RENDER}",
+    refused.CallsALibrary: f"calls `fill`, which is Python code, with a value of the run. {OUTSIDE}",
     refused.CallsAFunctionOfItsOwn: f"calls `open`, which is Python code, with a value of the run. {OUTSIDE}",
     refused.ChecksAType: f"branches on the type of `ask.note`. {BRANCH}",
     refused.WritesATupleIntoAText: f"writes a `tuple` of values of the run into a text. {RENDER}",
-    refused.FormatsWithPercent: "writes `ask.answer` as a text. Nearest: `format` (docs/strategies.md#format).",
+    refused.FormatsWithPercent: (
+        "writes `ask.answer`, a `str`, with `%a`. Nearest: `format` (docs/strategies.md#format)."
+    ),
     refused.CatchesAFailure: (
         "catches the failure of a predictor. Nearest: `unwrap_or` (docs/strategies.md#unwrap_or)."
     ),

@@ -282,12 +282,10 @@ REFUSED: dict[Any, str] = {
     suppressed_by_a_stack: f"catches failures by an `ExitStack`. {UNWRAP}",
     a_prediction_in_a_text: f"writes a `Prediction` of values of the run into a text. {RENDER}",
     str_of_a_prediction: f"writes a `Prediction` of values of the run into a text. {RENDER}",
-    a_prediction_after_a_percent: (
-        "writes Python's notation of `ask.answer`. Nearest: `format` (docs/strategies.md#format)."
-    ),
+    a_prediction_after_a_percent: f"writes a `Prediction` of values of the run into a text. {RENDER}",
     predictions_in_a_list: f"writes a `list` of values of the run into a text. {RENDER}",
-    json_of_a_prediction: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
-    json_of_its_members: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
+    json_of_a_prediction: f"calls `json.dumps` with `default=` over a value of the run. {RENDER}",
+    json_of_its_members: f"calls `json.dumps` with `default=` over a value of the run. {RENDER}",
     an_example_in_a_text: f"writes a `Example` of values of the run into a text. {RENDER}",
     an_object_in_a_text: f"writes a `Notes` of values of the run into a text. {RENDER}",
     a_text_of_its_own: f"writes a `Letter` of values of the run into a text. {RENDER}",

@@ -68,6 +68,19 @@ def is_text(annotation: Any) -> bool:
     return inner in (str, Unknown)
 
 
+def is_delimited(annotation: Any) -> bool:
+    """Whether the JSON of every value of the type is a value of it and of nothing else, such as a text."""
+    return annotation in (int, float, bool) or (
+        not is_optional(annotation) and (is_list(annotation) or is_dict(annotation) or is_class(annotation))
+    )
+
+
+def is_dict(annotation: Any) -> bool:
+    """Whether values are dicts."""
+    inner = without_null(annotation)
+    return inner is dict or get_origin(inner) in (dict, Mapping)
+
+
 def is_number(annotation: Any) -> bool:
     """Whether values are numbers."""
     return annotation in (int, float)

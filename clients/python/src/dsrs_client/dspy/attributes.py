@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 
-from .container import is_own_object
+from .contents import is_own_object
 
 Saved = list[tuple[Any, Any]]
 

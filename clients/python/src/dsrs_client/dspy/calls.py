@@ -11,16 +11,22 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import dspy
+from pydantic import BaseModel
 
 from .builtin import BUILTINS, METHODS_OF_CONTAINERS, METHODS_OF_SPLICED, STRUCTURAL
 from .catching import catches
 from .code import followed_function
-from .container import Splice, Symbolic, holds_splice, holds_value
+from .container import Splice, holds_splice
+from .contents import Symbolic, holds_value
+from .json_functions import json_function
 from .leaf import KINDS
+from .re_functions import re_function
 from .refusal import op, refuse
+from .structure import is_model, record_of
 from .text_functions import text_method
+from .text_methods import Method
 from .unrepeatable import IGNORED, is_clock, refuse_unrepeatable
-from .value import LinesMethod, TextMethod, Value, link_of
+from .value import Value, link_of
 
 if TYPE_CHECKING:
     from .trace import Tracer
@@ -51,7 +57,7 @@ class Calls:
             return made(*arguments, **named)
         if isinstance(function, dspy.Module):
             return self.tracer.called(function, *arguments, **named)
-        if isinstance(function, (dspy.Parallel, LinesMethod, TextMethod)) or hasattr(function, RECORDS):
+        if isinstance(function, (dspy.Parallel, Method)) or hasattr(function, RECORDS):
             return function(*arguments, **named)
         if isinstance(function, partial):
             return self.call(function.func, *function.args, *arguments, **{**function.keywords, **named})
@@ -80,6 +86,8 @@ class Calls:
             return self._written(function, arguments, named)
         if any(function is ignored for ignored in IGNORED):
             return None
+        if holds_value([arguments, named]) and (found := self._known(function)) is not None:
+            return found(*arguments, **named)
         if (bound := text_method(function)) is not None:
             arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)
             return bound(*arguments, **named) if holds_value([arguments, named]) else function(*arguments, **named)
@@ -89,6 +97,12 @@ class Calls:
         if holds_splice(getattr(function, "__self__", None)) and function.__name__ not in METHODS_OF_SPLICED:
             refuse(f"calls `.{function.__name__}` of a list that a list of the run is a part of", op("render"))
         return self._of_values(function, arguments, named)
+
+    def _known(self, function: Any) -> Callable[..., Any] | None:
+        """A function of Python's library with a counterpart in a graph."""
+        if is_model(function) and _is_plain_model(function):
+            return lambda **fields: record_of(function, fields)
+        return json_function(function, lambda: self.tracer.draft) or re_function(function)
 
     def _of_values(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if function is map and not any(isinstance(each, (Value, Symbolic)) for each in arguments):
@@ -116,6 +130,11 @@ class Calls:
         if holds_value(arguments):
             refuse("prints a value of the run into a file", OUTSIDE)
         return function(*arguments, **named)
+
+
+def _is_plain_model(function: Any) -> bool:
+    """Whether pydantic alone makes an object of the class."""
+    return function.__init__ is BaseModel.__init__ and not hasattr(function, "__post_init__")
 
 
 def name_of(function: Any) -> str:

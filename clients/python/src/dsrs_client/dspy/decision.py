@@ -37,6 +37,10 @@ class Test(Value):
     def __bool__(self) -> bool:
         return decide(self)
 
+    def negated(self) -> Test:
+        """The opposite."""
+        return Test(f"not ({self.expression})", self.inputs)
+
 
 def truth(value: Value) -> bool:
     """Whether a value of the run is true, as `if` asks it."""

@@ -9,10 +9,13 @@ from types import FunctionType
 from typing import Any
 
 from .catching import Entered, caught
-from .container import collected, holds_splice, holds_value
+from .container import collected, holds_splice
+from .contents import holds_value
 from .decision import contained, is_none, may_be_none
 from .module_globals import ModuleGlobals
+from .percent import percent
 from .place import is_users
+from .re_functions import Matched
 from .refusal import op, refuse
 from .rewrite import rewritten
 from .template import text_of_parts
@@ -50,6 +53,8 @@ class Hooks:
     def same(self, left: Any, right: Any, negated: bool) -> Any:
         """`is` and `is not`."""
         for value, other in ((left, right), (right, left)):
+            if isinstance(value, Matched) and other is None:
+                return value if negated else value.negated()
             if isinstance(value, Value) and other is None and may_be_none(value):
                 return is_none(value, negated)
             if isinstance(value, Value) and other is not None:
@@ -67,6 +72,10 @@ class Hooks:
         if holds_splice(value):
             refuse("decides by a list that a list of the run is a part of", op("branch"))
         return value
+
+    def modulo(self, left: Any, right: Any) -> Any:
+        """`left % right`: a text with slots, or a remainder."""
+        return percent(left, right) if isinstance(left, str) else left % right
 
     def item(self, value: Any, key: Any) -> Any:
         """A subscript."""

@@ -67,6 +67,10 @@ class Link:
         """A value of a dict. A missing key fails the node, as `KeyError` ends a program."""
         return self._element({"key": key}, f"`[{key!r}]`", annotation)
 
+    def element(self, index: int, annotation: Any) -> Link:
+        """An element that is never missing."""
+        return Operation("element", {"index": index}, [("value", self)], "value").link(annotation)
+
     def _element(self, config: dict[str, Any], raises: str, annotation: Any) -> Link:
         return Operation("element", config, [("value", self)], "value", raises).link(annotation)
 

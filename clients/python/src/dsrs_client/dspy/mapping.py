@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import dspy
 
 from .annotation import element_of, is_list
-from .container import Symbolic
+from .contents import Symbolic
 from .draft import Draft, Edge
 from .link import Link
 from .place import here

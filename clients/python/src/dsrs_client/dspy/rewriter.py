@@ -108,6 +108,10 @@ class Rewriter(ast.NodeTransformer):
             key = ast.Call(ast.Name("slice", ast.Load()), limits, [])
         return self._hook(node, "item", [node.value, key])
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._hook(node, "modulo", [node.left, node.right]) if isinstance(node.op, ast.Mod) else node
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         node.values = [self._known(value) for value in node.values]

@@ -19,10 +19,8 @@ from .annotation import (
     without_null,
 )
 from .computed import computed
-from .link import Link, Operation, required
+from .link import Link, required
 from .refusal import op, refuse
-
-TEXT_METHODS = ("strip", "lower", "upper")
 
 
 def link_of(value: Value) -> Link:
@@ -54,12 +52,14 @@ class Value:
         if is_enum(without_null(link.annotation)) and name in ("value", "name"):
             return _of_member(link, name)
         if is_text(link.annotation) and not may_be_none(link.annotation):
-            if name in TEXT_METHODS:
-                return TextMethod(link, name)
-            if name == "splitlines":
-                return LinesMethod(link, name)
-        if name in ("items", "keys", "values"):
-            refuse(f"goes through {link.label}, {plural(link.annotation)}, whose length the run decides", op("map"))
+            from .text_methods import method_of
+
+            if (method := method_of(link, name)) is not None:
+                return method
+        from .dict_methods import method_of as method_of_dict
+
+        if (method := method_of_dict(link, name)) is not None:
+            return method
         refuse(
             f"`.{name}` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select", op("render")
         )
@@ -146,28 +146,3 @@ def _arithmetic(name: str, left: Any, right: Any) -> Value:
     from .arithmetic import combined
 
     return combined(name, left, right)
-
-
-class LinesMethod:
-    """`.splitlines`, before it is called."""
-
-    def __init__(self, link: Link, name: str) -> None:
-        self.link, self.name = link, name
-
-    def __call__(self, keepends: object = False) -> Value:
-        if keepends is not False:
-            refuse(f"calls `.splitlines` of {self.link.label} and retains the ends of lines", op("render"))
-        return Value(computed("value.splitlines()", self.link, list[str]))
-
-
-class TextMethod:
-    """`.strip`, `.lower` or `.upper` of a text, before it is called."""
-
-    def __init__(self, link: Link, name: str) -> None:
-        self.link, self.name = link, name
-
-    def __call__(self, characters: str | None = None) -> Value:
-        if isinstance(characters, Value):
-            refuse(f"calls `.{self.name}` of {self.link.label} with a value of the run", op("render"))
-        config = {"characters": characters} if characters is not None else {}
-        return Value(Operation(self.name, config, [("text", self.link)], "text").link(str))

@@ -194,4 +194,3 @@ def _numbered(wanted: str) -> Iterator[str]:
     while True:
         yield f"{wanted}_{number}"
         number += 1
-
