@@ -48,6 +48,15 @@ def is_enum(annotation: Any) -> bool:
     return inspect.isclass(annotation) and issubclass(annotation, Enum)
 
 
+def values_of(annotation: Any) -> list[Any] | None:
+    """All values of a type that has few: members of an enum, literals, `True` and `False`."""
+    if is_enum(annotation):
+        return list(annotation)
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    return [True, False] if annotation is bool else None
+
+
 def is_json(annotation: Any) -> bool:
     """Whether Python holds a value of the type as it reads JSON: no classes, members of enums, sets or tuples."""
     origin, arguments = get_origin(annotation), get_args(annotation)

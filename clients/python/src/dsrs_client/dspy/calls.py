@@ -18,6 +18,7 @@ from .catching import catches
 from .code import followed_function
 from .container import Splice, holds_splice
 from .contents import Symbolic, holds_value
+from .decision import any_of
 from .json_functions import json_function
 from .leaf import KINDS
 from .re_functions import re_function
@@ -119,6 +120,8 @@ class Calls:
             made: Any = object.__new__(function)
             self.call(made.__init__, *arguments, **named)
             return made
+        if function in (any, all) and isinstance(arguments[0], (list, tuple)):
+            return any_of(list(arguments[0]), "or" if function is any else "and")
         if isinstance(function, Hashable) and (known := BUILTINS.get(function)) is not None:
             return known(*arguments, **named)
         refuse(f"calls `{name_of(function)}`, which is Python code, with a value of the run", OUTSIDE)

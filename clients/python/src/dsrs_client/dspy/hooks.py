@@ -8,10 +8,11 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
+from .arithmetic import remainder
 from .catching import Entered, caught
 from .container import collected, holds_splice
 from .contents import holds_value
-from .decision import contained, is_none, may_be_none
+from .decision import contained, is_none, may_be_null, routed, same_constant
 from .module_globals import ModuleGlobals
 from .percent import percent
 from .place import is_users
@@ -55,8 +56,10 @@ class Hooks:
         for value, other in ((left, right), (right, left)):
             if isinstance(value, Matched) and other is None:
                 return value if negated else value.negated()
-            if isinstance(value, Value) and other is None and may_be_none(value):
+            if isinstance(value, Value) and other is None and may_be_null(value):
                 return is_none(value, negated)
+            if isinstance(value, Value) and (found := same_constant(value, other)) is not None:
+                return found.negated() if negated else found
             if isinstance(value, Value) and other is not None:
                 refuse(f"branches on {link_of(value).label}", op("branch"))
         return (left is right) is not negated
@@ -75,10 +78,14 @@ class Hooks:
 
     def modulo(self, left: Any, right: Any) -> Any:
         """`left % right`: a text with slots, or a remainder."""
+        if isinstance(left, Value):
+            return remainder(left, right)
         return percent(left, right) if isinstance(left, str) else left % right
 
     def item(self, value: Any, key: Any) -> Any:
         """A subscript."""
+        if isinstance(value, dict) and isinstance(key, Value):
+            return routed(value, key)
         return Value(collected(value))[key] if holds_splice(value) else value[key]
 
     def matched(self, subject: Any) -> Any:

@@ -63,8 +63,8 @@ def _template(indent: Any, is_sorted: bool) -> str:
     separated = f"{{% if not loop.first %}}{comma}{{% endif %}}{{% if loop.depth0 %}}{line}{{% endif %}}"
     return (
         f"{{% for key, part in [[none, value]] recursive %}}{separated}{KEY}"
-        f"{{% if part is mapping %}}{{% if part %}}{{{{ '{{' }}}}{{{{ loop({members}) }}}}{last}{{{{ '}}' }}}}{{% else %}}"
-        "{{ '{}' }}{% endif %}"
+        f"{{% if part is mapping %}}{{% if part %}}{{{{ '{{' }}}}{{{{ loop({members}) }}}}{last}{{{{ '}}' }}}}"
+        "{% else %}{{ '{}' }}{% endif %}"
         "{% elif part is sequence and part is not string %}{% if part %}["
         f"{{{{ loop(([none] * part|length)|zip(part)) }}}}{last}]{{% else %}}[]{{% endif %}}"
         f"{{% else %}}{LEAF}{{% endif %}}{{% endfor %}}"

@@ -24,6 +24,10 @@ def declare_outputs(draft: Draft, returned: Any, place: Place | None) -> None:
         refuse(f"`forward` returns {name}, which has no name; return `dspy.Prediction(answer=…)`", None, place)
     for name, value in returned.items():
         draft.outputs[name] = draft.selection(_link(name, value))
+
+
+def settle_inputs(draft: Draft) -> None:
+    """An input whose type nothing says is a text."""
     for name, kind in draft.inputs.items():
         if kind is Unknown:
             draft.inputs[name] = str

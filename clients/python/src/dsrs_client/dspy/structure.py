@@ -122,7 +122,8 @@ def _json(value: Any, feeds: list[tuple[str, Link]]) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_json(item, feeds) for item in value)}]"
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return f"{_brace('{')}{', '.join(f'{_text(key)}: {_json(item, feeds)}' for key, item in value.items())}{_brace('}')}"
+        members = ", ".join(f"{_text(key)}: {_json(item, feeds)}" for key, item in value.items())
+        return f"{_brace('{')}{members}{_brace('}')}"
     if isinstance(value, dict):
         refuse("puts values of the run into a dict whose keys are no texts", op("collect"))
     return _text(to_json(value))

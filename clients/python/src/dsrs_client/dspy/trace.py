@@ -28,7 +28,7 @@ from .lm import Models
 from .mapping import mapped
 from .notes import notes_of_types
 from .options import Options
-from .outputs import declare_outputs
+from .outputs import declare_outputs, settle_inputs
 from .outside import Outside
 from .patches import calls_go_to
 from .place import INSTALLED, OUTERMOST, Place, here, installed_packages, is_users
@@ -147,6 +147,7 @@ class Tracer:
     def _traced(self) -> Draft:
         """The graph of all ways through the program."""
         self.draft = Ways(self._one_way, lambda: self.draft).all()
+        settle_inputs(self.draft)
         return self.draft
 
     def _one_way(self, was_traced: bool) -> Draft:
@@ -156,6 +157,7 @@ class Tracer:
         with restored(self.modules) if was_traced else nullcontext():
             returned = self.called(self.program, **self._arguments())
         declare_outputs(self.draft, returned, place_of(self.program))
+        self.draft.write_pending()
         self.draft.notes += [note for note in self.models.notes if note not in self.draft.notes]
         return self.draft
 

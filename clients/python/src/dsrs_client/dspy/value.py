@@ -19,14 +19,15 @@ from .annotation import (
     without_null,
 )
 from .computed import computed
-from .link import Link, required
+from .link import FACTS, Link, required
 from .refusal import op, refuse
 
 
 def link_of(value: Value) -> Link:
     """Where a value comes from."""
     link: Link = object.__getattribute__(value, "_link")
-    return link
+    facts = FACTS.get()
+    return facts.get(link.identity, link) if facts and link.is_optional else link
 
 
 class Value:
