@@ -21,9 +21,9 @@ class Ask(dspy.Module):
 
 class LoopsOverAList(Ask):
     def forward(self, question: str) -> Any:
-        answers = []
-        for word in self.ask(question=question).words:  # here
-            answers.append(self.again(question=word).answer)
+        answers = {}
+        for number, word in enumerate(self.ask(question=question).words):
+            answers[number] = self.again(question=word).answer  # here
         return dspy.Prediction(answers=answers)
 
 

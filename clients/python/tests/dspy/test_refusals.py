@@ -20,7 +20,9 @@ OUTSIDE = (
     "`outside=`."
 )
 CASES: dict[Any, str] = {
-    refused.LoopsOverAList: "iterates over `ask.words`. Nearest: `map` (docs/strategies.md#map).",
+    refused.LoopsOverAList: (
+        "uses the result of `parse_structured` as a key. Nearest: `select` (docs/strategies.md#select)."
+    ),
     refused.LoopsUntilItIsSure: (
         "decides more than 8 times in a row by values of a run, or has more than 32 ways. "
         "Nearest: `loop` (docs/strategies.md#loop)."

@@ -57,6 +57,12 @@ def values_of(annotation: Any) -> list[Any] | None:
     return [True, False] if annotation is bool else None
 
 
+def is_tuple(annotation: Any) -> bool:
+    """Whether values are tuples of a known length."""
+    inner = without_null(annotation)
+    return get_origin(inner) is tuple and ... not in get_args(inner)
+
+
 def is_json(annotation: Any) -> bool:
     """Whether Python holds a value of the type as it reads JSON: no classes, members of enums, sets or tuples."""
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -74,6 +74,11 @@ def save(thing: Any, saved: Saved, seen: set[int]) -> None:
         save(part, saved, seen)
 
 
+def same_content(thing: Any, content: Any) -> bool:
+    """Whether a container or an object holds what it held."""
+    return _same(_content(thing), content)
+
+
 def _same(now: Any, then: Any) -> bool:
     if isinstance(now, set):
         return bool(now == then)

@@ -5,16 +5,32 @@ from __future__ import annotations
 import sys
 from collections import deque
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import dspy
 
 from .place import is_users
+from .refusal import refuse
 from .value import Value
 
 
 class Symbolic:
     """Something else than a value that a trace puts where a run has values."""
+
+
+class Stale(Symbolic):
+    """A value of the last round of a loop, which a graph does not have: there may be no round."""
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def refuse(self, *_: object) -> NoReturn:
+        """Refuses any use."""
+        name = object.__getattribute__(self, "_name")
+        refuse(f"uses `{name}` of the last round of a loop", "Append it to a list, or assign it before the loop.")
+
+    __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __str__ = __repr__ = __format__ = __call__ = refuse
+    __add__ = __radd__ = __eq__ = __lt__ = __gt__ = __hash__ = refuse
 
 
 def holds_value(value: Any) -> bool:
@@ -23,6 +39,8 @@ def holds_value(value: Any) -> bool:
 
 
 def _holds(value: Any, seen: set[int]) -> bool:
+    if isinstance(value, Stale):
+        value.refuse()
     if isinstance(value, (Value, Symbolic)):
         return True
     if isinstance(value, (str, bytes, int, float, type(None))) or id(value) in seen:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
-from types import FunctionType
-from typing import Any
+from types import FrameType, FunctionType
+from typing import TYPE_CHECKING, Any
 
+from .annotation import is_tuple
 from .arithmetic import remainder
+from .attributes import Saved, save
 from .catching import Entered, caught
 from .container import collected, holds_splice
 from .contents import holds_value
 from .decision import contained, is_none, may_be_null, routed, same_constant
+from .guarded import Guarded, Returned
+from .mapping import mapped
 from .module_globals import ModuleGlobals
 from .percent import percent
 from .place import is_users
 from .re_functions import Matched
 from .refusal import op, refuse
 from .rewrite import rewritten
+from .rounds import Cells, Rounds
 from .template import text_of_parts
 from .text_functions import part_of_text
 from .value import Value, link_of
+
+if TYPE_CHECKING:
+    from .trace import Tracer
 
 CONTAINERS = (str, list, tuple, set, frozenset)
 CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}
@@ -30,8 +39,8 @@ CONVERSIONS = {-1: "", 115: "s", 114: "r", 97: "a"}
 class Hooks:
     """The hooks of one trace."""
 
-    def __init__(self, mapped: Callable[[Any, Callable[[Any], Any]], Any]) -> None:
-        self.mapped = mapped
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
         #: makes a call; :class:`Calls` sets it
         self.call: Callable[..., Any]
         self._rewritten: dict[FunctionType, FunctionType] = {}
@@ -69,6 +78,37 @@ class Hooks:
         if isinstance(container, Value) or (isinstance(item, Value) and isinstance(container, CONTAINERS)):
             return contained(item, container, negated)
         return (item in container) is not negated
+
+    def mapped(self, values: Any, is_tuple: bool, function: Any, test: Any = None) -> Any:
+        """A comprehension."""
+        return mapped(self.tracer, values, _of_tuple(function, is_tuple), _of_tuple(test, is_tuple))
+
+    def generated(self, values: Any, is_tuple: bool, function: Any, test: Any = None) -> Any:
+        """A generator expression; over a list of the run it is a list."""
+        made, taken = _of_tuple(function, is_tuple), _of_tuple(test, is_tuple)
+        if isinstance(values, Value):
+            return mapped(self.tracer, values, made, taken)
+        return (made(value) for value in self.known(values) if taken is None or taken(value))
+
+    def repeats(self, values: Any) -> bool:
+        """Whether a loop goes through a list of the run."""
+        return isinstance(values, Value) and not is_tuple(link_of(values).annotation)
+
+    def looped(self, values: Any, body: Any, read: Any, write: Any) -> None:
+        """A loop over a list of the run."""
+        Rounds(self.tracer, values, body, Cells(read, write, _seen_from(sys._getframe(1)))).run()
+
+    def guarded(self, body: Any, handler: Any, read: Any, write: Any) -> Guarded:
+        """A `try` with a handler."""
+        return Guarded(self.tracer, body, handler, Cells(read, write, _seen_from(sys._getframe(1))))
+
+    def left(self, value: Any) -> Any:
+        """A `return` within a `try`."""
+        return Returned(value)
+
+    def returned(self, value: Any) -> Any:
+        """A `return` within a loop over a list of the run."""
+        refuse("returns within a loop over a list of the run", f"Assign a variable and `break`. {op('loop')}")
 
     def known(self, value: Any) -> Any:
         """What a program decides by: the length of a list that takes in a list of the run is not known."""
@@ -120,6 +160,20 @@ def _getter(declared: Any) -> Any:
     if isinstance(declared, property):
         return declared.fget
     return declared.func if isinstance(declared, cached_property) else None
+
+
+def _seen_from(frame: FrameType) -> Saved:
+    """The containers and objects that a function of the program has, with what they hold."""
+    saved: Saved = []
+    seen: set[int] = set()
+    for value in frame.f_locals.values():
+        save(value, saved, seen)
+    return saved
+
+
+def _of_tuple(function: Any, is_tuple: bool) -> Any:
+    """A function of an element that is taken apart into several variables."""
+    return (lambda element: function(*[part for part in element])) if is_tuple and function is not None else function
 
 
 def _part(value: Any, conversion: int, spec: Any) -> Any:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from .annotation import Unknown, is_enum, plain, without_null
 from .computed import parsed, rendered_of
-from .contents import holds_value
+from .contents import Symbolic, holds_value
 from .json_value import to_json
 from .link import Link, Operation
 from .refusal import op, refuse
@@ -85,6 +85,8 @@ def type_of(value: Any) -> Any:
     if isinstance(value, Value):
         kind = link_of(value).annotation
         return str if kind is Unknown else kind
+    if _is_open(value):
+        return type_of(_closed(value))
     if value is None:
         return Optional[str]
     if isinstance(value, (Enum, BaseModel, *SCALARS)):
@@ -94,6 +96,17 @@ def type_of(value: Any) -> Any:
     if isinstance(value, dict):
         return dict[str, _common([type_of(item) for item in value.values()])]  # type: ignore[misc]
     return Any
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a list takes in a list of the run."""
+    return isinstance(value, list) and any(isinstance(item, Symbolic) for item in value)
+
+
+def _closed(value: Any) -> Value:
+    from .container import collected
+
+    return Value(collected(value))
 
 
 def _common(kinds: list[Any]) -> Any:
@@ -119,6 +132,8 @@ def _json(value: Any, feeds: list[tuple[str, Link]]) -> str:
     if isinstance(value, Value):
         feeds.append((f"part_{len(feeds) + 1}", link_of(value)))
         return f"{{{{ {feeds[-1][0]}|tojson }}}}"
+    if _is_open(value):
+        return _json(_closed(value), feeds)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_json(item, feeds) for item in value)}]"
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):

@@ -7,7 +7,6 @@ import linecache
 import traceback
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from threading import RLock
 from types import MethodType
 from typing import Any
@@ -25,7 +24,6 @@ from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, 
 from .leaf import Leaf, leaf_of
 from .link import CALL, Link
 from .lm import Models
-from .mapping import mapped
 from .notes import notes_of_types
 from .options import Options
 from .outputs import declare_outputs, settle_inputs
@@ -52,7 +50,7 @@ class Tracer:
         self.clocks: dict[str, Place | None] = {}
         self.is_second = False
         self.models = Models(options.models)
-        self.hooks = Hooks(partial(mapped, self))
+        self.hooks = Hooks(self)
         tools = ServerTools(lambda: self.draft, options.tools)
         outside = Outside(lambda: self.draft, options.outside)
         self.hooks.call = Calls(self, [tools.stand_in, outside.stand_in]).call

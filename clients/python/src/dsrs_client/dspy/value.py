@@ -5,7 +5,7 @@ A value has no content. It records where it comes from; what would need its cont
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 from .annotation import (
     element_of,
@@ -14,6 +14,7 @@ from .annotation import (
     is_enum,
     is_list,
     is_text,
+    is_tuple,
     may_be_none,
     plural,
     without_null,
@@ -80,6 +81,13 @@ class Value:
             f"`[{shown}]` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select",
             op("render"),
         )
+
+    def __iter__(self) -> Any:
+        link = link_of(self)
+        if is_tuple(link.annotation):
+            count = len(get_args(without_null(link.annotation)))
+            return iter([Value(link.element(number, element_of(link.annotation, number))) for number in range(count)])
+        refuse(f"iterates over {link.label}", op("map"))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         refuse(f"assigns `.{name}` of {link_of(self).label}: values of a graph do not change", op("collect"))

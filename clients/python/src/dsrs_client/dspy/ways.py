@@ -29,14 +29,21 @@ MOST = 32
 ANSWERS: ContextVar[dict[Any, bool] | None] = ContextVar("ANSWERS", default=None)
 
 
+Join = Callable[[Draft, Draft, int], Draft]
+
+
 class Ways:
     """Takes every way through a program."""
 
-    def __init__(self, trace: Callable[[bool], Draft], current: Callable[[], Draft]) -> None:
+    def __init__(
+        self, trace: Callable[[bool], Draft], current: Callable[[], Draft], join: Join | None = None
+    ) -> None:
         #: traces the program once; whether it was traced before
         self.trace = trace
         #: the draft into which the trace writes now
         self.current = current
+        #: makes one graph of both ways of a decision
+        self.join = join or _joined
         self.taken = 0
         self.place: Place | None = None
 
@@ -54,7 +61,7 @@ class Ways:
         if found is not None:
             return found
         then, otherwise = self._after([*known, True]), self._after([*known, False])
-        return _joined(then, otherwise, len(known))
+        return self.join(then, otherwise, len(known))
 
     def _one(self, known: list[bool]) -> Draft | None:
         """One trace with these decisions; none if there is one more."""
