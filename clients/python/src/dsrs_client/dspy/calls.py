@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from .builtin import BUILTINS, METHODS_OF_CONTAINERS, METHODS_OF_SPLICED, STRUCTURAL
 from .catching import catches
 from .code import followed_function
+from .completions import majority_of
 from .container import Splice, holds_splice
 from .contents import Symbolic, holds_value
 from .decision import any_of
@@ -23,6 +24,7 @@ from .json_functions import json_function
 from .leaf import KINDS
 from .re_functions import re_function
 from .refusal import op, refuse
+from .rewriter import LEVELS
 from .structure import is_model, record_of
 from .text_functions import text_method
 from .text_methods import Method
@@ -38,8 +40,6 @@ OUTSIDE = (
 )
 CONTAINERS = (list, dict, deque)
 LOGGING = ("logging", "warnings", "_warnings")
-#: the methods of a logger that write a message
-LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
 #: what a patched method of DSPy is marked with: it records its call
 RECORDS = "__dsrs_records__"
 
@@ -103,6 +103,8 @@ class Calls:
         """A function of Python's library with a counterpart in a graph."""
         if is_model(function) and _is_plain_model(function):
             return lambda **fields: record_of(function, fields)
+        if (found := majority_of(function, self.tracer)) is not None:
+            return found
         return json_function(function, lambda: self.tracer.draft) or re_function(function)
 
     def _of_values(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import dspy
+from dspy.primitives.prediction import Completions
 
 from .place import is_users
 from .refusal import refuse
@@ -56,6 +57,8 @@ def _parts_of(value: Any) -> list[Any]:
         return list(value.values())
     if isinstance(value, dspy.Example):
         return [part for _, part in value.items(include_dspy=True)]
+    if isinstance(value, Completions):
+        return list(dict(value.items()).values())
     return list(vars(value).values()) if is_own_object(value) else []
 
 

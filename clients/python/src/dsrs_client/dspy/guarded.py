@@ -78,7 +78,9 @@ class Guarded:
 
     def __init__(self, tracer: Tracer, body: Callable[[], Any], handler: Callable[[Any], Any], cells: Cells) -> None:
         self.tracer, self.body, self.handler, self.cells = tracer, body, handler, cells
-        self.before = cells.read()
+        #: whether the program is on the way on which the handler ran
+        self.handles = False
+        self.before = self.base = cells.read()
         self.lists = {id(thing): thing for thing, _ in cells.saved if type(thing) is list}
 
     def may_fail(self) -> bool:
@@ -99,7 +101,7 @@ class Guarded:
         sides = [self._outcomes(self.body), self._outcomes(lambda: self.handler(Failure()))]
         outcomes = [self._only(found) for found in sides]
         merges = not decides and outcomes[0].shape() == outcomes[1].shape()
-        names = [list(outcome.parts()) for outcome in outcomes]
+        names = [self._names(found, merges) for found in sides]
         kinds = [self._kinds(found) for found in sides]
         if merges:
             shared = [name for name in names[0] if name in names[1]]
@@ -116,7 +118,9 @@ class Guarded:
         caught_code = Link(f"{node}.caught", "", Optional[str])
         number = 0 if bool(Test(f"{VALUE} is none", [(VALUE, caught_code)])) else 1
         side = SIDES[number]
-        return self._leave(outcomes[number], lambda name: _given(node, side, name, kinds[number][name]), names[number], False)
+        self.handles = number == 1
+        found = kinds[number]
+        return self._leave(outcomes[number], lambda name: _given(node, side, name, found[name]), names[number], False)
 
     def _codes(self) -> list[Callable[[], Any]]:
         return [self.body, lambda: self.handler(Failure())]
@@ -141,10 +145,12 @@ class Guarded:
         for thing, content in self.cells.saved:
             restore(thing, content)
         self.cells.write(dict(self.before))
+        # A variable that was not assigned before has what another side gave it.
+        self.base = self.cells.read()
 
     def _outcome(self, returned: Any) -> Outcome:
         state = self.cells.read()
-        values = {name: value for name, value in state.items() if value is not self.before.get(name, self)}
+        values = {name: value for name, value in state.items() if value is not self.base.get(name, self)}
         values = {name: value for name, value in values.items() if not isinstance(value, Failure)}
         counts: dict[int, int] = {}
         for thing, content in self.cells.saved:
@@ -181,6 +187,11 @@ class Guarded:
             refuse("does other things on each way within a `try`", "Decide after it.")
         return outcomes[0]
 
+    def _names(self, found: list[tuple[Draft, Outcome]], merges: bool) -> list[str]:
+        """The values of a side that are outputs: a constant of the only way stays a constant of the program."""
+        parts = found[0][1].parts()
+        return [name for name, value in parts.items() if merges or len(found) > 1 or holds_value(value)]
+
     def _kinds(self, found: list[tuple[Draft, Outcome]]) -> dict[str, Any]:
         from .structure import type_of
 
@@ -193,7 +204,8 @@ class Guarded:
         def once(_: bool) -> Draft:
             inner, outcome = self._once(code)
             parts = {f"{prefix}{name}": _one(value) for name, value in outcome.parts().items()}
-            outputs = {**{f"{prefix}{name}": parts[f"{prefix}{name}"] for name in names}, **nulls} or {"done": constant(True)}
+            own = {f"{prefix}{name}": parts[f"{prefix}{name}"] for name in names}
+            outputs = {**own, **nulls} or {"done": constant(True)}
             inner.outputs = {name: inner.selection(link) for name, link in outputs.items()}
             return inner
 
@@ -233,10 +245,10 @@ class Guarded:
         """The program after the `try`, with what one side did."""
         made: dict[str, Any] = {}
         for name, value in outcome.values.items():
-            if not holds_value(value) and not merges:
+            if not holds_value(value) and name not in known and not merges:
                 made[name] = value
             elif isinstance(value, dspy.Prediction):
-                members = [member for member in value.keys() if f"{name}__{member}" in known]
+                members = [member for member, _ in value.items() if f"{name}__{member}" in known]
                 made[name] = dspy.Prediction(**{member: value_of(f"{name}__{member}") for member in members})
             else:
                 made[name] = value_of(name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .annotation import is_tuple
 from .arithmetic import remainder
 from .attributes import Saved, save
+from .calls import is_logging
 from .catching import Entered, caught
 from .container import collected, holds_splice
 from .contents import holds_value
@@ -101,6 +102,12 @@ class Hooks:
     def guarded(self, body: Any, handler: Any, read: Any, write: Any) -> Guarded:
         """A `try` with a handler."""
         return Guarded(self.tracer, body, handler, Cells(read, write, _seen_from(sys._getframe(1))))
+
+    def written(self, function: Any, values: Any, named: Any) -> Any:
+        """A call that may write a message for people, which a graph has no use for."""
+        if is_logging(function) or (function is print and named().get("file") is None):
+            return None
+        return self.call(function, *values(), **named())
 
     def left(self, value: Any) -> Any:
         """A `return` within a `try`."""

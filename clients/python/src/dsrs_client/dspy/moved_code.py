@@ -11,6 +11,8 @@ HOOKS = "__dsrs_hooks__"
 SCOPED = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
 _BOUND = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete)
 _OWN_SCOPE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+#: where statements have statements
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 Part = TypeVar("Part", bound=ast.AST)
 
 _READ = """
@@ -48,7 +50,7 @@ def jumps(lines: Sequence[ast.AST], kinds: tuple[type[ast.stmt], ...]) -> bool:
             continue
         if isinstance(line, (ast.FunctionDef, ast.ClassDef)):
             continue
-        inner = [part for name in ("body", "orelse", "finalbody", "handlers", "cases") for part in getattr(line, name, [])]
+        inner = [part for name in BLOCKS for part in getattr(line, name, [])]
         if not isinstance(line, ast.expr) and jumps(inner, kinds):
             return True
     return False

@@ -9,6 +9,9 @@ from . import loop_code, try_code
 from .moved_code import HOOKS, is_hook
 
 UNTOUCHED = {"super", "locals", "globals", "vars", "eval", "exec", "dir"}
+#: the methods of a logger that write a message, and functions of Python that change nothing
+LEVELS = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
+PLAIN = {"str", "repr", "len", "type", "sorted", "list", "round", "sum", "min", "max"}
 COMPARED: dict[type[ast.cmpop], str] = {
     ast.Is: "same", ast.IsNot: "same", ast.In: "contains", ast.NotIn: "contains",
 }  # fmt: skip
@@ -36,10 +39,20 @@ class Rewriter(ast.NodeTransformer):
             return node
         if isinstance(node.func, ast.Name) and node.func.id in UNTOUCHED:
             return self.generic_visit(node)
+        if is_message(node):
+            return self._message(node)
         self.generic_visit(node)
         call = self._hook(node, "call", [node.func, *node.args])
         call.keywords = node.keywords
         return call
+
+    def _message(self, node: ast.Call) -> ast.AST:
+        """A message for people, whose parts are only made where it is written."""
+        self.generic_visit(node)
+        values: list[ast.expr] = [ast.Tuple(node.args, ast.Load())]
+        names: list[ast.expr | None] = [ast.Constant(keyword.arg) for keyword in node.keywords]
+        values.append(ast.Dict(names, [keyword.value for keyword in node.keywords]))
+        return self._hook(node, "written", [node.func, *(ast.Lambda(arguments_of([]), value) for value in values)])
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -181,6 +194,21 @@ class Rewriter(ast.NodeTransformer):
 
     def _known(self, node: ast.expr) -> ast.expr:
         return self._hook(node, "known", [node])
+
+
+def is_message(node: ast.Call) -> bool:
+    """Whether a call may be `print` or a logger's, and its arguments call nothing but Python's own functions."""
+    function = node.func
+    named = isinstance(function, ast.Name) and function.id == "print"
+    if not named and not (isinstance(function, ast.Attribute) and function.attr in LEVELS):
+        return False
+    parts = [part for argument in [*node.args, *node.keywords] for part in ast.walk(argument)]
+    if any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.Starred)) for part in parts):
+        return False
+    calls = [part.func for part in parts if isinstance(part, ast.Call)]
+    return all(isinstance(called, ast.Name) and called.id in PLAIN for called in calls) and not any(
+        keyword.arg is None for keyword in node.keywords
+    )
 
 
 def _names_of(target: ast.expr) -> list[str] | None:

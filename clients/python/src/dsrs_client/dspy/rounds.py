@@ -236,7 +236,8 @@ class Rounds:
         initial = {name: (_one(self.before[name], kind), kind) for name, kind in self.names.items()}
         for name, kind in self.names.items():
             if kind is float and type(self.before[name]) is int:
-                self.tracer.draft.note(f"`{name}` is {float(self.before[name])} instead of {self.before[name]} without a round")
+                begins = f"{float(self.before[name])} instead of {self.before[name]}"
+                self.tracer.draft.note(f"`{name}` is {begins} where a loop makes no round")
         for identity, kind in self.grown.items():
             content = self.contents[identity]
             link = collected(list(content)) if content else structured([], list[kind])

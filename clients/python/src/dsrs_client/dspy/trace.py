@@ -13,11 +13,13 @@ from typing import Any
 
 import dspy
 
+from .attempts_of_steps import attempts_of_steps, makes_attempts_of_steps
 from .attributes import changed, restored, snapshot
 from .calls import Calls
 from .catching import refuse_caught
 from .code import in_contexts, users_function
 from .comparison import compare
+from .completions import NOTE, count_of, predicted, several
 from .draft import Draft
 from .hooks import Hooks
 from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
@@ -100,6 +102,8 @@ class Tracer:
         function, owner = forward_of(module)
         if function is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
+        if makes_attempts_of_steps(module, function, self.options):
+            return attempts_of_steps(self, module, arguments)
         if (leaf := leaf_of(module, self.options)) is not None:
             return self.node(module, leaf, positional, arguments)
         followed = users_function(function, self.draft.note)
@@ -116,10 +120,16 @@ class Tracer:
         attribute = self.name_of(module)
         for inner in leaf.inner:
             self._refuse_changed(inner.predictor)
+        count = count_of(leaf, arguments)
         lm = self.models.settings(leaf, arguments)
+        asked = leaf if count == 1 else several(leaf, count)
         for note in notes_of_types(leaf.signature):
             self.draft.note(note)
-        return record(self.draft, node_name(attribute, module), attribute, leaf, arguments, lm, self.predictors)
+        made = record(self.draft, node_name(attribute, module), attribute, asked, arguments, lm, self.predictors)
+        if count == 1:
+            return made
+        self.draft.note(NOTE)
+        return predicted(made, leaf, count)
 
     def name_of(self, module: Any) -> str:
         """The attribute of the program that holds a module; empty for the program itself."""

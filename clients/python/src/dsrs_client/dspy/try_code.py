@@ -24,6 +24,8 @@ if __dsrs_try_{number}.may_fail():
     __dsrs_left_{number} = __dsrs_try_{number}.run(None, {decides})
     if __dsrs_left_{number} is not None:
         return __dsrs_left_{number}.value
+    if not __dsrs_try_{number}.handles:
+        pass
 """
 
 
@@ -52,12 +54,14 @@ def callable_try(node: ast.Try, number: int, visit: Visit, plain: Callable[[ast.
         function.body += visit([ends.visit(copy.deepcopy(line)) for line in lines])
     decide = made[-1]
     assert isinstance(decide, ast.If)
-    run, leave = decide.body
+    run, leave, otherwise = decide.body
+    assert isinstance(otherwise, ast.If)
+    otherwise.body += visit(copy.deepcopy(node.orelse))
     assert isinstance(run, ast.Assign) and isinstance(run.value, ast.Call) and isinstance(leave, ast.If)
     run.value.args[0] = copy.deepcopy(handler.type) or ast.Name("BaseException", ast.Load())
     expression = leave.body[0]
     assert isinstance(expression, ast.Expr)
     leave.body = [*visit(copy.deepcopy(node.finalbody)), ast.copy_location(ast.Return(expression.value), node)]
-    decide.body += [*visit(copy.deepcopy(node.orelse)), *visit(copy.deepcopy(node.finalbody))]
+    decide.body += visit(copy.deepcopy(node.finalbody))
     decide.orelse = [plain(node)]
     return [ast.fix_missing_locations(part) for part in made]

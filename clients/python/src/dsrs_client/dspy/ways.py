@@ -35,9 +35,7 @@ Join = Callable[[Draft, Draft, int], Draft]
 class Ways:
     """Takes every way through a program."""
 
-    def __init__(
-        self, trace: Callable[[bool], Draft], current: Callable[[], Draft], join: Join | None = None
-    ) -> None:
+    def __init__(self, trace: Callable[[bool], Draft], current: Callable[[], Draft], join: Join | None = None) -> None:
         #: traces the program once; whether it was traced before
         self.trace = trace
         #: the draft into which the trace writes now
