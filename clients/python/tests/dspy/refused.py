@@ -77,6 +77,8 @@ class CatchesAFailure(Ask):
     def forward(self, question: str) -> Any:
         try:
             return self.ask(question=question)  # here
+        except KeyError:
+            return self.ask(question="a key is missing")
         except Exception:
             return self.again(question=question)
 
@@ -103,7 +105,8 @@ class LeavesAnInputOut(Ask):
 
 class AsksForCompletions(Ask):
     def forward(self, question: str) -> Any:
-        return self.ask(question=question, config={"n": 3})  # here
+        with dspy.context(lm=dspy.LM("openai/several", n=3)):
+            return self.ask(question=question)  # here
 
 
 class UsesAPart(Ask):

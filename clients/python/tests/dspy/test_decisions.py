@@ -103,7 +103,6 @@ def within_a_comprehension(p: Any, f: Any, q: Any) -> Any:
     return dspy.Prediction(answers=level)
 
 
-
 ALIKE: dict[str, Any] = {
     "a member of an enum and its value": lambda p, f, q: way(f.mood == "calm"),
     "a member in texts": lambda p, f, q: way(f.mood in ["calm", "x"]),

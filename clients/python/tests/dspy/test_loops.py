@@ -1,5 +1,6 @@
 """Loops over lists of the run: independent rounds are a `map`, rounds that need the one before are a `loop`."""
 # mypy: disallow-subclassing-any=False, disable-error-code="no-any-return"
+# ruff: noqa: B905
 
 from __future__ import annotations
 
@@ -170,6 +171,16 @@ def lists_of_lists(p: Any, f: Any, q: Any) -> Any:
     return rows
 
 
+def one_after_another(p: Any, f: Any, q: Any) -> Any:
+    answers = []
+    for word in f.words:
+        answers.append(p.again(question=word, context="").answer)
+    summary = "none"
+    for answer in answers:
+        summary = p.summarize(earlier=summary, text=answer).summary
+    return {"summary": summary, "count": len(answers), "some": "yes" if answers else "no"}
+
+
 def with_a_helper(p: Any, f: Any, q: Any) -> Any:
     found: list[str] = []
     for word in f.words:
@@ -191,7 +202,8 @@ def decided_outside(p: Any, f: Any, q: Any) -> Any:
 
 ALIKE = [
     two_predictors, only_some, numbered, side_by_side, of_a_dict, of_classes, carries_a_summary, counts, remembers,
-    writes_lines, ends_early, no_rounds, within_each_other, lists_of_lists, with_a_helper, decided_outside,
+    writes_lines, ends_early, no_rounds, within_each_other, lists_of_lists, one_after_another, with_a_helper,
+    decided_outside,
 ]  # fmt: skip
 
 

@@ -54,9 +54,7 @@ VOTES = [
 
 
 @pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "as they are"])
-def test_a_majority_counts_as_dspy_counts(
-    normalize: bool, client: Client, run: Run, name: str, lm: dspy.LM
-) -> None:
+def test_a_majority_counts_as_dspy_counts(normalize: bool, client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     class Counts(dspy.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -94,9 +92,7 @@ class Steps(dspy.Module):
 
 
 @pytest.mark.parametrize("kind", [dspy.BestOfN, dspy.Refine], ids=["best_of_n", "refine"])
-def test_attempts_of_a_program_of_several_steps(
-    kind: Any, client: Client, run: Run, name: str, lm: dspy.LM
-) -> None:
+def test_attempts_of_a_program_of_several_steps(kind: Any, client: Client, run: Run, name: str, lm: dspy.LM) -> None:
     class Attempts(dspy.Module):
         def __init__(self) -> None:
             super().__init__()

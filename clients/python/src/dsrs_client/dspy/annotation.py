@@ -57,6 +57,11 @@ def values_of(annotation: Any) -> list[Any] | None:
     return [True, False] if annotation is bool else None
 
 
+def list_of(kind: Any) -> Any:
+    """The type of lists of a type."""
+    return list[kind]
+
+
 def is_tuple(annotation: Any) -> bool:
     """Whether values are tuples of a known length."""
     inner = without_null(annotation)

@@ -121,7 +121,7 @@ def _positions(values: Any, start: Any = 0) -> Value:
     if isinstance(start, Value) or not isinstance(values, Value):
         refuse("numbers values from a number of the run", op("map"))
     link = link_of(values)
-    kind = list[tuple[int, element_of(link.annotation)]]  # type: ignore[misc]
+    kind: Any = list[tuple[int, element_of(link.annotation)]]  # type: ignore[misc]
     return Value(computed(f"range({start}, {start} + value|length)|zip(value)", link, kind))
 
 
@@ -136,7 +136,7 @@ def _zipped(*values: Any, strict: Any = False) -> Value:
     names = [f"value_{number}" for number in range(1, len(links) + 1)]
     kinds = tuple(element_of(link.annotation) for link in links)
     expression = f"{names[0]}|zip({', '.join(names[1:])})"
-    kind = list[tuple[kinds]]  # type: ignore[valid-type]
+    kind: Any = list[tuple[kinds]]  # type: ignore[valid-type]
     return Value(computed_of(expression, list(zip(names, links, strict=True)), kind))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from .annotation import is_text, plural
+from .annotation import is_text, list_of, plural
 from .attempts import within
 from .computed import computed, computed_of, rendered_of
 from .leaf import COMPLETED, Leaf
@@ -48,7 +48,7 @@ def count_of(leaf: Leaf, arguments: dict[str, Any]) -> int:
 
 def several(leaf: Leaf, count: int) -> Leaf:
     """The node of several completions: lists of the outputs."""
-    outputs = {name: list[kind] for name, kind in leaf.outputs.items()}
+    outputs = {name: list_of(kind) for name, kind in leaf.outputs.items()}
     inner = [within(part) for part in leaf.inner]
     config = {"module": {"strategy": leaf.strategy}, "n": count}
     return replace(leaf, strategy="parallel", outputs=outputs, inner=inner, config=config)
@@ -111,5 +111,3 @@ def _chosen(place: Link, values: list[Any]) -> Any:
     names = [f"value_{number}" for number in range(1, len(links) + 1)]
     inputs = [("place", place), *zip(names, links, strict=True)]
     return Value(computed_of(f"[{', '.join(names)}][place]", inputs, links[0].annotation))
-
-

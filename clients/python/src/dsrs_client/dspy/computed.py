@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .annotation import is_delimited, is_text, may_be_none, plural, schema_of
+from .annotation import is_delimited, is_text, list_of, may_be_none, plural, schema_of
 from .link import Link, Operation
 from .refusal import op, refuse
 
@@ -25,7 +25,7 @@ def computed_of(expression: str, inputs: list[tuple[str, Link]], annotation: Any
         return rendered_of("{{ " + expression + " }}", inputs)
     if is_delimited(annotation):
         return parsed(rendered_of("{{ " + expression + " }}", inputs), annotation)
-    one = parsed(rendered_of("{{ [" + expression + "] }}", inputs), list[annotation])
+    one = parsed(rendered_of("{{ [" + expression + "] }}", inputs), list_of(annotation))
     return one.element(0, annotation)
 
 

@@ -239,7 +239,7 @@ def constant(value: Any, beside: Link) -> str:
         return {None: "none", True: "true", False: "false"}[found]
     if isinstance(found, str):
         return quoted(found)
-    if not math.isfinite(value) or abs(found) > LARGEST:
+    if not math.isfinite(found) or abs(found) > LARGEST:
         refuse(f"compares {beside.label} with {value!r}, which no expression of the server can say", op("branch"))
     return repr(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Optional
 
-from .annotation import element_of, is_dict
+from .annotation import element_of, is_dict, list_of
 from .computed import FAILS, quoted
 from .link import Link, required
 from .refusal import op, refuse
@@ -44,8 +44,8 @@ def _parts(expression: str, kind: Callable[[Any], Any]) -> Callable[[Link], Valu
 METHODS: dict[str, Callable[..., Any]] = {
     "get": _get,
     "keys": _parts("value.keys()", lambda _: list[str]),
-    "values": _parts("value.values()", lambda kind: list[kind]),
-    "items": _parts("value.items()", lambda kind: list[tuple[str, kind]]),
+    "values": _parts("value.values()", lambda kind: list_of(kind)),
+    "items": _parts("value.items()", lambda kind: list[tuple[str, kind]]),  # type: ignore[valid-type]
 }
 
 

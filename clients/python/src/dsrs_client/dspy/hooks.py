@@ -82,22 +82,24 @@ class Hooks:
 
     def mapped(self, values: Any, is_tuple: bool, function: Any, test: Any = None) -> Any:
         """A comprehension."""
-        return mapped(self.tracer, values, _of_tuple(function, is_tuple), _of_tuple(test, is_tuple))
+        return mapped(self.tracer, self.known(values), _of_tuple(function, is_tuple), _of_tuple(test, is_tuple))
 
     def generated(self, values: Any, is_tuple: bool, function: Any, test: Any = None) -> Any:
         """A generator expression; over a list of the run it is a list."""
         made, taken = _of_tuple(function, is_tuple), _of_tuple(test, is_tuple)
-        if isinstance(values, Value):
-            return mapped(self.tracer, values, made, taken)
-        return (made(value) for value in self.known(values) if taken is None or taken(value))
+        known = self.known(values)
+        if isinstance(known, Value):
+            return mapped(self.tracer, known, made, taken)
+        return (made(value) for value in known if taken is None or taken(value))
 
     def repeats(self, values: Any) -> bool:
         """Whether a loop goes through a list of the run."""
-        return isinstance(values, Value) and not is_tuple(link_of(values).annotation)
+        known = self.known(values)
+        return isinstance(known, Value) and not is_tuple(link_of(known).annotation)
 
     def looped(self, values: Any, body: Any, read: Any, write: Any) -> None:
         """A loop over a list of the run."""
-        Rounds(self.tracer, values, body, Cells(read, write, _seen_from(sys._getframe(1)))).run()
+        Rounds(self.tracer, self.known(values), body, Cells(read, write, _seen_from(sys._getframe(1)))).run()
 
     def guarded(self, body: Any, handler: Any, read: Any, write: Any) -> Guarded:
         """A `try` with a handler."""
@@ -118,10 +120,8 @@ class Hooks:
         refuse("returns within a loop over a list of the run", f"Assign a variable and `break`. {op('loop')}")
 
     def known(self, value: Any) -> Any:
-        """What a program decides by: the length of a list that takes in a list of the run is not known."""
-        if holds_splice(value):
-            refuse("decides by a list that a list of the run is a part of", op("branch"))
-        return value
+        """What a program decides by: a list that takes in a list of the run is one of the run."""
+        return Value(collected(value)) if holds_splice(value) else value
 
     def modulo(self, left: Any, right: Any) -> Any:
         """`left % right`: a text with slots, or a remainder."""

@@ -12,7 +12,7 @@ from .container import collected
 from .link import Link
 from .refusal import op, refuse
 from .structure import is_plain_dict, structured
-from .text_functions import check_text
+from .template import check_text
 from .value import Value, link_of
 
 if TYPE_CHECKING:

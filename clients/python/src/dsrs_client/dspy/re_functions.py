@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .computed import quoted
 from .decision import VALUE, Test
@@ -115,5 +115,5 @@ def _class(translation: Translation, name: str, pattern: Any) -> tuple[str, bool
     return found
 
 
-def _refuse(name: str, pattern: Any, why: str) -> Any:
+def _refuse(name: str, pattern: Any, why: str) -> NoReturn:
     refuse(f"calls `re.{name}` with `{pattern}`, which has {why}", WAY_OUT)

@@ -17,6 +17,7 @@ from .json_value import to_json
 from .leaf import Leaf
 from .link import Link, Operation
 from .place import here
+from .predicted import holds_predictions
 from .refusal import op, refuse
 from .value import Value, link_of
 
@@ -74,6 +75,8 @@ def _input(
         kind = _type_of_constant(given) if signatures.is_untyped(info) else None
         return {**signatures.field(name, info, kind), "default": to_json(given)}
     link = link_of(given) if isinstance(given, Value) else collected(given)
+    if holds_predictions(link.annotation):
+        refuse(f"gives a predictor predictions as `{name}`", "Give it their fields.")
     feeds.append((name, link))
     kind = draft.type_of(link)
     if signatures.is_untyped(info) and kind is not Unknown:

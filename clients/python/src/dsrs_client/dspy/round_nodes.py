@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .annotation import list_of
 from .computed import computed
 from .draft import Draft, Edge
 from .link import Link
@@ -29,8 +30,8 @@ class Drawn:
     def results(self, name: str, kind: Any, is_flat: bool) -> Link:
         """What all rounds appended to one list; a round that appends several values, or none, has a list of them."""
         if not is_flat:
-            return self.link(name, list[kind])
-        return computed("value|sum(start=[])", self.link(name, list[list[kind]]), list[kind])  # type: ignore[valid-type]
+            return self.link(name, list_of(kind))
+        return computed("value|sum(start=[])", self.link(name, list_of(list_of(kind))), list_of(kind))
 
 
 def draw_map(outer: Draft, inner: Draft, scope: str, values: Link) -> Drawn:

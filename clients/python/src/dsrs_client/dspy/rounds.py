@@ -10,12 +10,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union
 
-from .annotation import element_of, is_list
+from .annotation import element_of, is_list, list_of
 from .attributes import Saved, restore, same_content
 from .container import Splice, collected
 from .contents import Stale, holds_value
 from .draft import Draft
 from .link import Link
+from .predicted import as_value
 from .refusal import op, refuse
 from .round_nodes import Drawn, draw_loop, draw_map
 from .structure import constant, joined, structured, type_of
@@ -147,7 +148,7 @@ class Rounds:
 
     def _element(self, is_loop: bool) -> Link:
         if is_loop:
-            return Link(f"{self.scope}.rest", "", list[self.kind]).element(0, self.kind)  # type: ignore[name-defined]
+            return Link(f"{self.scope}.rest", "", list_of(self.kind)).element(0, self.kind)
         return Link(f"{self.scope}.element", "", self.kind)
 
     def _once(self, state: State, element: Link) -> Round:
@@ -167,7 +168,7 @@ class Rounds:
 
     def _splice(self, is_needed: bool) -> None:
         for identity, kind in self.grown.items() if is_needed else ():
-            self.lists[identity][:] = [Splice(Link(self._source_of(identity), "", list[kind]))]
+            self.lists[identity][:] = [Splice(Link(self._source_of(identity), "", list_of(kind)))]
 
     def _restore(self, state: State) -> None:
         for thing, content in self.cells.saved:
@@ -185,7 +186,7 @@ class Rounds:
             if not is_longer or any(one is not other for one, other in zip(thing, content, strict=False) if known != 1):
                 what = f"changes a `{type(thing).__name__}` in a loop over {self.link.label}"
                 refuse(f"{what} in another way than by `.append`", "Append to a list, or assign a variable.")
-            if items := thing[known:]:
+            if items := [as_value(item) for item in thing[known:]]:
                 found[id(thing)] = items
         return found
 
@@ -219,12 +220,12 @@ class Rounds:
         return outputs or {"done": constant(True)}
 
     def _loop_outputs(self, made: Round, ends: bool) -> dict[str, Link]:
-        rest = Link(f"{self.scope}.rest", "", list[self.kind])  # type: ignore[name-defined]
-        outputs = {"next_rest": Value(rest)[1:]}
+        rest = Link(f"{self.scope}.rest", "", list_of(self.kind))
+        outputs: dict[str, Any] = {"next_rest": Value(rest)[1:]}
         outputs |= {f"next_{name}": made.state[name] for name in self.names}
         for identity, kind in self.grown.items():
             source = self._source_of(identity)
-            state = Splice(Link(source, "", list[kind]))
+            state = Splice(Link(source, "", list_of(kind)))
             outputs[f"next_{source.partition('.')[2]}"] = Value(collected([state, *made.appended.get(identity, [])]))
         if ends:
             outputs["ends"] = made.ends
@@ -240,8 +241,8 @@ class Rounds:
                 self.tracer.draft.note(f"`{name}` is {begins} where a loop makes no round")
         for identity, kind in self.grown.items():
             content = self.contents[identity]
-            link = collected(list(content)) if content else structured([], list[kind])
-            initial[self._source_of(identity).partition(".")[2]] = (link, list[kind])
+            link = collected(list(content)) if content else structured([], list_of(kind))
+            initial[self._source_of(identity).partition(".")[2]] = (link, list_of(kind))
         return initial
 
     def _leave(self, drawn: Drawn, is_loop: bool) -> None:
@@ -252,7 +253,7 @@ class Rounds:
         for identity, kind in self.grown.items():
             name = self._source_of(identity).partition(".")[2]
             if is_loop:
-                self.lists[identity][:] = [Splice(drawn.link(f"next_{name}", list[kind]))]
+                self.lists[identity][:] = [Splice(drawn.link(f"next_{name}", list_of(kind)))]
             else:
                 self.lists[identity].append(Splice(drawn.results(name, kind, self.is_flat[identity])))
 
@@ -288,4 +289,4 @@ def _one(value: Any, kind: Any = None) -> Link:
 
 def _many(items: list[Any], kind: Any) -> Link:
     """The values that a round appends."""
-    return collected(list(items)) if items else structured([], list[kind])
+    return collected(list(items)) if items else structured([], list_of(kind))

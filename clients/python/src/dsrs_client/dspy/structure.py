@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import dspy
 from pydantic import BaseModel, TypeAdapter
 
-from .annotation import Unknown, is_enum, plain, without_null
+from .annotation import Unknown, is_enum, list_of, plain, without_null
 from .computed import parsed, rendered_of
 from .contents import Symbolic, holds_value
 from .json_value import to_json
@@ -36,7 +36,7 @@ def structured(value: Any, annotation: Any = None) -> Link:
     inner = [kind] if get_wrapped(kind) else kind
     text = rendered_of(f"[{template}]" if isinstance(inner, list) else template, feeds)
     if isinstance(inner, list):
-        return parsed(text, list[kind]).element(0, kind)
+        return parsed(text, list_of(kind)).element(0, kind)
     return parsed(text, kind)
 
 
@@ -92,7 +92,7 @@ def type_of(value: Any) -> Any:
     if isinstance(value, (Enum, BaseModel, *SCALARS)):
         return type(value)
     if isinstance(value, (list, tuple, set, frozenset)):
-        return list[_common([type_of(item) for item in value])]  # type: ignore[misc]
+        return list_of(_common([type_of(item) for item in value]))
     if isinstance(value, dict):
         return dict[str, _common([type_of(item) for item in value.values()])]  # type: ignore[misc]
     return Any

@@ -82,7 +82,7 @@ class Ways:
                 _learn(expression, test.inputs, answers[asked])
             return answers[asked] is not is_negated
 
-        tokens = [
+        tokens: list[tuple[Any, Any]] = [
             (DECIDE, DECIDE.set(way)),
             (ANSWERS, ANSWERS.set(answers)),
             (FACTS, FACTS.set(dict(FACTS.get() or {}))),
@@ -94,7 +94,7 @@ class Ways:
             return None
         finally:
             for variable, token in tokens:
-                variable.reset(token)  # type: ignore[arg-type]
+                variable.reset(token)
         return None if forks else draft
 
 
