@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import dspy
@@ -20,9 +21,9 @@ class Ask(dspy.Module):
 
 class LoopsOverAList(Ask):
     def forward(self, question: str) -> Any:
-        answers = []
-        for word in self.ask(question=question).words:  # here
-            answers.append(self.again(question=word).answer)
+        answers = {}
+        for number, word in enumerate(self.ask(question=question).words):
+            answers[number] = self.again(question=word).answer  # here
         return dspy.Prediction(answers=answers)
 
 
@@ -34,15 +35,15 @@ class LoopsUntilItIsSure(Ask):
         return first
 
 
-class SplitsAText(Ask):
+class WritesATitle(Ask):
     def forward(self, question: str) -> Any:
         first = self.ask(question=question).answer
-        return self.again(question=first.split("\n")[0])  # here
+        return self.again(question=first.title())  # here
 
 
 class CallsALibrary(Ask):
     def forward(self, question: str) -> Any:
-        return self.again(question=json.dumps(self.ask(question=question).words))  # here
+        return self.again(question=textwrap.fill(self.ask(question=question).answer))  # here
 
 
 class CallsAFunctionOfItsOwn(Ask):
@@ -69,13 +70,15 @@ class WritesATupleIntoAText(Ask):
 
 class FormatsWithPercent(Ask):
     def forward(self, question: str) -> Any:
-        return self.again(question="Answer: %s" % self.ask(question=question).answer)  # here  # noqa: UP031
+        return self.again(question="Answer: %a" % self.ask(question=question).answer)  # here  # noqa: UP031
 
 
 class CatchesAFailure(Ask):
     def forward(self, question: str) -> Any:
         try:
             return self.ask(question=question)  # here
+        except KeyError:
+            return self.ask(question="a key is missing")
         except Exception:
             return self.again(question=question)
 
@@ -102,7 +105,8 @@ class LeavesAnInputOut(Ask):
 
 class AsksForCompletions(Ask):
     def forward(self, question: str) -> Any:
-        return self.ask(question=question, config={"n": 3})  # here
+        with dspy.context(lm=dspy.LM("openai/several", n=3)):
+            return self.ask(question=question)  # here
 
 
 class UsesAPart(Ask):

@@ -20,20 +20,20 @@ OUTSIDE = (
     "`outside=`."
 )
 CASES: dict[Any, str] = {
-    refused.LoopsOverAList: "iterates over `ask.words`. Nearest: `map` (docs/strategies.md#map).",
+    refused.LoopsOverAList: ("uses the result of `element` as a key. Nearest: `select` (docs/strategies.md#select)."),
     refused.LoopsUntilItIsSure: (
         "decides more than 8 times in a row by values of a run, or has more than 32 ways. "
         "Nearest: `loop` (docs/strategies.md#loop)."
     ),
-    refused.SplitsAText: f"`.split` of `ask.answer`, a `str`, is not a part that an edge can select. {RENDER}",
-    refused.CallsALibrary: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
+    refused.WritesATitle: f"`.title` of `ask.answer`, a `str`, is not a part that an edge can select. {RENDER}",
+    refused.CallsALibrary: f"calls `fill`, which is Python code, with a value of the run. {OUTSIDE}",
     refused.CallsAFunctionOfItsOwn: f"calls `open`, which is Python code, with a value of the run. {OUTSIDE}",
     refused.ChecksAType: f"branches on the type of `ask.note`. {BRANCH}",
     refused.WritesATupleIntoAText: f"writes a `tuple` of values of the run into a text. {RENDER}",
-    refused.FormatsWithPercent: "writes `ask.answer` as a text. Nearest: `format` (docs/strategies.md#format).",
-    refused.CatchesAFailure: (
-        "catches the failure of a predictor. Nearest: `unwrap_or` (docs/strategies.md#unwrap_or)."
+    refused.FormatsWithPercent: (
+        "writes `ask.answer`, a `str`, with `%a`. Nearest: `format` (docs/strategies.md#format)."
     ),
+    refused.CatchesAFailure: ("catches the failure of a predictor. Nearest: `try` (docs/strategies.md#try)."),
     refused.ReturnsAText: "`forward` returns a value, which has no name; return `dspy.Prediction(answer=…)`.",
     refused.TakesAnything: "`*inputs` does not name the inputs. Name them: `inputs={'question': str}`.",
     refused.MakesAPredictor: (
@@ -48,7 +48,10 @@ CASES: dict[Any, str] = {
         "`return self.again(question=self.again(question=question).missing)  # here` fails when it is "
         "traced: AttributeError: 'Prediction' object has no attribute 'missing'."
     ),
-    refused.UsesAKey: "uses `ask.answer` as a key. Nearest: `select` (docs/strategies.md#select).",
+    refused.UsesAKey: (
+        "uses `ask.answer` as a key of a dict that may lack it. Use `if`, or a `Literal`. "
+        "Nearest: `branch` (docs/strategies.md#branch)."
+    ),
     refused.UsesAnImage: "field `image` has the type `Image` of DSPy, which a graph does not have.",
     refused.UsesTwoModels: (
         "uses several models (`openai/small`, `openai/large`). Say which alias each is: "
@@ -58,10 +61,7 @@ CASES: dict[Any, str] = {
         "the reward `parses` has `json`, which is neither an input, an output nor a constant. Nearest: a "
         "reward of the server (docs/strategies.md#rewards): `rewards={'parses': {'expression': '…'}}`."
     ),
-    refused.AttemptsAProgram: (
-        "makes attempts of `ReturnsAText`, a program of several steps; push it as a graph of its own and "
-        "make attempts of a `Remote`. Nearest: `graph` (docs/strategies.md#graph)."
-    ),
+    refused.AttemptsAProgram: ("`forward` returns a value, which has no name; return `dspy.Prediction(answer=…)`."),
     refused.ActsWithAFunction: (
         "the tool `lookup` is a Python function, which a graph cannot call. Name a tool of the server: "
         "`tools={'lookup': {'http': {'method': 'GET', 'url': '…'}}}` (docs/tools.md)."
@@ -97,13 +97,13 @@ def test_no_except_of_a_program_hides_a_refusal() -> None:
         def forward(self, question: str) -> dspy.Prediction:
             first = self.ask(question=question)
             try:
-                return self.again(question=first.answer if first.sure else question)
+                return self.again(question=first.answer.title())
             except:  # noqa: E722
                 return first
 
     with pytest.raises(CannotPush) as refusal:
         graph_of(Hides(), "hides")
-    assert "catches the failure of a predictor" in str(refusal.value)
+    assert "`.title` of `ask.answer`" in str(refusal.value)
 
 
 def test_modules_work_as_before_after_a_refusal(lm: dspy.LM) -> None:

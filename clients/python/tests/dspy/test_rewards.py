@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, Optional
@@ -55,7 +56,31 @@ def branches(args: dict[str, Any], pred: Any, weight: float = 0.5) -> float:
     return weight * (first == pred.answer) + (pred.maybe is None) / 4
 
 
+def adds_up(args: dict[str, Any], pred: Any) -> float:
+    """A score of parts."""
+    score = 0.0
+    least = 3
+    if len(pred.answer) > least:
+        score += 0.5
+    elif pred.answer:
+        score += 0.125
+    if re.search(r"\d+", pred.about):
+        score += 0.25
+    else:
+        score -= 1
+    if not any(word in pred.answer for word in ALLOWED):
+        score = 0.0
+    return score
+
+
 EQUAL: dict[str, Any] = {
+    "a score of parts": adds_up,
+    "any of some words": lambda args, pred: float(any(word in pred.answer for word in ["Lim", "x"])),
+    "all of some words": lambda args, pred: float(all(word.lower() in pred.about for word in ("About", "12", "no"))),
+    "a sum over words": lambda args, pred: sum(0.25 for word in ["L", "i", "x"] if word in pred.answer),
+    "a number of words": lambda args, pred: len([word for word in ALLOWED if word == pred.answer]) / 4,
+    "a sum of tests": lambda args, pred: sum(word in pred.answer for word in ["L", "i", "x"]) / 3,
+    "a pattern": lambda args, pred: 0.75 if re.match(r"[a-z]+ \d+$", pred.about, re.IGNORECASE) else 0.0,
     "a slice": lambda args, pred: float(pred.answer[:2] == "Li"),
     "the end of a slice": lambda args, pred: float(pred.answer[-2:] == "ma"),
     "a slice of the inputs": lambda args, pred: float(args["question"][:3] == "Whe"),
@@ -115,6 +140,10 @@ def test_an_attempt_fails_where_the_function_raises(reward: Any, client: Client,
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
+    "any of the run's words": (
+        lambda args, pred: float(any(len(word) > 3 for word in pred.words)),
+        "`any((len(word) > 3 for word in pred.words))`, which goes through values of the run",
+    ),
     "rounding": (lambda args, pred: round(pred.decimal), "`round(pred.decimal)`, which no expression"),
     "a member of an enum": (
         lambda args, pred: float(pred.mood == "calm"),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-
 import dspy
-import pytest
 import tutorials
 from alike import assert_alike
 from conftest import Run
 
 from dsrs_client import Client
-from dsrs_client.dspy import CannotPush, push
+from dsrs_client.dspy import push
 
 
 def test_classification_with_a_literal_answers_as_in_dspy(client: Client, name: str, lm: dspy.LM) -> None:
@@ -62,13 +59,11 @@ def test_a_react_agent_answers_as_in_dspy_with_tools_of_the_server(
     assert run(name, {"question": "What is 9 + 1?"}) == {"answer": program(question="What is 9 + 1?").answer}
 
 
-def test_the_article_of_the_front_page_is_refused_because_its_outline_decides_how_many_sections_it_has() -> None:
-    with pytest.raises(CannotPush) as refusal:
-        push(tutorials.DraftArticle(), "article", client=None)  # type: ignore[arg-type]
-    [reason] = refusal.value.reasons
-    source = inspect.getsource(tutorials).splitlines()
-    assert reason.place is not None and ".items():" in source[reason.place.line - 1]
-    assert str(refusal.value).endswith(
-        ": goes through `build_outline.section_subheadings`, a `dict[str, list[str]]`, whose length the run decides. "
-        "Nearest: `map` (docs/strategies.md#map)."
-    )
+def test_the_article_of_the_front_page_has_a_section_for_each_heading_of_its_outline(
+    client: Client, name: str, lm: dspy.LM
+) -> None:
+    program = tutorials.DraftArticle()
+    pushed = push(program, name, client=client)
+    assert pushed.paths["draft_section.predict"] == ["map.module.draft_section.predict"]
+    outputs = assert_alike(client, program, pushed, {"topic": "Linux"})
+    assert [section["content"] for section in outputs["sections"]] == ["calm", "calm"]

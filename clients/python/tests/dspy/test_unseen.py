@@ -86,23 +86,6 @@ def the_first_or_none(value: Any) -> Iterator[Any]:
 is_missing: Callable[[Any], bool] = lambda value: value is None  # noqa: E731  # here
 
 
-def number_or_zero(p: Any, q: Any) -> Any:
-    text = p.ask(question=q).number
-    try:
-        made = int(text)  # here
-    except ValueError:
-        made = 0
-    return f"{made}"
-
-
-def element_or_text(p: Any, q: Any) -> Any:
-    words = p.ask(question=q).words
-    try:
-        return words[0]  # here
-    except IndexError:
-        return "none"
-
-
 def suppressed(p: Any, q: Any) -> Any:
     asked, made = p.ask(question=q), "none"
     with contextlib.suppress(KeyError):
@@ -264,6 +247,7 @@ def sorts_values(p: Any, q: Any) -> Any:
 
 
 UNWRAP = "Nearest: `unwrap_or` (docs/strategies.md#unwrap_or)."
+TRY = "Nearest: `try` (docs/strategies.md#try)."
 RENDER = "Nearest: `render` (docs/strategies.md#render)."
 BRANCH = "Nearest: `branch` (docs/strategies.md#branch)."
 PARALLEL = "Nearest: `parallel` (docs/strategies.md#parallel)."
@@ -274,20 +258,16 @@ OUTSIDE = (
 AGAIN = "draws another graph when it is called again"
 INPUT = "Make it an input of `forward`."
 REFUSED: dict[Any, str] = {
-    number_or_zero: f"catches the failure of `int()`. {UNWRAP}",
-    element_or_text: f"catches the failure of `[0]`. {UNWRAP}",
-    suppressed: f"catches the failure of `['tea']`. {UNWRAP}",
-    suppressed_by_a_context_of_its_own: f"catches the failure of a predictor. {UNWRAP}",
-    suppressed_by_a_class_of_its_own: f"catches the failure of a predictor. {UNWRAP}",
+    suppressed: f"catches the failure of `['tea']`. {TRY}",
+    suppressed_by_a_context_of_its_own: f"catches the failure of a predictor. {TRY}",
+    suppressed_by_a_class_of_its_own: f"catches the failure of a predictor. {TRY}",
     suppressed_by_a_stack: f"catches failures by an `ExitStack`. {UNWRAP}",
     a_prediction_in_a_text: f"writes a `Prediction` of values of the run into a text. {RENDER}",
     str_of_a_prediction: f"writes a `Prediction` of values of the run into a text. {RENDER}",
-    a_prediction_after_a_percent: (
-        "writes Python's notation of `ask.answer`. Nearest: `format` (docs/strategies.md#format)."
-    ),
+    a_prediction_after_a_percent: f"writes a `Prediction` of values of the run into a text. {RENDER}",
     predictions_in_a_list: f"writes a `list` of values of the run into a text. {RENDER}",
-    json_of_a_prediction: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
-    json_of_its_members: f"calls `dumps`, which is Python code, with a value of the run. {OUTSIDE}",
+    json_of_a_prediction: f"calls `json.dumps` with `default=` over a value of the run. {RENDER}",
+    json_of_its_members: f"calls `json.dumps` with `default=` over a value of the run. {RENDER}",
     an_example_in_a_text: f"writes a `Example` of values of the run into a text. {RENDER}",
     an_object_in_a_text: f"writes a `Notes` of values of the run into a text. {RENDER}",
     a_text_of_its_own: f"writes a `Letter` of values of the run into a text. {RENDER}",

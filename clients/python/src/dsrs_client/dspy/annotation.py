@@ -48,6 +48,26 @@ def is_enum(annotation: Any) -> bool:
     return inspect.isclass(annotation) and issubclass(annotation, Enum)
 
 
+def values_of(annotation: Any) -> list[Any] | None:
+    """All values of a type that has few: members of an enum, literals, `True` and `False`."""
+    if is_enum(annotation):
+        return list(annotation)
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    return [True, False] if annotation is bool else None
+
+
+def list_of(kind: Any) -> Any:
+    """The type of lists of a type."""
+    return list[kind]
+
+
+def is_tuple(annotation: Any) -> bool:
+    """Whether values are tuples of a known length."""
+    inner = without_null(annotation)
+    return get_origin(inner) is tuple and ... not in get_args(inner)
+
+
 def is_json(annotation: Any) -> bool:
     """Whether Python holds a value of the type as it reads JSON: no classes, members of enums, sets or tuples."""
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -66,6 +86,19 @@ def is_text(annotation: Any) -> bool:
     if get_origin(inner) is Literal:
         return all(isinstance(member, str) for member in get_args(inner))
     return inner in (str, Unknown)
+
+
+def is_delimited(annotation: Any) -> bool:
+    """Whether the JSON of every value of the type is a value of it and of nothing else, such as a text."""
+    return annotation in (int, float, bool) or (
+        not is_optional(annotation) and (is_list(annotation) or is_dict(annotation) or is_class(annotation))
+    )
+
+
+def is_dict(annotation: Any) -> bool:
+    """Whether values are dicts."""
+    inner = without_null(annotation)
+    return inner is dict or get_origin(inner) in (dict, Mapping)
 
 
 def is_number(annotation: Any) -> bool:

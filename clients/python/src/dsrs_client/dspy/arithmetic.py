@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .annotation import is_list, is_number, is_text
+from .computed import computed
 from .link import Link, Operation
 from .refusal import op, refuse
 from .template import text_of_texts
@@ -36,6 +37,14 @@ def _number(name: str, left: Any, right: Any, kinds: list[Any]) -> Value:
     result = float if name == "divide" or float in kinds else int
     raises = "`/`" if name == "divide" else None
     return Value(Operation(name, config, feeds, "value", raises).link(result))
+
+
+def remainder(value: Value, divisor: Any) -> Value:
+    """`value % divisor`. The server computes it in another way if the divisor is negative."""
+    link = link_of(value)
+    if not isinstance(divisor, int) or divisor <= 0 or link.annotation is not int:
+        refuse(f"computes `%` of {link.label} with another divisor than a positive whole number", op("render"))
+    return Value(computed(f"value % {int(divisor)}", link, int))
 
 
 def _joined_lists(left: Any, right: Any) -> Value:

@@ -9,7 +9,7 @@ import dspy
 
 from .leaf import KINDS, Inner, Leaf, leaf_of
 from .options import Options
-from .refusal import op, refuse
+from .refusal import refuse
 from .reward import expression_of
 
 
@@ -18,22 +18,27 @@ def _attempts(strategy: str, module: Any, options: Options) -> Leaf:
     if leaf is None:
         kind = type(module.module).__name__
         refuse(
-            f"makes attempts of `{kind}`, a program of several steps; push it as a graph of its own "
-            "and make attempts of a `Remote`",
-            op("graph"),
+            f"makes attempts of `{kind}`, a program of several steps, and nothing else",
+            "Make it an attribute of a program that calls it.",
         )
     inner = {"strategy": leaf.strategy, **({"config": leaf.config} if leaf.config else {})}
     kinds = {"inputs": {name: info.annotation for name, info in leaf.signature.input_fields.items()}}
-    reward = _reward(module, options, {**kinds, "outputs": leaf.outputs})
-    config = {"module": inner, "n": module.N, "reward": reward}
+    config = settings_of(module, options, inner, {**kinds, "outputs": leaf.outputs})
+    return Leaf(strategy, leaf.signature, leaf.outputs, [within(part) for part in leaf.inner], config, leaf.declares)
+
+
+def settings_of(module: Any, options: Options, inner: dict[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
+    """The config of attempts of an inner strategy, whose inputs and outputs have these types."""
+    config = {"module": inner, "n": module.N, "reward": _reward(module, options, kinds)}
     if module.threshold is not None:
         config["threshold"] = module.threshold
     if module.fail_count != module.N:
         config["fail_count"] = module.fail_count
-    return Leaf(strategy, leaf.signature, leaf.outputs, [_within(part) for part in leaf.inner], config, leaf.declares)
+    return config
 
 
-def _within(inner: Inner) -> Inner:
+def within(inner: Inner) -> Inner:
+    """A predictor of the module of a node."""
     names = [f"module.{name}".rstrip(".") for name in (inner.attribute, inner.path)]
     return replace(inner, attribute=names[0], path=names[1])
 

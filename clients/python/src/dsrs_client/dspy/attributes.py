@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 
-from .container import is_own_object
+from .contents import is_own_object
 
 Saved = list[tuple[Any, Any]]
 
@@ -72,6 +72,11 @@ def save(thing: Any, saved: Saved, seen: set[int]) -> None:
     saved.append((thing, content))
     for part in content.values() if isinstance(content, dict) else content:
         save(part, saved, seen)
+
+
+def same_content(thing: Any, content: Any) -> bool:
+    """Whether a container or an object holds what it held."""
+    return _same(_content(thing), content)
 
 
 def _same(now: Any, then: Any) -> bool:

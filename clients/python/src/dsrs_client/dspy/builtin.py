@@ -10,7 +10,7 @@ from typing import Any
 from dspy.dsp.utils.utils import deduplicate
 
 from .annotation import element_of, is_list, is_text, plural
-from .computed import computed, refuse_none, rendered
+from .computed import computed, computed_of, refuse_none, rendered
 from .container import collected
 from .link import Link, Operation
 from .refusal import op, refuse
@@ -116,6 +116,65 @@ def _label(value: Any) -> str:
     return link_of(value).label if isinstance(value, Value) else "a value of the run"
 
 
+def _positions(values: Any, start: Any = 0) -> Value:
+    """`enumerate`."""
+    if isinstance(start, Value) or not isinstance(values, Value):
+        refuse("numbers values from a number of the run", op("map"))
+    link = link_of(values)
+    kind: Any = list[tuple[int, element_of(link.annotation)]]  # type: ignore[misc]
+    return Value(computed(f"range({start}, {start} + value|length)|zip(value)", link, kind))
+
+
+def _zipped(*values: Any, strict: Any = False) -> Value:
+    """`zip`: as many as the shortest has."""
+    if strict is not False:
+        refuse("calls `zip` with `strict=` over values of the run", op("map"))
+    links = [collected(list(each) if isinstance(each, range) else each) for each in values]
+    for link in links:
+        if not is_list(link.annotation):
+            refuse(f"goes through {link.label}, which is no list", op("map"))
+    names = [f"value_{number}" for number in range(1, len(links) + 1)]
+    kinds = tuple(element_of(link.annotation) for link in links)
+    expression = f"{names[0]}|zip({', '.join(names[1:])})"
+    kind: Any = list[tuple[kinds]]  # type: ignore[valid-type]
+    return Value(computed_of(expression, list(zip(names, links, strict=True)), kind))
+
+
+def _numbers(*limits: Any) -> Value:
+    """`range`."""
+    from .terms import Terms
+
+    first = next(link_of(limit) for limit in limits if isinstance(limit, Value))
+    terms = Terms(first)
+    return terms.result(f"range({', '.join(_limit(terms, limit, first) for limit in limits)})", list[int])
+
+
+def _limit(terms: Any, limit: Any, first: Link) -> str:
+    if not isinstance(limit, Value):
+        return str(int(limit))
+    link = link_of(limit)
+    if link.annotation is not int:
+        refuse(f"counts to {link.label}, {plural(link.annotation)}", op("coerce"))
+    return "value" if link is first else str(terms.name(link))
+
+
+def _truths(function: Any) -> Callable[..., Any]:
+    """`any` and `all` of a list of the run."""
+
+    def test(values: Any) -> Any:
+        from .decision import VALUE, Test
+
+        filtered, count = ("select", "> 0") if function is any else ("reject", "== 0")
+        link = collected(values)
+        refuse_none(link)
+        kind = element_of(link.annotation)
+        if not (is_text(kind) or kind in (int, float, bool)):
+            refuse(f"decides by the truth of the elements of {link.label}", op("branch"))
+        return Test(f"({VALUE}|{filtered}|list|length) {count}", [(VALUE, link)])
+
+    return test
+
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     str: written,
     int: _number(int),
@@ -136,7 +195,12 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     sorted: _of_list("sorted", "value|sort(case_sensitive=true)"),
     deduplicate: _of_list("deduplicate", "value|unique(case_sensitive=true)"),
     repr: represented,
-    **dict.fromkeys((zip, enumerate, reversed, iter, next, map, filter, tuple), _refused("goes through {}", "map")),
-    **dict.fromkeys((any, all), _refused("branches on the elements of {}", "branch")),
+    enumerate: _positions,
+    zip: _zipped,
+    range: _numbers,
+    any: _truths(any),
+    all: _truths(all),
+    reversed: _of_list("reversed", "value|reverse|list"),
+    **dict.fromkeys((iter, next, map, filter, tuple), _refused("goes through {}", "map")),
     ascii: _refused("writes Python's notation of {}", "render"),
 }

@@ -11,16 +11,25 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import dspy
+from pydantic import BaseModel
 
 from .builtin import BUILTINS, METHODS_OF_CONTAINERS, METHODS_OF_SPLICED, STRUCTURAL
 from .catching import catches
 from .code import followed_function
-from .container import Splice, Symbolic, holds_splice, holds_value
+from .completions import majority_of
+from .container import Splice, holds_splice
+from .contents import Symbolic, holds_value
+from .decision import any_of
+from .json_functions import json_function
 from .leaf import KINDS
+from .re_functions import re_function
 from .refusal import op, refuse
+from .rewriter import LEVELS
+from .structure import is_model, record_of
 from .text_functions import text_method
+from .text_methods import Method
 from .unrepeatable import IGNORED, is_clock, refuse_unrepeatable
-from .value import LinesMethod, TextMethod, Value, link_of
+from .value import Value, link_of
 
 if TYPE_CHECKING:
     from .trace import Tracer
@@ -31,8 +40,6 @@ OUTSIDE = (
 )
 CONTAINERS = (list, dict, deque)
 LOGGING = ("logging", "warnings", "_warnings")
-#: the methods of a logger that write a message
-LEVELS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
 #: what a patched method of DSPy is marked with: it records its call
 RECORDS = "__dsrs_records__"
 
@@ -51,7 +58,7 @@ class Calls:
             return made(*arguments, **named)
         if isinstance(function, dspy.Module):
             return self.tracer.called(function, *arguments, **named)
-        if isinstance(function, (dspy.Parallel, LinesMethod, TextMethod)) or hasattr(function, RECORDS):
+        if isinstance(function, (dspy.Parallel, Method)) or hasattr(function, RECORDS):
             return function(*arguments, **named)
         if isinstance(function, partial):
             return self.call(function.func, *function.args, *arguments, **{**function.keywords, **named})
@@ -80,6 +87,8 @@ class Calls:
             return self._written(function, arguments, named)
         if any(function is ignored for ignored in IGNORED):
             return None
+        if holds_value([arguments, named]) and (found := self._known(function)) is not None:
+            return found(*arguments, **named)
         if (bound := text_method(function)) is not None:
             arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)
             return bound(*arguments, **named) if holds_value([arguments, named]) else function(*arguments, **named)
@@ -89,6 +98,14 @@ class Calls:
         if holds_splice(getattr(function, "__self__", None)) and function.__name__ not in METHODS_OF_SPLICED:
             refuse(f"calls `.{function.__name__}` of a list that a list of the run is a part of", op("render"))
         return self._of_values(function, arguments, named)
+
+    def _known(self, function: Any) -> Callable[..., Any] | None:
+        """A function of Python's library with a counterpart in a graph."""
+        if is_model(function) and _is_plain_model(function):
+            return lambda **fields: record_of(function, fields)
+        if (found := majority_of(function, self.tracer)) is not None:
+            return found
+        return json_function(function, lambda: self.tracer.draft) or re_function(function)
 
     def _of_values(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if function is map and not any(isinstance(each, (Value, Symbolic)) for each in arguments):
@@ -105,6 +122,8 @@ class Calls:
             made: Any = object.__new__(function)
             self.call(made.__init__, *arguments, **named)
             return made
+        if function in (any, all) and isinstance(arguments[0], (list, tuple)):
+            return any_of(list(arguments[0]), "or" if function is any else "and")
         if isinstance(function, Hashable) and (known := BUILTINS.get(function)) is not None:
             return known(*arguments, **named)
         refuse(f"calls `{name_of(function)}`, which is Python code, with a value of the run", OUTSIDE)
@@ -116,6 +135,11 @@ class Calls:
         if holds_value(arguments):
             refuse("prints a value of the run into a file", OUTSIDE)
         return function(*arguments, **named)
+
+
+def _is_plain_model(function: Any) -> bool:
+    """Whether pydantic alone makes an object of the class."""
+    return function.__init__ is BaseModel.__init__ and not hasattr(function, "__post_init__")
 
 
 def name_of(function: Any) -> str:

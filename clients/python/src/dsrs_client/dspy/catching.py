@@ -16,12 +16,16 @@ from .source import definition_of
 
 #: how many handlers are open around the line that runs now
 HANDLERS: ContextVar[int] = ContextVar("HANDLERS", default=0)
+#: what may fail in a run, of the code that is probed
+SEEN: ContextVar[list[str] | None] = ContextVar("SEEN", default=None)
 
 
 def refuse_caught(what: str) -> None:
-    """Refuses what may fail in a run, where the program would catch that failure: a graph has no handlers."""
+    """Refuses what may fail in a run, where the program would catch that failure by code that is no part of a graph."""
+    if (seen := SEEN.get()) is not None:
+        seen.append(what)
     if HANDLERS.get():
-        refuse(f"catches the failure of {what}", op("unwrap_or"))
+        refuse(f"catches the failure of {what}", op("try"))
 
 
 @contextmanager

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections import deque
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
-import dspy
-
+from .contents import Symbolic, holds_value
 from .link import Link, Operation
-from .place import is_users
 from .refusal import op, refuse
+from .structure import constant, is_plain_dict, structured
 from .value import Value, link_of
-
-
-class Symbolic:
-    """Something else than a value that a trace puts where a run has values."""
 
 
 class Splice(Symbolic):
@@ -32,39 +24,6 @@ class Splice(Symbolic):
     __hash__ = _refuse
 
 
-def holds_value(value: Any) -> bool:
-    """Whether a symbolic value is in it, at any depth of containers and of objects of the program."""
-    return _holds(value, set())
-
-
-def _holds(value: Any, seen: set[int]) -> bool:
-    if isinstance(value, (Value, Symbolic)):
-        return True
-    if isinstance(value, (str, bytes, int, float, type(None))) or id(value) in seen:
-        return False
-    seen.add(id(value))
-    return any(_holds(part, seen) for part in _parts_of(value))
-
-
-def _parts_of(value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, dspy.Example):
-        return [part for _, part in value.items(include_dspy=True)]
-    return list(vars(value).values()) if is_own_object(value) else []
-
-
-def is_own_object(value: Any) -> bool:
-    """Whether an object is of a class of the program, with attributes that may hold values."""
-    if isinstance(value, (type, dspy.Module)) or not hasattr(value, "__dict__"):
-        return False
-    name = type(value).__module__
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return isinstance(value, SimpleNamespace) or (is_users(file) if file is not None else name == "__main__")
-
-
 def holds_splice(value: Any) -> bool:
     """Whether the length of a list is not known."""
     return isinstance(value, list) and any(isinstance(item, Splice) for item in value)
@@ -74,6 +33,8 @@ def collected(value: Any) -> Link:
     """A list or tuple as one value."""
     if isinstance(value, Value):
         return link_of(value)
+    if is_plain_dict(value):
+        return structured(value)
     if not isinstance(value, (list, tuple)):
         refuse(f"puts values of the run into a {type(value).__name__}", op("collect"))
     parts = _parts(list(value))
@@ -98,11 +59,7 @@ def _parts(items: list[Any]) -> list[Link]:
 
 
 def _element(item: Any) -> Link:
-    if isinstance(item, str):
-        return Operation("render", {"fstring": item.replace("{", "{{").replace("}", "}}")}, [], "text").link(str)
-    if holds_value(item):
-        return collected(item)
-    refuse(f"puts the constant {item!r} beside values of the run", op("collect"))
+    return collected(item) if holds_value(item) else constant(item)
 
 
 def _list_of(links: list[Link]) -> Link:

@@ -15,6 +15,14 @@ def signature_of(node: dict[str, Any]) -> dict[str, Any] | None:
     return own
 
 
+def holds_nodes(node: dict[str, Any]) -> bool:
+    """Whether a node runs nodes of its own: those of an arm, or of a subgraph."""
+    if node["strategy"] in ("branch", "loop", "try", "subgraph"):
+        return True
+    module = node.get("config", {}).get("module")
+    return isinstance(module, dict) and holds_nodes(module)
+
+
 def sample_inputs(node: dict[str, Any], types: dict[str, Any]) -> dict[str, Any]:
     """Inputs to render a node with; a `map` runs over one element."""
     signature = signature_of(node) or {"inputs": []}

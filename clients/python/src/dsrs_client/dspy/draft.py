@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .annotation import Unknown, schema_of
-from .link import CALL, Link, Operation
+from .link import CALL, PENDING, Link, Operation
 from .place import Place, here
 from .refusal import refuse
 
@@ -97,6 +97,12 @@ class Draft:
         self.kinds.setdefault(selected, link.annotation)
         return selected
 
+    def write_pending(self) -> None:
+        """Writes the ops that may raise an exception: Python raises it where they are made, used or not."""
+        pending = PENDING.get()
+        while pending:
+            self._write(pending.pop(0))
+
     def settle_input(self, link: Link, annotation: Any) -> None:
         """Gives an input of the graph the type of the first field that it feeds."""
         if link.annotation is Unknown and isinstance(link.source, str) and not link.path:
@@ -129,6 +135,7 @@ class Draft:
         name = self.free_name(operation.strategy)
         self._written[id(operation)] = name
         self.nodes[name] = {"strategy": operation.strategy, "config": operation.config}
+        self.kinds[f"{name}.{operation.output}"] = operation.annotation
         self.places[name] = operation.place
         self.edges += [Edge(source, f"{name}.{field}", operation.place) for field, source in sources]
         return name

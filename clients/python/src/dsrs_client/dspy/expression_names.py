@@ -10,7 +10,7 @@ from typing import Any
 from .annotation import Unknown, element_of, field_of, is_class, is_text
 
 TEXTS = ("lower", "upper", "strip")
-NUMBERS = {"len": int, "int": int, "float": float, "bool": bool, "str": str}
+NUMBERS = {"any": bool, "all": bool, "len": int, "int": int, "float": float, "bool": bool, "str": str}
 
 
 @dataclass
@@ -81,7 +81,7 @@ def _of_call(node: ast.Call, names: Names) -> Any:
             return str
         if node.func.attr in ("split", "splitlines"):
             return list[str]
-        if node.func.attr in ("startswith", "endswith"):
+        if node.func.attr in ("startswith", "endswith", "search", "match", "fullmatch"):
             return bool
     return Any
 

@@ -85,6 +85,10 @@ def refuse_decisions(predictor: Any) -> None:
         refuse(f"has criteria or thresholds for {names} (`Predict.fields`), which a graph does not have", op("branch"))
 
 
+#: the strategies of which one call may ask for several completions
+COMPLETED = ("predict", "chain_of_thought")
+
+
 def refuse_completions(config: dict[str, Any]) -> None:
     """Several completions of one call are several attempts."""
     if (config.get("n") or 1) > 1:

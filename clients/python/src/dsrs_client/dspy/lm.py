@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from .leaf import Leaf, refuse_completions
+from .leaf import COMPLETED, Leaf, refuse_completions
 from .refusal import refuse
 
 SETTINGS = ("temperature", "max_tokens", "top_p", "seed", "stop", "reasoning_effort")
@@ -45,7 +45,8 @@ class Models:
                 refuse(f"gives a predictor other `{name}` for one call; make it a predictor of its own")
         lm = arguments.pop("lm", None) or predictor.lm or self._of_context()
         own = getattr(lm, "kwargs", {})
-        refuse_completions({"n": own.get("n") or own.get("num_generations"), **config})
+        asked = {} if leaf.strategy in COMPLETED else config
+        refuse_completions({"n": own.get("n") or own.get("num_generations"), **asked})
         if left_out := sorted(name for name, value in {**own, **config}.items() if _is_unknown(name, value)):
             self._note(f"settings are left out that a graph does not have: {', '.join(left_out)}")
         self._note_adapter(dspy.settings.adapter)

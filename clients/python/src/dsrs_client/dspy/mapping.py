@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import dspy
 
 from .annotation import element_of, is_list
-from .container import Symbolic
+from .container import collected
+from .contents import Symbolic
+from .decision import DECIDE
 from .draft import Draft, Edge
 from .link import Link
 from .place import here
 from .record import dspy_paths
-from .refusal import op, refuse
+from .refusal import Fork, op, refuse
+from .rounds import Cells, Rounds
 from .value import Value, link_of
 
 if TYPE_CHECKING:
@@ -49,31 +52,71 @@ class Predictions(Symbolic):
     __iter__ = __getitem__ = __len__ = __bool__ = __str__ = __repr__ = __format__ = _refuse
 
 
-def mapped(tracer: Tracer, values: Any, function: Callable[[Any], Any]) -> Any:
-    """The result of a comprehension without conditions."""
-    if isinstance(values, Predictions):
+Of = Callable[[Any], Any]
+
+
+def mapped(tracer: Tracer, values: Any, function: Of, test: Of | None = None) -> Any:
+    """The result of a comprehension."""
+    if isinstance(values, Predictions) and test is None:
         return _field(function(values.of_element()), ELEMENT, values.node)
     if not isinstance(values, Value):
-        return [function(value) for value in values]
+        return [function(value) for value in values if test is None or test(value)]
     link = link_of(values)
     if not is_list(link.annotation):
         refuse(f"goes through {link.label}, which is no list; declare its type", op("map"))
+    if test is None and (made := _of_one_predictor(tracer, link, function)) is not None:
+        return made
+    found: list[Any] = []
+
+    def body(element: Any) -> None:
+        if test is None or test(element):
+            found.append(function(element))
+
+    cells = Cells(saved=[(found, [])])
+    Rounds(tracer, values, body, cells).run()
+    return Value(collected(found))
+
+
+def _of_one_predictor(tracer: Tracer, link: Link, function: Callable[[Any], Any]) -> Any:
+    """The node, where the body only calls one predictor with the element."""
     inner, outer = Draft(inputs=tracer.draft.inputs, taken=set(tracer.draft.nodes)), tracer.draft
     tracer.draft = inner
+    token = DECIDE.set(_fork)
     try:
         result = function(Value(Link(ELEMENT, "", element_of(link.annotation))))
+    except Fork:
+        return None
     finally:
+        DECIDE.reset(token)
         tracer.draft = outer
     if isinstance(result, tuple) and not inner.nodes:
-        return Pairs(values, function)
-    return _result(result, _node(outer, inner, link))
+        return Pairs(Value(link), function)
+    is_field = isinstance(result, dspy.Prediction) or (isinstance(result, Value) and _is_field(result, inner))
+    return _result(result, _node(outer, inner, link)) if is_field and _is_one(inner) else None
+
+
+def _fork(_: Any) -> bool:
+    raise Fork
+
+
+def _fed(inner: Draft) -> list[Edge]:
+    return [edge for edge in inner.edges if edge.source.split(".")[0].split("[")[0] == ELEMENT]
+
+
+def _is_one(inner: Draft) -> bool:
+    fed = _fed(inner)
+    has_outer = any(edge.source.split(".")[0] in inner.nodes for edge in inner.edges)
+    return len(inner.nodes) == 1 and len(fed) == 1 and fed[0].source == ELEMENT and not has_outer
+
+
+def _is_field(result: Value, inner: Draft) -> bool:
+    link = link_of(result)
+    return not link.path and isinstance(link.source, str) and link.source.split(".")[0] in inner.nodes
 
 
 def _node(outer: Draft, inner: Draft, link: Link) -> str:
     """Writes the one node of the body as the module of a `map` node; returns its name."""
-    fed = [edge for edge in inner.edges if edge.source.split(".")[0].split("[")[0] == ELEMENT]
-    if len(inner.nodes) != 1 or len(fed) != 1 or fed[0].source != ELEMENT:
-        refuse("does more in a comprehension than call one predictor with the element", op("map"))
+    fed = _fed(inner)
     [(node, body)] = inner.nodes.items()
     module = {key: body[key] for key in ("strategy", "signature", "config") if key in body}
     settings = {"lm": body["lm"]} if "lm" in body else {}

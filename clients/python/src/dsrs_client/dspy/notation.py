@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from .annotation import is_enum, is_json, is_text, may_be_none, plural, without_null
 from .computed import quoted, rendered
@@ -80,7 +80,8 @@ def member_value(link: Link) -> Link:
     kinds = {type(member.value) for member in link.annotation}
     if len(kinds) != 1:
         refuse(f"`.value` of {link.label}, an enum with values of several types", op("render"))
-    return link.typed(kinds.pop())
+    values = tuple(member.value for member in link.annotation)
+    return link.typed(Literal[values] if kinds == {str} else kinds.pop())
 
 
 def _constant(link: Link, value: Any) -> str:

@@ -7,11 +7,13 @@ from typing import Any
 import dspy
 
 from .annotation import Unknown
-from .container import collected, holds_value
+from .container import collected
+from .contents import holds_value
 from .draft import Draft
-from .link import Link, Operation
+from .link import Link
 from .place import Place
 from .refusal import op, refuse
+from .structure import constant
 from .value import Value, link_of
 
 
@@ -22,6 +24,10 @@ def declare_outputs(draft: Draft, returned: Any, place: Place | None) -> None:
         refuse(f"`forward` returns {name}, which has no name; return `dspy.Prediction(answer=…)`", None, place)
     for name, value in returned.items():
         draft.outputs[name] = draft.selection(_link(name, value))
+
+
+def settle_inputs(draft: Draft) -> None:
+    """An input whose type nothing says is a text."""
     for name, kind in draft.inputs.items():
         if kind is Unknown:
             draft.inputs[name] = str
@@ -30,14 +36,6 @@ def declare_outputs(draft: Draft, returned: Any, place: Place | None) -> None:
 def _link(name: str, value: Any) -> Link:
     if isinstance(value, Value):
         return link_of(value)
-    if isinstance(value, str):
-        return Operation("render", {"template": _escaped(value)}, [], "text").link(str)
-    if isinstance(value, (dspy.Example, dict)):
+    if isinstance(value, dspy.Example):
         refuse(f"returns a `{type(value).__name__}` as `{name}`; return its members", op("collect"))
-    if not holds_value(value):
-        refuse(f"returns the constant {value!r} as `{name}`; only texts can be constant outputs", op("render"))
-    return collected(value)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{ '{' }}") if "{" in text else text
+    return collected(value) if holds_value(value) else constant(value)

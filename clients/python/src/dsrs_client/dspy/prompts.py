@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import signature as signatures
-from .definition import sample_inputs
+from .definition import holds_nodes, sample_inputs
 from .draft import Bound, Draft
 from .server import Server
 from .state import predictor_state
@@ -27,8 +27,8 @@ def check_prompts(server: Server, name: str, graph: dict[str, Any], draft: Draft
     shown = {item["path"]: item for item in server.predictors(name)}
     rendered: dict[str, list[dict[str, Any]]] = {}
     for node in dict.fromkeys(item.node for item in draft.bound):
-        if graph["nodes"][node]["strategy"] == "branch":
-            continue  # which arm runs depends on the inputs
+        if holds_nodes(graph["nodes"][node]):
+            continue  # what runs in it depends on the run
         rendered |= server.render(name, node, sample_inputs(graph["nodes"][node], graph["types"]))
     differences = {
         item.path: list(_differences(item, shown[item.path], rendered.get(item.path))) for item in draft.bound

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .definition import signature_of
 from .draft import Draft
 from .options import Options
 from .prompts import check_prompts
@@ -102,9 +101,20 @@ def _draft(program: Any, options: Mapping[str, Any]) -> Draft:
 def _keep_instructions(definition: dict[str, Any], stored: dict[str, Any]) -> None:
     """Instructions are state: a node whose fields are the same keeps those of the stored definition."""
     for name, node in definition["nodes"].items():
-        known = signature_of(stored["nodes"][name]) if name in stored["nodes"] else None
-        if known is not None and (own := signature_of(node)) is not None:
-            own["instructions"] = known["instructions"]
+        if (known := stored["nodes"].get(name)) is not None:
+            _keep_instruction(node, known)
+
+
+def _keep_instruction(node: dict[str, Any], known: dict[str, Any]) -> None:
+    """The instructions of a node, and of the modules and subgraphs in it."""
+    if isinstance(own := node.get("signature"), dict) and isinstance(known.get("signature"), dict):
+        own["instructions"] = known["signature"]["instructions"]
+    config, stored = node.get("config", {}), known.get("config", {})
+    for part in ("module", "then", "else"):
+        if isinstance(config.get(part), dict) and isinstance(stored.get(part), dict):
+            _keep_instruction(config[part], stored[part])
+    if node["strategy"] == "subgraph" == known["strategy"]:
+        _keep_instructions(config, stored)
 
 
 def _of_state(error: Exception) -> CannotPush | None:

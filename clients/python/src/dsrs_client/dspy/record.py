@@ -9,13 +9,15 @@ from typing import Any
 import dspy
 
 from . import signature as signatures
-from .annotation import Unknown, is_optional
-from .container import collected, holds_value
+from .annotation import Unknown, is_optional, schema_of
+from .container import collected
+from .contents import holds_value
 from .draft import Bound, Draft
 from .json_value import to_json
 from .leaf import Leaf
-from .link import Link
+from .link import Link, Operation
 from .place import here
+from .predicted import holds_predictions
 from .refusal import op, refuse
 from .value import Value, link_of
 
@@ -73,13 +75,25 @@ def _input(
         kind = _type_of_constant(given) if signatures.is_untyped(info) else None
         return {**signatures.field(name, info, kind), "default": to_json(given)}
     link = link_of(given) if isinstance(given, Value) else collected(given)
+    if holds_predictions(link.annotation):
+        refuse(f"gives a predictor predictions as `{name}`", "Give it their fields.")
     feeds.append((name, link))
     kind = draft.type_of(link)
     if signatures.is_untyped(info) and kind is not Unknown:
         return signatures.field(name, info, kind)
     if not signatures.is_untyped(info):
         draft.settle_input(link, info.annotation)
+        feeds[-1] = (name, _fitting(link, info.annotation))
     return signatures.field(name, info)
+
+
+def _fitting(link: Link, annotation: Any) -> Link:
+    """A value of any type as one of a field with a type; one that is none fails the node."""
+    if link.annotation is not Any or annotation is Any:
+        return link
+    return Operation("coerce", {"type": schema_of(annotation), "strict": True}, [("value", link)], "value").link(
+        annotation
+    )
 
 
 def _type_of_constant(value: Any) -> Any:

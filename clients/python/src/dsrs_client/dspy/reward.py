@@ -40,12 +40,72 @@ def _statements(body: list[ast.stmt], names: Names, function: FunctionType) -> s
         value = _translated(first.value, names, function)
         names.local[first.targets[0].id] = (value, kind_of(first.value, names))
         return _statements(rest, names, function)
+    if isinstance(first, ast.AugAssign) and isinstance(first.target, ast.Name) and rest:
+        _assign(first, names, function)
+        return _statements(rest, names, function)
+    if isinstance(first, ast.If) and rest and _only_assigns([first]):
+        _choose(first, names, function)
+        return _statements(rest, names, function)
     if isinstance(first, ast.If) and (first.orelse or rest):
         condition = _translated(first.test, names, function)
         then = _statements([*first.body, *rest], names.inner(), function)
         otherwise = _statements([*first.orelse, *rest], names.inner(), function)
         return f"({then} if {condition} else {otherwise})"
     _refuse(first, function, "a statement that no expression can say")
+
+
+def _only_assigns(body: list[ast.stmt]) -> bool:
+    """Whether statements do nothing but to assign variables that have a value already, or on all ways."""
+    return all(
+        (isinstance(line, ast.If) and _only_assigns(line.body) and _only_assigns(line.orelse))
+        or (isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name))
+        or (isinstance(line, ast.Assign) and len(line.targets) == 1 and isinstance(line.targets[0], ast.Name))
+        or isinstance(line, ast.Pass)
+        for line in body
+    )
+
+
+def _assign(line: ast.stmt, names: Names, function: FunctionType) -> None:
+    """One assignment of a variable."""
+    if isinstance(line, ast.If):
+        return _choose(line, names, function)
+    target: ast.expr
+    if isinstance(line, ast.AugAssign):
+        target = line.target
+        value: ast.expr = ast.copy_location(ast.BinOp(_loaded(target), line.op, line.value), line)
+    elif isinstance(line, ast.Assign):
+        target, value = line.targets[0], line.value
+    else:
+        return None
+    assert isinstance(target, ast.Name)
+    names.local[target.id] = (_translated(value, names, function), kind_of(value, names))
+    return None
+
+
+def _choose(line: ast.If, names: Names, function: FunctionType) -> None:
+    """Variables that one way or the other of an `if` assigns."""
+    condition = _translated(line.test, names, function)
+    ways = [names.inner(), names.inner()]
+    for way, body in zip(ways, (line.body, line.orelse), strict=True):
+        for inner in body:
+            _assign(inner, way, function)
+    for name in {**ways[0].local, **ways[1].local}:
+        if any(name not in way.local for way in ways):
+            _refuse(line, function, f"`{name}`, which has a value on one way only")
+        (then, kind), (otherwise, other) = ways[0].local[name], ways[1].local[name]
+        if then != otherwise:
+            names.local[name] = (f"({then} if {condition} else {otherwise})", _one_kind(kind, other))
+
+
+def _one_kind(kind: Any, other: Any) -> Any:
+    if {kind, other} <= {int, float}:
+        return kind if kind is other else float
+    return kind if kind == other else Any
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    assert isinstance(target, ast.Name)
+    return ast.copy_location(ast.Name(target.id, ast.Load()), target)
 
 
 def _constants(function: FunctionType, optional: list[str]) -> Mapping[str, Any]:

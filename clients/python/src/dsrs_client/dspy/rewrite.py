@@ -7,7 +7,8 @@ import ast
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from .rewriter import HOOKS, Rewriter, arguments_of
+from .moved_code import HOOKS
+from .rewriter import Rewriter, arguments_of
 from .source import definition_of
 
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in ("annotations",))

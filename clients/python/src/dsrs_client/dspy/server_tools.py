@@ -10,7 +10,7 @@ import dspy
 
 from .annotation import schema_of
 from .catching import refuse_caught
-from .container import holds_value
+from .contents import holds_value
 from .draft import Draft
 from .json_value import to_json
 from .leaf import Leaf

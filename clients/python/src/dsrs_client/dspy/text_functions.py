@@ -8,12 +8,16 @@ from typing import Any
 
 from .annotation import element_of, is_list
 from .computed import computed, quoted, refuse_none
-from .container import collected, holds_splice, holds_value
+from .container import collected, holds_splice
+from .contents import holds_value
 from .link import Link
 from .notation import WRITERS, Slot
 from .refusal import op, refuse
 from .template import check_text, text_of_parts, text_of_texts
 from .value import Value, link_of
+
+#: what a list has whose notation the graph writes
+WRITTEN = (Value, str, int, float, type(None))
 
 
 def text_method(function: Any) -> Callable[..., Value] | None:
@@ -67,7 +71,7 @@ def part_of_text(value: Any, conversion: str, spec: str) -> Any:
     """A value at its place in a text; a constant as Python writes it."""
     if isinstance(value, Value):
         return Slot(value, conversion, spec)
-    if isinstance(value, list) and holds_value(value) and all(isinstance(item, Value) for item in value):
+    if isinstance(value, list) and holds_value(value) and all(isinstance(item, WRITTEN) for item in value):
         return Slot(Value(collected(value)), conversion, spec)
     if holds_value(value):
         refuse(f"writes a `{type(value).__name__}` of values of the run into a text", op("render"))

@@ -7,28 +7,28 @@ import linecache
 import traceback
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from threading import RLock
 from types import MethodType
 from typing import Any
 
 import dspy
 
+from .attempts_of_steps import attempts_of_steps, makes_attempts_of_steps
 from .attributes import changed, restored, snapshot
 from .calls import Calls
 from .catching import refuse_caught
 from .code import in_contexts, users_function
 from .comparison import compare
+from .completions import NOTE, count_of, predicted, several
 from .draft import Draft
 from .hooks import Hooks
 from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
 from .leaf import Leaf, leaf_of
 from .link import CALL, Link
 from .lm import Models
-from .mapping import mapped
 from .notes import notes_of_types
 from .options import Options
-from .outputs import declare_outputs
+from .outputs import declare_outputs, settle_inputs
 from .outside import Outside
 from .patches import calls_go_to
 from .place import INSTALLED, OUTERMOST, Place, here, installed_packages, is_users
@@ -52,7 +52,7 @@ class Tracer:
         self.clocks: dict[str, Place | None] = {}
         self.is_second = False
         self.models = Models(options.models)
-        self.hooks = Hooks(partial(mapped, self))
+        self.hooks = Hooks(self)
         tools = ServerTools(lambda: self.draft, options.tools)
         outside = Outside(lambda: self.draft, options.outside)
         self.hooks.call = Calls(self, [tools.stand_in, outside.stand_in]).call
@@ -102,6 +102,8 @@ class Tracer:
         function, owner = forward_of(module)
         if function is dspy.MultiChainComparison.forward:
             return compare(self, module, *positional, **arguments)
+        if makes_attempts_of_steps(module, function, self.options):
+            return attempts_of_steps(self, module, arguments)
         if (leaf := leaf_of(module, self.options)) is not None:
             return self.node(module, leaf, positional, arguments)
         followed = users_function(function, self.draft.note)
@@ -118,10 +120,16 @@ class Tracer:
         attribute = self.name_of(module)
         for inner in leaf.inner:
             self._refuse_changed(inner.predictor)
+        count = count_of(leaf, arguments)
         lm = self.models.settings(leaf, arguments)
+        asked = leaf if count == 1 else several(leaf, count)
         for note in notes_of_types(leaf.signature):
             self.draft.note(note)
-        return record(self.draft, node_name(attribute, module), attribute, leaf, arguments, lm, self.predictors)
+        made = record(self.draft, node_name(attribute, module), attribute, asked, arguments, lm, self.predictors)
+        if count == 1:
+            return made
+        self.draft.note(NOTE)
+        return predicted(made, leaf, count)
 
     def name_of(self, module: Any) -> str:
         """The attribute of the program that holds a module; empty for the program itself."""
@@ -147,6 +155,7 @@ class Tracer:
     def _traced(self) -> Draft:
         """The graph of all ways through the program."""
         self.draft = Ways(self._one_way, lambda: self.draft).all()
+        settle_inputs(self.draft)
         return self.draft
 
     def _one_way(self, was_traced: bool) -> Draft:
@@ -156,6 +165,7 @@ class Tracer:
         with restored(self.modules) if was_traced else nullcontext():
             returned = self.called(self.program, **self._arguments())
         declare_outputs(self.draft, returned, place_of(self.program))
+        self.draft.write_pending()
         self.draft.notes += [note for note in self.models.notes if note not in self.draft.notes]
         return self.draft
 

@@ -11,7 +11,6 @@ from .value import Value, link_of
 COMPARISONS = {"__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 CONTENTS = {
     "__contains__": ("looks for something in {}", "branch"),
-    "__iter__": ("iterates over {}", "map"),
     "__reversed__": ("iterates over {}", "map"),
     "__aiter__": ("iterates over {}", "map"),
     "__len__": ("takes the length of {}", "render"),

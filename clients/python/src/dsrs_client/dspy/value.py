@@ -5,7 +5,7 @@ A value has no content. It records where it comes from; what would need its cont
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 from .annotation import (
     element_of,
@@ -14,21 +14,21 @@ from .annotation import (
     is_enum,
     is_list,
     is_text,
+    is_tuple,
     may_be_none,
     plural,
     without_null,
 )
 from .computed import computed
-from .link import Link, Operation, required
+from .link import FACTS, Link, required
 from .refusal import op, refuse
-
-TEXT_METHODS = ("strip", "lower", "upper")
 
 
 def link_of(value: Value) -> Link:
     """Where a value comes from."""
     link: Link = object.__getattribute__(value, "_link")
-    return link
+    facts = FACTS.get()
+    return facts.get(link.identity, link) if facts and link.is_optional else link
 
 
 class Value:
@@ -54,12 +54,14 @@ class Value:
         if is_enum(without_null(link.annotation)) and name in ("value", "name"):
             return _of_member(link, name)
         if is_text(link.annotation) and not may_be_none(link.annotation):
-            if name in TEXT_METHODS:
-                return TextMethod(link, name)
-            if name == "splitlines":
-                return LinesMethod(link, name)
-        if name in ("items", "keys", "values"):
-            refuse(f"goes through {link.label}, {plural(link.annotation)}, whose length the run decides", op("map"))
+            from .text_methods import method_of
+
+            if (method := method_of(link, name)) is not None:
+                return method
+        from .dict_methods import method_of as method_of_dict
+
+        if (method := method_of_dict(link, name)) is not None:
+            return method
         refuse(
             f"`.{name}` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select", op("render")
         )
@@ -79,6 +81,13 @@ class Value:
             f"`[{shown}]` of {link.label}, {plural(link.annotation)}, is not a part that an edge can select",
             op("render"),
         )
+
+    def __iter__(self) -> Any:
+        link = link_of(self)
+        if is_tuple(link.annotation):
+            count = len(get_args(without_null(link.annotation)))
+            return iter([Value(link.element(number, element_of(link.annotation, number))) for number in range(count)])
+        refuse(f"iterates over {link.label}", op("map"))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         refuse(f"assigns `.{name}` of {link_of(self).label}: values of a graph do not change", op("collect"))
@@ -146,28 +155,3 @@ def _arithmetic(name: str, left: Any, right: Any) -> Value:
     from .arithmetic import combined
 
     return combined(name, left, right)
-
-
-class LinesMethod:
-    """`.splitlines`, before it is called."""
-
-    def __init__(self, link: Link, name: str) -> None:
-        self.link, self.name = link, name
-
-    def __call__(self, keepends: object = False) -> Value:
-        if keepends is not False:
-            refuse(f"calls `.splitlines` of {self.link.label} and retains the ends of lines", op("render"))
-        return Value(computed("value.splitlines()", self.link, list[str]))
-
-
-class TextMethod:
-    """`.strip`, `.lower` or `.upper` of a text, before it is called."""
-
-    def __init__(self, link: Link, name: str) -> None:
-        self.link, self.name = link, name
-
-    def __call__(self, characters: str | None = None) -> Value:
-        if isinstance(characters, Value):
-            refuse(f"calls `.{self.name}` of {self.link.label} with a value of the run", op("render"))
-        config = {"characters": characters} if characters is not None else {}
-        return Value(Operation(self.name, config, [("text", self.link)], "text").link(str))

@@ -6,31 +6,42 @@ Each decision is a `branch` node, whose arms are what the program does afterward
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from .annotation import Unknown, schema_of
-from .decision import DECIDE, OTHER, VALUE, Test
+from .annotation import Unknown
+from .decision import DECIDE, VALUE, Test
 from .draft import Decision, Draft, Edge
+from .link import FACTS, PENDING, Link, required
 from .place import Place, here
 from .record import dspy_paths
 from .refusal import Fork, op, refuse
+from .structure import joined as joined_kinds
+from .subgraph import InputNames, Subgraph
 
 #: decisions one after another: a server nests subgraphs so deep
 DEPTH = 8
 #: ways in all
 MOST = 32
+#: tests that are decided on this way
+ANSWERS: ContextVar[dict[Any, bool] | None] = ContextVar("ANSWERS", default=None)
+
+
+Join = Callable[[Draft, Draft, int], Draft]
 
 
 class Ways:
     """Takes every way through a program."""
 
-    def __init__(self, trace: Callable[[bool], Draft], current: Callable[[], Draft]) -> None:
+    def __init__(self, trace: Callable[[bool], Draft], current: Callable[[], Draft], join: Join | None = None) -> None:
         #: traces the program once; whether it was traced before
         self.trace = trace
         #: the draft into which the trace writes now
         self.current = current
+        #: makes one graph of both ways of a decision
+        self.join = join or _joined
         self.taken = 0
         self.place: Place | None = None
 
@@ -42,39 +53,69 @@ class Ways:
         found = self._one(known)
         if found is not None:
             self.taken += 1
-            return found
-        if len(known) == DEPTH or self.taken > MOST:
+        if self.taken > MOST or (found is None and len(known) == DEPTH):
             ways = f"{DEPTH} times in a row by values of a run, or has more than {MOST} ways"
             refuse(f"decides more than {ways}", op("loop"), self.place)
+        if found is not None:
+            return found
         then, otherwise = self._after([*known, True]), self._after([*known, False])
-        return _joined(then, otherwise, len(known))
+        return self.join(then, otherwise, len(known))
 
     def _one(self, known: list[bool]) -> Draft | None:
         """One trace with these decisions; none if there is one more."""
-        made: list[Draft] = []
         forks: list[Fork] = []
+        answers = dict(ANSWERS.get() or {})
 
         def way(test: Test) -> bool:
-            draft = self.current()
-            if made and draft is not made[0]:
-                refuse("decides by a value of the run within a comprehension", op("map"))
-            made[:] = [draft]
-            if len(draft.decisions) == len(known):
-                self.place = here()
-                forks.append(Fork())
-                raise forks[-1]
-            inputs = [(name, draft.selection(link)) for name, link in test.inputs]
-            draft.decisions.append(Decision(test.expression, inputs, len(draft.nodes), len(draft.edges)))
-            return known[len(draft.decisions) - 1]
+            expression, is_negated = _plain(test.expression)
+            asked = (expression, tuple((name, link.identity) for name, link in test.inputs))
+            if asked not in answers:
+                draft = self.current()
+                draft.write_pending()
+                if len(draft.decisions) == len(known):
+                    self.place = here()
+                    forks.append(Fork())
+                    raise forks[-1]
+                inputs = [(name, draft.selection(link)) for name, link in test.inputs]
+                draft.decisions.append(Decision(expression, inputs, len(draft.nodes), len(draft.edges)))
+                answers[asked] = known[len(draft.decisions) - 1]
+                _learn(expression, test.inputs, answers[asked])
+            return answers[asked] is not is_negated
 
-        token = DECIDE.set(way)
+        tokens: list[tuple[Any, Any]] = [
+            (DECIDE, DECIDE.set(way)),
+            (ANSWERS, ANSWERS.set(answers)),
+            (FACTS, FACTS.set(dict(FACTS.get() or {}))),
+            (PENDING, PENDING.set([])),
+        ]
         try:
             draft = self.trace(bool(known))
         except Fork:
             return None
         finally:
-            DECIDE.reset(token)
+            for variable, token in tokens:
+                variable.reset(token)
         return None if forks else draft
+
+
+def _plain(expression: str) -> tuple[str, bool]:
+    """A test without `not` around it, and whether there was one."""
+    negated = re.fullmatch(r"not \((.*)\)", expression, re.DOTALL)
+    if negated is not None:
+        inner, is_negated = _plain(negated.group(1))
+        return inner, not is_negated
+    is_not = re.fullmatch(r"(.*) is not none", expression, re.DOTALL)
+    return (f"{is_not.group(1)} is none", True) if is_not is not None else (expression, False)
+
+
+def _learn(expression: str, inputs: list[tuple[str, Link]], answer: bool) -> None:
+    """Notes that a value is not `None` on this way."""
+    facts = FACTS.get()
+    is_something = (expression == f"{VALUE} is none" and not answer) or (expression == VALUE and answer)
+    if facts is not None and is_something:
+        link = inputs[0][1]
+        if link.is_optional:
+            facts[link.identity] = required(link, None)
 
 
 def _joined(then: Draft, otherwise: Draft, position: int) -> Draft:
@@ -83,34 +124,41 @@ def _joined(then: Draft, otherwise: Draft, position: int) -> Draft:
     if list(then.nodes.items())[: decision.nodes] != list(otherwise.nodes.items())[: decision.nodes]:
         refuse("does other things before a decision when it is called again", "Make it an input of `forward`.")
     prefix = dict(list(then.nodes.items())[: decision.nodes])
+    inputs = {name: _settled(kind, otherwise.inputs.get(name)) for name, kind in then.inputs.items()}
+    then.inputs.update(inputs)
+    otherwise.inputs.update(inputs)
     joined = replace(
         then,
         nodes=prefix,
         edges=then.edges[: decision.edges],
         decisions=then.decisions[:position],
         bound=[item for item in then.bound if item.node in prefix],
-        inputs={name: _settled(kind, otherwise.inputs.get(name)) for name, kind in then.inputs.items()},
+        kinds={**otherwise.kinds, **then.kinds},
     )
     for note in otherwise.notes:
         joined.note(note)
     names = [name for name in then.outputs if name in otherwise.outputs]
     if not names:
-        refuse("returns other members on each way of a decision", op("branch"))
+        refuse("returns other members on each way of a decision", op("branch"), decision.place)
     for name in sorted({*then.outputs, *otherwise.outputs} - {*names}):
         joined.note(f"`{name}` is returned on one way of a decision only, and is no output")
     node = joined.free_name("branch")
-    arms = [_Arm(way, decision, joined, names) for way in (then, otherwise)]
+    shared = InputNames(name for name, _ in decision.inputs)
+    arms = [_arm(way, decision, names, shared) for way in (then, otherwise)]
     config = {"if": decision.expression, "then": arms[0].strategy(), "else": arms[1].strategy()}
     joined.nodes[node] = {"strategy": "branch", "config": config}
-    joined.places[node] = None
-    _feed(joined, node, decision, arms)
+    joined.places[node] = decision.place
+    feeds = [*decision.inputs, *((name, source) for source, name in shared.sources.items())]
+    joined.edges += [Edge(source, f"{node}.{name}", decision.place) for name, source in feeds]
     for side, way in (("then", then), ("else", otherwise)):
         inner = [item for item in way.bound if item.node not in prefix]
         joined.bound += [replace(item, path=f"{node}.{side}.{item.path}", node=node) for item in inner]
     if paths := dspy_paths(node, [item for item in joined.bound if item.node == node]):
         joined.nodes[node]["dspy_paths"] = paths
     joined.outputs = {name: f"{node}.{name}" for name in names}
-    joined.kinds |= {f"{node}.{name}": then.kinds.get(then.outputs[name], Unknown) for name in names}
+    for name in names:
+        kinds = [arm.kind(arm.outputs[name]) for arm in arms]
+        joined.kinds[f"{node}.{name}"] = joined_kinds(kinds)
     return joined
 
 
@@ -118,80 +166,8 @@ def _settled(one: Any, other: Any) -> Any:
     return other if one is Unknown and other is not None else one
 
 
-def _feed(joined: Draft, node: str, decision: Decision, arms: list[_Arm]) -> None:
-    """Connects what the condition and the arms use."""
-    place = decision.place
-    joined.edges += [Edge(source, f"{node}.{name}", place) for name, source in decision.inputs]
-    fed = {source: name for arm in arms for source, name in arm.taken.items()}
-    joined.edges += [Edge(source, f"{node}.{name}", place) for source, name in fed.items()]
-
-
-class _Arm:
-    """What a program does on one way after a decision, as a subgraph."""
-
-    def __init__(self, way: Draft, decision: Decision, joined: Draft, outputs: list[str]) -> None:
-        self.way, self.joined = way, joined
-        self.nodes = dict(list(way.nodes.items())[decision.nodes :])
-        self.edges = way.edges[decision.edges :]
-        #: the fields outside that it uses, with the names of its inputs
-        self.taken: dict[str, str] = {}
-        self.outputs = {name: way.outputs[name] for name in outputs}
-
-    def strategy(self) -> dict[str, Any]:
-        """The subgraph."""
-        edges = [{"from": self._inside(edge.source), "to": edge.target} for edge in self.edges]
-        nodes = {name: {key: body[key] for key in body if key != "dspy_paths"} for name, body in self.nodes.items()}
-        outputs = {}
-        for name, source in self.outputs.items():
-            if self._is_own(source):
-                outputs[name] = source
-                continue
-            passed = _free("returned", nodes)
-            kind = self._kind(source)
-            nodes[passed] = {"strategy": "coerce", "config": {"type": schema_of(kind)}}
-            edges.append({"from": self._inside(source), "to": f"{passed}.value"})
-            outputs[name] = f"{passed}.value"
-        inputs = {name: schema_of(self._kind(source)) for source, name in self.taken.items()}
-        config = {"inputs": inputs, "nodes": nodes, "edges": edges, "outputs": outputs}
-        return {"strategy": "subgraph", "config": config}
-
-    def _is_own(self, source: str) -> bool:
-        return _root(source).split(".")[0] in self.nodes
-
-    def _inside(self, source: str) -> str:
-        """A source as the subgraph names it."""
-        if self._is_own(source):
-            return source
-        root = _root(source)
-        wanted = re.sub(r"\W", "_", root.removeprefix("input."))
-        name = self.taken.setdefault(root, f"{wanted}_" if wanted in (VALUE, OTHER) else wanted)
-        return f"input.{name}{source.removeprefix(root)}"
-
-    def _kind(self, source: str) -> Any:
-        root = _root(source)
-        name = root.removeprefix("input.")
-        kind = self.way.inputs.get(name, Unknown) if root.startswith("input.") else self.way.kinds.get(root, Unknown)
-        if source != root and (part := self.way.kinds.get(source)) is not None:
-            return part
-        if kind is Unknown:
-            refuse(f"uses `{source}`, whose type is not known, after a decision", op("coerce"))
-        return kind
-
-
-def _root(source: str) -> str:
-    """The field of a node that a source selects from."""
-    found = re.match(r"[^.\[]+\.[^.\[]+", source)
-    return found.group() if found else source
-
-
-def _free(wanted: str, taken: dict[str, Any]) -> str:
-    return next(name for name in _numbered(wanted) if name not in taken)
-
-
-def _numbered(wanted: str) -> Iterator[str]:
-    yield wanted
-    number = 2
-    while True:
-        yield f"{wanted}_{number}"
-        number += 1
-
+def _arm(way: Draft, decision: Decision, outputs: list[str], names: InputNames) -> Subgraph:
+    """What a program does on one way after a decision."""
+    nodes = dict(list(way.nodes.items())[decision.nodes :])
+    chosen = {name: way.outputs[name] for name in outputs}
+    return Subgraph(way, nodes, way.edges[decision.edges :], chosen, names)
