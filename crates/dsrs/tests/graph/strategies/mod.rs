@@ -9,7 +9,7 @@ mod program_of_thought;
 mod react;
 mod refine;
 mod refine_within;
-mod search;
 mod rlm;
+mod search;
 mod streaming;
 pub(crate) mod support;
