@@ -142,6 +142,8 @@ def _joined(then: Draft, otherwise: Draft, position: int) -> Draft:
         refuse("returns other members on each way of a decision", op("branch"), decision.place)
     for name in sorted({*then.outputs, *otherwise.outputs} - {*names}):
         joined.note(f"`{name}` is returned on one way of a decision only, and is no output")
+    # The branch within a way may have the name that this one gets.
+    before = frozenset(prefix)
     node = joined.free_name("branch")
     shared = InputNames(name for name, _ in decision.inputs)
     arms = [_arm(way, decision, names, shared) for way in (then, otherwise)]
@@ -151,7 +153,7 @@ def _joined(then: Draft, otherwise: Draft, position: int) -> Draft:
     feeds = [*decision.inputs, *((name, source) for source, name in shared.sources.items())]
     joined.edges += [Edge(source, f"{node}.{name}", decision.place) for name, source in feeds]
     for side, way in (("then", then), ("else", otherwise)):
-        inner = [item for item in way.bound if item.node not in prefix]
+        inner = [item for item in way.bound if item.node not in before]
         joined.bound += [replace(item, path=f"{node}.{side}.{item.path}", node=node) for item in inner]
     if paths := dspy_paths(node, [item for item in joined.bound if item.node == node]):
         joined.nodes[node]["dspy_paths"] = paths
