@@ -79,6 +79,32 @@ def test_an_example_is_the_same_on_the_server_and_is_evaluated_and_optimized_the
     assert not any(node["strategy"] == "await" for node in pushed.graph["nodes"].values())
     for inputs, _ in module.EXAMPLES:
         assert_alike(client, program, pushed, inputs)
+    evaluated_and_optimized(client, name, module, program)
+
+
+def test_a_question_about_a_book_is_answered_without_the_book_in_a_prompt(
+    client: Client, name: str, lm: dspy.LM
+) -> None:
+    module = importlib.import_module("long_text")
+    program = module.PROGRAM()
+    pushed = push(program, name, client=client)
+    inputs, expected = module.EXAMPLES[0]
+    assert len(inputs["document"]) > 500_000
+    body = {"inputs": inputs, "trace": True}
+    run = client.request("POST", f"/v1/graphs/{name}/execute", body)
+    assert run["outputs"] == expected
+    prompts = [span["messages"] for span in run["trace"]["spans"] if span["kind"] == "lm"]
+    assert prompts and max(len(str(prompt)) for prompt in prompts) < 20_000
+    with dspy.context(interpreter_factory=dspy.LocalInterpreter):
+        assert program(**inputs).toDict() == expected
+        asked = len(program.read.generate_action.history)
+        assert run["usage"]["lm_calls"] == asked == 1
+        evaluated_and_optimized(client, name, module, program)
+    assert pushed.paths["read.generate_action"] == ["read.generate_action"]
+
+
+def evaluated_and_optimized(client: Client, name: str, module: Any, program: Any) -> None:
+    """An evaluation has the score and the requests of DSPy; an optimization ends, and its state fits the program."""
     examples = dataset(client, name, module)
     evaluation = job(client, name, "evaluations", {"dataset": examples, "metric": "exact"})
     assert evaluation["status"] == "succeeded", evaluation
