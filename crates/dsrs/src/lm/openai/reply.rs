@@ -130,12 +130,20 @@ pub(super) fn unless_failed(reply: LmReply) -> Result<LmReply, NoReply> {
     }
 }
 
+/// The first bytes of what gzip has compressed.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Reads an answer. An answer without text is a reply with an empty text; the adapter reports it. An error of the
 /// provider beside an answer, or in it, means that the answer is not whole.
 pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
     let malformed = |error: &dyn fmt::Display| NoReply::Malformed(error.to_string());
+    if body.starts_with(GZIP) {
+        return Err(NoReply::Malformed("it is compressed by gzip, which was not asked for".into()));
+    }
     // Checked once here instead of for each text in it.
     let body = str::from_utf8(body).map_err(|error| malformed(&error))?;
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     let completion: Completion<'_> =
         serde_json::from_str(body).map_err(|error| malformed(&error))?;
     if completion.error.is_some() || is_error(&completion.object) {
@@ -205,6 +213,14 @@ mod tests {
         let usage = got.usage;
         assert_eq!((usage.lm_calls, usage.input_tokens, usage.output_tokens), (1, 9, 2));
         assert_eq!((usage.cached_tokens, usage.cost), (4, None));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored_and_compression_is_named() {
+        let body = "\u{feff}{\"choices\":[{\"message\":{\"content\":\"hi\"}}]}";
+        assert_eq!(&*read(body).unwrap().text, "hi");
+        let compressed = reply(&[0x1f, 0x8b, 8, 0], &"asked".into()).unwrap_err();
+        assert!(matches!(&compressed, NoReply::Malformed(why) if why.contains("gzip")), "{compressed:?}");
     }
 
     #[test]
