@@ -156,6 +156,7 @@ impl<'t> ProvenanceWriter<'t> {
         object
             .list("parameters", lineage.parameters.iter().map(|path| self.cached_parameter(path)));
         object.list("lm_calls", lineage.lm_calls.iter().map(ToString::to_string));
+        object.list("tool_calls", lineage.tool_calls.iter().map(ToString::to_string));
         if !lineage.fields.is_empty() {
             let mut fields = JsonObject::new();
             for (part, lineage) in &lineage.fields {

@@ -36,6 +36,8 @@ pub struct LineageView {
     pub parameters: Vec<UsedParameter>,
     /// The answered LM calls that contributed: ids of spans of the trace.
     pub lm_calls: Vec<u32>,
+    /// The calls of tools that contributed: ids of spans of the trace. The passages that a search found are its result.
+    pub tool_calls: Vec<u32>,
     /// The lineages of its fields; absent if they do not differ.
     #[schema(value_type = Option<Object>)]
     pub fields: Option<Json>,

@@ -63,6 +63,8 @@ pub struct Lineage {
     pub parameters: Vec<Arc<str>>,
     /// The answered LM calls that contributed, by span.
     pub lm_calls: Vec<u32>,
+    /// The calls of tools that contributed, by span: the passages of a search are its result.
+    pub tool_calls: Vec<u32>,
     /// Its fields, where their lineages differ.
     pub fields: IndexMap<Selection, Lineage>,
 }
@@ -138,7 +140,8 @@ fn lineage(
         fields.insert(part, found);
     }
     let parameters = walk.predictors(&facts.spans);
-    let lm_calls = walk.answered(&facts.spans);
+    let lm_calls = walk.succeeded(&facts.spans, SpanKind::Lm);
+    let tool_calls = walk.succeeded(&facts.spans, SpanKind::Tool);
     let value = walk.value(place, payload, ty);
     let sources = walk.direct_sources(place);
     let Facts { inputs, nodes, .. } = facts;
@@ -150,6 +153,7 @@ fn lineage(
         inputs,
         parameters,
         lm_calls,
+        tool_calls,
         fields,
     })
 }
@@ -210,12 +214,12 @@ impl ProvenanceWalk<'_> {
         known.unwrap_or_else(|| all().into_iter().flatten().collect())
     }
 
-    /// The answered LM calls among these spans.
-    fn answered(&self, spans: &BTreeSet<u32>) -> Vec<u32> {
+    /// The spans of a kind among these that succeeded: answered LM calls, calls of tools with a result.
+    fn succeeded(&self, spans: &BTreeSet<u32>, kind: SpanKind) -> Vec<u32> {
         let found = spans.iter().filter_map(|id| self.recording.span(*id));
-        let answered =
-            found.filter(|span| span.kind == SpanKind::Lm && span.status == SpanStatus::Succeeded);
-        answered.map(|span| span.id).collect()
+        let succeeded =
+            found.filter(|span| span.kind == kind && span.status == SpanStatus::Succeeded);
+        succeeded.map(|span| span.id).collect()
     }
 
     /// The predictors called among these spans.
