@@ -186,7 +186,7 @@ impl ProvenanceWalk<'_> {
             return value.with_meta(Meta { schema, ..Meta::default() });
         };
         let below = self.spans_within(node, &place.selection);
-        let calls = self.answered(&below);
+        let calls = self.succeeded(&below, SpanKind::Lm);
         let mut usage = Usage::default();
         let spans = below.iter().filter_map(|id| self.recording.span(*id));
         for span in spans.filter(|span| span.kind.is_paid()) {
