@@ -11,6 +11,7 @@ use monty_types::{
     CompileOptions, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,
     PrintWriter,
 };
+use serde::Serialize;
 
 use crate::failure::{denied, refusal, stopped, unreadable};
 use crate::interpret::{HOST_CALLS, tracker};
@@ -200,13 +201,32 @@ fn host_call(call: &ReplFunctionCall) -> Result<HostCall, String> {
         call.kwargs.iter().map(|(name, value)| Some((name.to_string().into(), to_payload(value)?)));
     let named: Option<Fields> = named.collect();
     let (args, named) = args.zip(named).ok_or_else(too_deep)?;
-    // Names are as long as values may be.
-    let size =
-        Payload::list(args.clone()).to_json().len() + Payload::map(named.clone()).to_json().len();
+    let size = size_of(&args) + size_of(&named);
     if size > CALL_BYTES {
         return Err(format!(
             "the arguments of {name}() are {size} bytes long; at most {CALL_BYTES} are allowed: divide them"
         ));
     }
     Ok(HostCall { name: name.as_str().into(), args, named })
+}
+
+/// The bytes of a document as JSON, without making it.
+fn size_of(document: &impl Serialize) -> usize {
+    struct Count(usize);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // Every payload has a JSON form, and counting does not fail.
+    let _ = serde_json::to_writer(&mut count, document);
+    count.0
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::wire::read_failure;
 
-/// The most bytes of the arguments of one call, as JSON.
-pub(crate) const CALL_BYTES: usize = 2 << 20;
+/// The most bytes of the arguments of one call, as JSON: all parts of a long input, in one batch.
+pub(crate) const CALL_BYTES: usize = 16 << 20;
 
 /// A line from the child.
 pub(crate) enum ChildLine {
