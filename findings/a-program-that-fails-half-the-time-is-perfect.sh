@@ -35,7 +35,7 @@ logging.disable(logging.CRITICAL)
 
 def program(question):
     if int(question) > 2:
-        raise TimeoutError("the model did not answer in time")
+        raise ConnectionError("the server closed the connection")
     return "right"
 
 
@@ -90,4 +90,10 @@ PY
 packages/bin/python evaluate.py 2>log | grep '^score in' >seen || { tail -5 log >&2; exit 1; }
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
+score in dspy: 0.5
+score in pydantic-evals: 1.0
+score in braintrust: 1.0
+score in inspect: error
+score in inspect, fail_on_error=False: 1.0
+score in inspect, fail_on_error=0.9: 1.0
 END

@@ -125,7 +125,7 @@ Agent(OpenAIChatModel("model", provider=OpenAIProvider(base_url=URL, api_key="no
 print("pydantic-ai ran", removed or "nothing")
 PY
 for name in llama_index strands smolagents pydantic_ai; do
-  "$name/bin/python" "by_$name.py" 2>log >>seen || { tail -5 log >&2; exit 1; }
+  "$name/bin/python" "by_$name.py" 2>log | grep " ran " >>seen || { tail -5 log >&2; exit 1; }
 done
 cat seen
 diff seen - <<'END' || { echo "the behaviour has changed" >&2; exit 1; }
