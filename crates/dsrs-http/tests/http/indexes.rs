@@ -114,7 +114,8 @@ async fn a_node_looks_passages_up_in_runs_batches_and_evaluations() {
     assert!(span["outputs"]["result"][0]["score"].as_f64().unwrap() > 0.0);
 
     let path = format!("/v1/runs/{}?include=provenance", run["run_id"].as_str().unwrap());
-    let lineage = api.get(&path).await.expect(200).json()["provenance"]["outputs"]["answer"].clone();
+    let lineage =
+        api.get(&path).await.expect(200).json()["provenance"]["outputs"]["answer"].clone();
     assert_eq!(lineage["tool_calls"], json!([span["id"]]), "{lineage}");
 
     let run = api.post("/v1/graphs/rag/runs", body).await.expect(202).json();

@@ -220,7 +220,10 @@ mod tests {
         let body = "\u{feff}{\"choices\":[{\"message\":{\"content\":\"hi\"}}]}";
         assert_eq!(&*read(body).unwrap().text, "hi");
         let compressed = reply(&[0x1f, 0x8b, 8, 0], &"asked".into()).unwrap_err();
-        assert!(matches!(&compressed, NoReply::Malformed(why) if why.contains("gzip")), "{compressed:?}");
+        assert!(
+            matches!(&compressed, NoReply::Malformed(why) if why.contains("gzip")),
+            "{compressed:?}"
+        );
     }
 
     #[test]
