@@ -30,6 +30,8 @@ pub struct IndexRow {
     pub model: Option<String>,
     /// The build that answers searches.
     pub build_id: Option<Uuid>,
+    /// The model that made its vectors.
+    pub embedder: Option<String>,
     pub created_at: DateTime<Utc>,
     pub created_by: String,
 }
@@ -40,8 +42,8 @@ impl ListedRow for IndexRow {
     }
 }
 
-const COLUMNS: &str =
-    "id, name, dataset_id, dataset, field, language, model, build_id, created_at, created_by";
+const COLUMNS: &str = "id, name, dataset_id, dataset, field, language, model, build_id, \
+     (select embedder from index_builds where index_builds.id = indexes.build_id) as embedder, created_at, created_by";
 
 /// Creates an index with its first build. `None` if the workspace has as many indexes as it may.
 pub async fn create(
@@ -106,7 +108,12 @@ pub async fn rebuild(
     ending: &Ending,
 ) -> Result<(), StoreError> {
     let mut tx = db.begin(scope).await?;
-    index_build::remove_former(scope, &mut tx, index.id).await?;
+    // A deletion waits: no build is left without its index.
+    let sql = "select id from indexes where workspace_id = $1 and id = $2 for share";
+    let found = sqlx::query(sql).bind(scope.workspace).bind(index.id);
+    if found.fetch_optional(&mut *tx).await?.is_none() {
+        return Err(StoreError::not_found("index", &index.name));
+    }
     index_build::insert(scope, &mut tx, build).await?;
     let thing = AuditThing::named("index", index.id, &index.name).version(build.dataset_version);
     audit::add(scope, &mut tx, AuditAction::Change, thing, build.created_at).await?;
@@ -136,11 +143,11 @@ pub async fn of_build(scope: &Scope, db: &Db, build: Uuid) -> Result<IndexRow, S
     found.ok_or_else(|| StoreError::not_found("index of the build", build))
 }
 
-/// The names of all indexes of a workspace.
-pub async fn names(scope: &Scope, db: &Db) -> Result<Vec<String>, StoreError> {
-    let names =
-        sqlx::query_scalar("select name from indexes where workspace_id = $1 order by name");
-    Ok(names.bind(scope.workspace).fetch_all(&mut *db.scoped(scope).await?).await?)
+/// The names of all indexes of a workspace, and whether their passages have vectors.
+pub async fn names(scope: &Scope, db: &Db) -> Result<Vec<(String, bool)>, StoreError> {
+    let sql = "select name, model is not null from indexes where workspace_id = $1 order by name";
+    let names = sqlx::query_as(sql).bind(scope.workspace);
+    Ok(names.fetch_all(&mut *db.scoped(scope).await?).await?)
 }
 
 /// One page of indexes, newest first.
@@ -160,6 +167,10 @@ pub async fn delete(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let mut tx = db.begin(scope).await?;
+    // In the order in which a worker that ends a build locks them.
+    let jobs = "select jobs.id from jobs join index_builds on index_builds.id = jobs.id
+                where index_builds.index_id = $2 and jobs.workspace_id = $1 for update of jobs";
+    sqlx::query(jobs).bind(scope.workspace).bind(index.id).execute(&mut *tx).await?;
     let sql = "delete from indexes where workspace_id = $1 and id = $2";
     let deleted = sqlx::query(sql).bind(scope.workspace).bind(index.id).execute(&mut *tx).await?;
     if deleted.rows_affected() == 0 {

@@ -14,8 +14,9 @@ use super::{Cursor, Db, Scope, StoreError};
 /// The kind of the job.
 pub const JOB: JobType = JobType::new("index_build", "index_builds");
 
-/// A segment with fewer passages is made again by the next build, together with what is new: there are few of them.
+/// A segment with fewer passages and words is made again by the next build, together with what is new: there are few of them.
 const SMALL_SEGMENT: i32 = 1000;
+const SMALL_SEGMENT_WORDS: i64 = 100_000;
 
 /// A build of an index.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -170,20 +171,27 @@ async fn remove_unused(
     Ok(())
 }
 
-/// Gives a build the segments of the build that answers whose passages are all in its version. Safe to repeat. False if the
-/// lease is lost.
-pub async fn reuse(scope: &Scope, db: &Db, lease: Lease, build: Uuid) -> Result<bool, StoreError> {
+/// Gives a build the segments of an earlier build of its index (the one that answers, or else the newest) whose passages are
+/// all in its version, and whose vectors have this length. Safe to repeat. False if the lease is lost.
+pub async fn reuse(
+    scope: &Scope,
+    db: &Db,
+    lease: Lease,
+    build: Uuid,
+    dimension: i32,
+) -> Result<bool, StoreError> {
     let mut tx = db.begin(scope).await?;
-    if !job::progress(&mut tx, lease).await? {
-        return Ok(false);
-    }
     let sql = "insert into index_build_segments (build_id, segment_id, workspace_id)
          select new.id, segment.id, segment.workspace_id
          from index_builds new
          join indexes on indexes.id = new.index_id
-         join index_builds former on former.id = indexes.build_id and former.embedder is not distinct from new.embedder
+         join index_builds former on former.embedder is not distinct from new.embedder
+              and former.id = coalesce(indexes.build_id,
+                  (select id from index_builds other where other.index_id = new.index_id and other.id <> new.id
+                   order by created_at desc limit 1))
          join index_build_segments part on part.build_id = former.id
-         join index_segments segment on segment.id = part.segment_id and segment.passages >= $3
+         join index_segments segment on segment.id = part.segment_id and segment.dimension = $4
+              and (segment.passages >= $3 or segment.words >= $5)
          where new.id = $2 and new.workspace_id = $1 and not exists (
              select from index_passages passage
              left join dataset_examples example on example.dataset_id = indexes.dataset_id
@@ -192,7 +200,7 @@ pub async fn reuse(scope: &Scope, db: &Db, lease: Lease, build: Uuid) -> Result<
              where passage.segment_id = segment.id and example.example_id is null)
          on conflict do nothing";
     let reused = sqlx::query(sql).bind(scope.workspace).bind(build).bind(SMALL_SEGMENT);
-    reused.execute(&mut *tx).await?;
+    reused.bind(dimension).bind(SMALL_SEGMENT_WORDS).execute(&mut *tx).await?;
     let sql = "update index_builds set done = sums.passages, words = sums.words,
                       reused = case when done = 0 then sums.passages else reused end
                from (select coalesce(sum(passages), 0)::int as passages, coalesce(sum(words), 0)::bigint as words
@@ -200,58 +208,107 @@ pub async fn reuse(scope: &Scope, db: &Db, lease: Lease, build: Uuid) -> Result<
                     ) sums
                where id = $2 and workspace_id = $1";
     sqlx::query(sql).bind(scope.workspace).bind(build).execute(&mut *tx).await?;
+    if !job::progress(&mut tx, lease).await? {
+        return Ok(false);
+    }
     tx.commit().await?;
     Ok(true)
 }
 
-/// An example that a build has not indexed.
+/// An example of the version of a build.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct MissingPassage {
+pub struct ExampleToIndex {
     /// Its position in the version.
     pub position: i32,
     pub example_id: String,
     /// The hash of its content.
     pub content: Vec<u8>,
-    /// Its inputs, as JSON text.
-    pub inputs: String,
-    /// Its vector of the build that answers, if that has the same text.
+    /// Its inputs, as JSON text; `None` if the build has indexed it.
+    pub inputs: Option<String>,
+    /// Its vector of another build of the index, if that has the same content.
     pub vector: Option<Vec<u8>>,
 }
 
-/// The examples after a position that a build has not indexed, in order: at most `count`.
-pub async fn missing(
+/// The size of a page of examples.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexPageLimits {
+    pub count: i64,
+    /// The bytes of their texts; at least one example is read.
+    pub bytes: i64,
+}
+
+/// The examples of a dataset version after a position, in order, for a build of an index whose vectors have this length.
+pub async fn examples(
+    scope: &Scope,
+    db: &Db,
+    (dataset, version): (Uuid, i32),
+    build: &IndexBuildRow,
+    dimension: i32,
+    after: i32,
+    limits: IndexPageLimits,
+) -> Result<Vec<ExampleToIndex>, StoreError> {
+    let sql = "with page as (
+             select position, example_id, hash, size, sum(size) over (order by position) as upto
+             from (select position, example_id, hash, size from dataset_examples
+                   where dataset_id = $2 and version = $3 and workspace_id = $1 and position > $4
+                   order by position limit $5) found),
+         wanted as materialized (
+             select page.*, exists (
+                 select from index_build_segments part
+                 join index_passages passage on passage.segment_id = part.segment_id
+                      and passage.example_id = page.example_id
+                 where part.build_id = $7) as is_indexed
+             from page where upto - size < $6)
+         select wanted.position, wanted.example_id, wanted.hash as content,
+                case when not is_indexed then (select said.inputs::text from dataset_contents said
+                     where said.dataset_id = $2 and said.hash = wanted.hash) end as inputs,
+                case when not is_indexed and $9 > 0 then (
+                    select substring(segment.vectors from passage.number * segment.dimension * 4 + 1
+                                     for segment.dimension * 4)
+                    from index_builds former
+                    join index_build_segments part on part.build_id = former.id
+                    join index_segments segment on segment.id = part.segment_id and segment.dimension = $9
+                    join index_passages passage on passage.segment_id = part.segment_id
+                         and passage.example_id = wanted.example_id and passage.content = wanted.hash
+                    where former.index_id = $8 and former.id <> $7 and former.embedder is not distinct from $10
+                    limit 1) end as vector
+         from wanted order by position";
+    let rows = sqlx::query_as(sql)
+        .bind(scope.workspace)
+        .bind(dataset)
+        .bind(version)
+        .bind(after)
+        .bind(limits.count)
+        .bind(limits.bytes)
+        .bind(build.id)
+        .bind(build.index_id)
+        .bind(dimension)
+        .bind(&build.embedder);
+    Ok(rows.fetch_all(&mut *db.scoped(scope).await?).await?)
+}
+
+/// Requests to an embedding model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EmbeddingUsage {
+    pub requests: i64,
+    pub tokens: i64,
+    pub cost: Option<f64>,
+}
+
+/// Counts what a build has spent, whether its passages are stored or not.
+pub async fn count_usage(
     scope: &Scope,
     db: &Db,
     build: Uuid,
-    after: i32,
-    count: i64,
-) -> Result<Vec<MissingPassage>, StoreError> {
-    let sql = "with found as (
-             select example.position, example.example_id, example.hash, example.dataset_id, former.id as former
-             from index_builds new
-             join indexes on indexes.id = new.index_id
-             left join index_builds former on former.id = indexes.build_id
-                  and former.embedder is not distinct from new.embedder
-             join dataset_examples example on example.dataset_id = indexes.dataset_id
-                  and example.version = new.dataset_version and example.workspace_id = $1
-             where new.id = $2 and new.workspace_id = $1 and example.position > $3 and not exists (
-                 select from index_build_segments part
-                 join index_passages passage on passage.segment_id = part.segment_id
-                 where part.build_id = new.id and passage.example_id = example.example_id)
-             order by example.position limit $4)
-         select found.position, found.example_id, found.hash as content, said.inputs::text as inputs,
-                (select substring(segment.vectors from passage.number * segment.dimension * 4 + 1
-                                  for segment.dimension * 4)
-                 from index_build_segments part
-                 join index_segments segment on segment.id = part.segment_id and segment.dimension > 0
-                 join index_passages passage on passage.segment_id = part.segment_id
-                 where part.build_id = found.former and passage.example_id = found.example_id
-                   and passage.content = found.hash limit 1) as vector
-         from found
-         join dataset_contents said on said.dataset_id = found.dataset_id and said.hash = found.hash
-         order by found.position";
-    let rows = sqlx::query_as(sql).bind(scope.workspace).bind(build).bind(after).bind(count);
-    Ok(rows.fetch_all(&mut *db.scoped(scope).await?).await?)
+    spent: EmbeddingUsage,
+) -> Result<(), StoreError> {
+    let sql = "update index_builds set requests = requests + $3, tokens = tokens + $4,
+                      cost = case when $5::float8 is null then cost else coalesce(cost, 0) + $5 end
+               where id = $2 and workspace_id = $1";
+    let counted = sqlx::query(sql).bind(scope.workspace).bind(build).bind(spent.requests);
+    let counted = counted.bind(spent.tokens).bind(spent.cost);
+    counted.execute(&mut *db.scoped(scope).await?).await?;
+    Ok(())
 }
 
 /// Passages to index together.
@@ -267,26 +324,23 @@ pub struct NewSegment {
     /// The length of each vector; 0 without vectors.
     pub dimension: i32,
     pub vectors: Option<Vec<u8>>,
-    /// Requests to the embedding model.
-    pub requests: i64,
-    /// Tokens of these requests.
-    pub tokens: i64,
-    pub cost: Option<f64>,
 }
 
-/// Adds a segment to a build. False, writing nothing, if the lease is lost.
+/// Adds a segment to a build. Safe to repeat with the same id. False, writing nothing, if the lease is lost.
 pub async fn add_segment(
     scope: &Scope,
     db: &Db,
     lease: Lease,
     build: &IndexBuildRow,
     language: &str,
-    new: &NewSegment,
+    (id, new): (Uuid, &NewSegment),
 ) -> Result<bool, StoreError> {
-    let (id, count) = (Uuid::now_v7(), i32::try_from(new.texts.len()).unwrap_or(i32::MAX));
+    let count = i32::try_from(new.texts.len()).unwrap_or(i32::MAX);
     let mut tx = db.begin(scope).await?;
-    if !job::progress(&mut tx, lease).await? {
-        return Ok(false);
+    let known =
+        "select exists (select from index_build_segments where build_id = $1 and segment_id = $2)";
+    if sqlx::query_scalar(known).bind(build.id).bind(id).fetch_one(&mut *tx).await? {
+        return Ok(true);
     }
     let passages = "insert into index_passages (segment_id, number, workspace_id, example_id, content, text)
          select $1, new.number - 1, $2, new.example_id, new.content, new.text::json
@@ -314,11 +368,13 @@ pub async fn add_segment(
     let part =
         "insert into index_build_segments (build_id, segment_id, workspace_id) values ($1, $2, $3)";
     sqlx::query(part).bind(build.id).bind(id).bind(scope.workspace).execute(&mut *tx).await?;
-    let sums = "update index_builds set done = done + $3, words = words + $4, requests = requests + $5,
-                       tokens = tokens + $6, cost = case when $7::float8 is null then cost else coalesce(cost, 0) + $7 end
-                where id = $2 and workspace_id = $1";
+    let sums = "update index_builds set done = done + $3, words = words + $4 where id = $2 and workspace_id = $1";
     let sums = sqlx::query(sums).bind(scope.workspace).bind(build.id).bind(count).bind(words);
-    sums.bind(new.requests).bind(new.tokens).bind(new.cost).execute(&mut *tx).await?;
+    sums.execute(&mut *tx).await?;
+    // Last: the heartbeat of all jobs of the server waits for whoever holds this row.
+    if !job::progress(&mut tx, lease).await? {
+        return Ok(false);
+    }
     tx.commit().await?;
     Ok(true)
 }

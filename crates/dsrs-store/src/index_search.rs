@@ -13,6 +13,9 @@ const LENGTH_WEIGHT: f64 = 0.75;
 /// The most words of a query that are compared.
 const MOST_WORDS: i64 = 64;
 
+/// The occurrences of words in passages from which on no more common word is compared.
+const MOST_POSTINGS: i64 = 300_000;
+
 /// The place of a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, FromRow)]
 pub struct PassagePlace {
@@ -26,21 +29,21 @@ pub struct PassagePlace {
 pub struct PassageRow {
     #[sqlx(flatten)]
     pub place: PassagePlace,
-    pub example_id: String,
     /// Its text, as a JSON string.
     pub text: String,
 }
 
-/// A passage that has words of a query.
+/// A passage that fits a query.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct TextMatch {
+pub struct RankedPassage {
     #[sqlx(flatten)]
     pub place: PassagePlace,
+    pub example_id: String,
     pub score: f64,
 }
 
-/// The passages with words of a query, the best first: at most `count`, and those that are as good as the last of them.
-/// `words` has the words of the query with spaces between them.
+/// The passages with words of a query: at most `count`, the best first, those of one score in the order of their ids.
+/// `words` has the words of the query with spaces between them. Of a long query, the rarest words are compared.
 pub async fn by_words(
     scope: &Scope,
     db: &Db,
@@ -48,7 +51,7 @@ pub async fn by_words(
     language: &str,
     words: &str,
     count: i64,
-) -> Result<Vec<TextMatch>, StoreError> {
+) -> Result<Vec<RankedPassage>, StoreError> {
     let sql = "with asked as (
              select lexeme as term from unnest(to_tsvector($4::text::regconfig, $3)) order by positions[1] limit $8),
          size as (select done as passages, words::float8 / greatest(done, 1) as length from index_builds where id = $2),
@@ -57,22 +60,47 @@ pub async fn by_words(
              from index_build_segments part
              join index_terms term on term.segment_id = part.segment_id and term.term = any(array(select term from asked))
              where part.build_id = $2 and part.workspace_id = $1),
+         counted as (select term, sum(cardinality(passages)) as count from said group by term),
+         rare as (
+             select term, count from (
+                 select term, count, sum(count) over (order by count, term) as upto from counted) summed
+             where upto - count < $9),
          weighed as (
-             select term, ln(1 + (size.passages - sum(cardinality(said.passages)) + 0.5)
-                                  / (sum(cardinality(said.passages)) + 0.5))::float8 as weight
-             from said, size group by term, size.passages)
-         select said.segment_id, passage.number,
-                round(1e6 * sum(weighed.weight * passage.count * ($5 + 1)
-                      / (passage.count + $5 * (1 - $6 + $6 * passage.length / size.length)))) / 1e6 as score
-         from said
-         join weighed using (term)
-         cross join size
-         cross join lateral unnest(said.passages, said.counts, said.lengths) as passage (number, count, length)
-         group by said.segment_id, passage.number
-         order by score desc
-         fetch first $7 rows with ties";
+             select term, ln(1 + (size.passages - count + 0.5) / (count + 0.5))::float8 as weight from rare, size),
+         best as (
+             select said.segment_id, passage.number,
+                    round(1e6 * sum(weighed.weight * passage.count * ($5 + 1)
+                          / (passage.count + $5 * (1 - $6 + $6 * passage.length / size.length)))) / 1e6 as score
+             from said
+             join weighed using (term)
+             cross join size
+             cross join lateral unnest(said.passages, said.counts, said.lengths) as passage (number, count, length)
+             group by said.segment_id, passage.number
+             order by score desc
+             fetch first $7 rows with ties)
+         select best.segment_id, best.number, passage.example_id, best.score
+         from best
+         join index_passages passage on passage.segment_id = best.segment_id and passage.number = best.number
+         order by best.score desc, passage.example_id limit $7";
     let rows = sqlx::query_as(sql).bind(scope.workspace).bind(build).bind(words).bind(language);
     let rows = rows.bind(SATURATION).bind(LENGTH_WEIGHT).bind(count).bind(MOST_WORDS);
+    Ok(rows.bind(MOST_POSTINGS).fetch_all(&mut *db.scoped(scope).await?).await?)
+}
+
+/// The ids of passages, in any order.
+pub async fn ids(
+    scope: &Scope,
+    db: &Db,
+    places: &[PassagePlace],
+) -> Result<Vec<(Uuid, i32, String)>, StoreError> {
+    let (segments, numbers): (Vec<Uuid>, Vec<i32>) =
+        places.iter().map(|place| (place.segment_id, place.number)).unzip();
+    let sql = "select passage.segment_id, passage.number, passage.example_id
+               from unnest($2::uuid[], $3::int[]) as wanted (segment_id, number)
+               join index_passages passage
+                    on passage.segment_id = wanted.segment_id and passage.number = wanted.number
+               where passage.workspace_id = $1";
+    let rows = sqlx::query_as(sql).bind(scope.workspace).bind(segments).bind(numbers);
     Ok(rows.fetch_all(&mut *db.scoped(scope).await?).await?)
 }
 
@@ -113,7 +141,7 @@ pub async fn passages(
 ) -> Result<Vec<PassageRow>, StoreError> {
     let (segments, numbers): (Vec<Uuid>, Vec<i32>) =
         places.iter().map(|place| (place.segment_id, place.number)).unzip();
-    let sql = "select passage.segment_id, passage.number, passage.example_id, passage.text::text
+    let sql = "select passage.segment_id, passage.number, passage.text::text
                from unnest($2::uuid[], $3::int[]) as wanted (segment_id, number)
                join index_passages passage
                     on passage.segment_id = wanted.segment_id and passage.number = wanted.number

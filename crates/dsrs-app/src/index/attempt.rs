@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::retry::{self, RetryPolicy};
-use dsrs::lm::{EmbeddingModel, Gates, LmError, Usage};
+use dsrs::lm::{EmbeddingModel, Embeddings, Gates, LmError};
+use dsrs::value::Payload;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::clock::now;
 use crate::index::passage;
@@ -20,7 +22,9 @@ use crate::task::run_blocking;
 use crate::{App, AppError};
 use dsrs_store::Scope;
 use dsrs_store::index::IndexRow;
-use dsrs_store::index_build::{self, IndexBuildRow, MissingPassage, NewSegment};
+use dsrs_store::index_build::{
+    self, EmbeddingUsage, ExampleToIndex, IndexBuildRow, IndexPageLimits, NewSegment,
+};
 use dsrs_store::job::{self, JobEnd};
 use dsrs_store::persist;
 use dsrs_store::run::RunStatus;
@@ -28,11 +32,14 @@ use dsrs_store::run::RunStatus;
 /// The most passages of a segment.
 const SEGMENT: usize = 4000;
 
-/// The bytes of text from which on a segment is full.
-const SEGMENT_BYTES: usize = 8 << 20;
+/// The bytes of text from which on a segment is full: one statement has to index them within its time limit.
+const SEGMENT_BYTES: usize = 4 << 20;
 
 /// The passages that are read, and embedded, at a time.
-const PAGE: i64 = 500;
+const PAGE: IndexPageLimits = IndexPageLimits { count: 500, bytes: 1 << 20 };
+
+/// The text whose vector has the length of all vectors of a model.
+const PROBE: &str = "passage";
 
 /// How often a request to the embedding model is repeated, and how long it may take with all repeats.
 const RETRIES: u32 = 5;
@@ -56,6 +63,19 @@ enum BuildStop {
     Failed { code: &'static str, detail: String },
 }
 
+impl BuildStop {
+    fn model(detail: String) -> Self {
+        Self::Failed { code: "lm_error", detail }
+    }
+
+    fn conclusion(self) -> Conclusion<()> {
+        match self {
+            Self::Stopped => Conclusion::Cancelled,
+            Self::Failed { code, detail } => Conclusion::failed(code, detail),
+        }
+    }
+}
+
 impl JobKind for IndexBuilds {
     type Row = IndexBuildRow;
     type Work = IndexWork;
@@ -74,13 +94,12 @@ impl JobKind for IndexBuilds {
         work: IndexWork,
         guard: &Arc<ActiveGuard>,
     ) -> Result<AttemptEnd<()>, AppError> {
-        if let (Some(alias), None) = (&work.index.model, &work.model) {
-            let detail = format!("the embedding model `{alias}` is not configured any more");
-            return Ok(Conclusion::failed("unknown_model", detail).into());
+        if let Some(stop) = work.check_model() {
+            return Ok(stop.conclusion().into());
         }
         Ok(match work.build(attempt, guard).await? {
             Ok(()) => Conclusion::Finished(()).into(),
-            Err(BuildStop::Failed { code, detail }) => Conclusion::failed(code, detail).into(),
+            Err(stop @ BuildStop::Failed { .. }) => stop.conclusion().into(),
             Err(BuildStop::Stopped) => match guard.stopped() {
                 Some(StopReason::Cancelled) => Conclusion::Cancelled.into(),
                 _ => AttemptEnd::Requeue,
@@ -109,24 +128,47 @@ impl JobKind for IndexBuilds {
 }
 
 impl IndexWork {
+    /// Whether the alias is not the model that the build was requested for.
+    fn check_model(&self) -> Option<BuildStop> {
+        let alias = self.index.model.as_deref()?;
+        let detail = match &self.model {
+            None => format!("the embedding model `{alias}` is not configured any more"),
+            Some(model) if self.build.embedder.as_deref() != Some(&*model.model) => {
+                format!(
+                    "the embedding model `{alias}` is another one than when the build was requested"
+                )
+            }
+            Some(_) => return None,
+        };
+        Some(BuildStop::Failed { code: "unknown_model", detail })
+    }
+
     async fn build(
         &self,
         attempt: &JobAttempt,
         guard: &ActiveGuard,
     ) -> Result<Result<(), BuildStop>, AppError> {
         let (app, scope, lease) = (&attempt.app, &attempt.job.scope, attempt.job.lease);
-        let id = self.build.id;
-        if !persist(|| index_build::reuse(scope, &app.db, lease, id)).await? {
+        let cancelled = guard.cancellation();
+        let dimension = match self.dimension(app, scope, &cancelled).await? {
+            Ok(dimension) => dimension,
+            Err(stop) => return Ok(Err(stop)),
+        };
+        let (id, version) = (self.build.id, (self.index.dataset_id, self.build.dataset_version));
+        if !persist(|| index_build::reuse(scope, &app.db, lease, id, dimension)).await? {
             return Ok(Err(BuildStop::Stopped));
         }
-        let (mut after, mut segment, cancelled) =
-            (-1, SegmentInProgress::default(), guard.cancellation());
+        let (mut after, mut segment) = (-1, SegmentInProgress::of(dimension));
         loop {
-            let missing = persist(|| index_build::missing(scope, &app.db, id, after, PAGE)).await?;
-            let last = missing.last().map(|passage| passage.position);
+            let read = || {
+                index_build::examples(scope, &app.db, version, &self.build, dimension, after, PAGE)
+            };
+            let examples = persist(read).await?;
+            let last = examples.last().map(|example| example.position);
             if let Some(last) = last {
                 after = last;
-                if let Err(stop) = self.add(app, &mut segment, missing, &cancelled).await? {
+                let added = self.add(app, scope, &mut segment, examples, &cancelled).await?;
+                if let Err(stop) = added {
                     return Ok(Err(stop));
                 }
             }
@@ -134,7 +176,7 @@ impl IndexWork {
                 return Ok(Err(BuildStop::Stopped));
             }
             if segment.is_full() || (last.is_none() && !segment.is_empty()) {
-                let full = std::mem::take(&mut segment).new;
+                let full = std::mem::replace(&mut segment, SegmentInProgress::of(dimension)).new;
                 if !self.store(scope, app, attempt, &full).await? {
                     return Ok(Err(BuildStop::Stopped));
                 }
@@ -145,6 +187,58 @@ impl IndexWork {
         }
     }
 
+    /// The length of the vectors of the model now; 0 without a model.
+    async fn dimension(
+        &self,
+        app: &App,
+        scope: &Scope,
+        cancelled: &CancellationToken,
+    ) -> Result<Result<i32, BuildStop>, AppError> {
+        let Some(model) = &self.model else { return Ok(Ok(0)) };
+        let probed = embed(app, model, &[PROBE.into()], cancelled).await;
+        let probed = match self.paid(app, scope, model, probed).await? {
+            Ok(probed) => probed,
+            Err(_) if cancelled.is_cancelled() => return Ok(Err(BuildStop::Stopped)),
+            Err(stop) => return Ok(Err(stop)),
+        };
+        let dimension = probed.dimension().and_then(|dimension| i32::try_from(dimension).ok());
+        let none = || {
+            BuildStop::model(format!("the embedding model `{}` returns empty vectors", model.alias))
+        };
+        Ok(dimension.filter(|dimension| *dimension > 0).ok_or_else(none))
+    }
+
+    /// Counts what an answer of the embedding model has cost.
+    async fn paid(
+        &self,
+        app: &App,
+        scope: &Scope,
+        model: &EmbeddingModel,
+        answer: Result<Embeddings, LmError>,
+    ) -> Result<Result<Embeddings, BuildStop>, AppError> {
+        let failed = |error: LmError| {
+            BuildStop::model(format!(
+                "the embedding model `{}` failed: {}",
+                model.alias, error.message
+            ))
+        };
+        let embedded = match answer {
+            Ok(embedded) => embedded,
+            Err(error) => return Ok(Err(failed(error))),
+        };
+        let cost = model.prices.map(|prices| prices.cost(&embedded.usage));
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let spent = EmbeddingUsage {
+            requests: number(embedded.usage.lm_calls),
+            tokens: number(embedded.usage.input_tokens),
+            cost: cost.or(embedded.usage.cost),
+        };
+        if spent.requests > 0 {
+            index_build::count_usage(scope, &app.db, self.build.id, spent).await?;
+        }
+        Ok(Ok(embedded))
+    }
+
     async fn store(
         &self,
         scope: &Scope,
@@ -153,8 +247,9 @@ impl IndexWork {
         segment: &NewSegment,
     ) -> Result<bool, AppError> {
         let (lease, language) = (attempt.job.lease, self.index.language.as_str());
-        let add =
-            || index_build::add_segment(scope, &app.db, lease, &self.build, language, segment);
+        // One id for all tries: a segment whose answer was lost is not added again.
+        let named = (Uuid::now_v7(), segment);
+        let add = || index_build::add_segment(scope, &app.db, lease, &self.build, language, named);
         Ok(persist(add).await?)
     }
 
@@ -162,67 +257,77 @@ impl IndexWork {
     async fn add(
         &self,
         app: &App,
+        scope: &Scope,
         segment: &mut SegmentInProgress,
-        missing: Vec<MissingPassage>,
+        examples: Vec<ExampleToIndex>,
         cancelled: &CancellationToken,
     ) -> Result<Result<(), BuildStop>, AppError> {
         let field = self.index.field.clone();
-        let read = move || Self::read(field.as_deref(), missing);
         let broken = || AppError::Internal("reading passages panicked".to_owned());
-        let read = run_blocking(read).await.ok_or_else(broken)?;
-        let page = match read {
+        let read =
+            run_blocking(move || read(field.as_deref(), examples)).await.ok_or_else(broken)?;
+        let mut page = match read {
             Ok(page) => page,
             Err(detail) => return Ok(Err(BuildStop::Failed { code: "invalid_input", detail })),
         };
-        let vectors = match &self.model {
-            None => None,
-            Some(model) => match vectors_of(app, model, &page, cancelled).await {
-                Ok(found) => Some(found),
+        if let Some(model) = &self.model {
+            let new = page.iter().filter(|passage| passage.vector.is_none());
+            let texts: Vec<Arc<str>> = new.map(|passage| passage.text.clone()).collect();
+            let answer = embed(app, model, &texts, cancelled).await;
+            match self.paid(app, scope, model, answer).await? {
+                Ok(embedded) => fill_vectors(&mut page, &embedded),
                 Err(_) if cancelled.is_cancelled() => return Ok(Err(BuildStop::Stopped)),
-                Err(error) => {
-                    let detail =
-                        format!("the embedding model `{}` failed: {}", model.alias, error.message);
-                    return Ok(Err(BuildStop::Failed { code: "lm_error", detail }));
-                }
-            },
-        };
-        let added = segment.add(page, vectors);
-        Ok(added.map_err(|detail| BuildStop::Failed { code: "lm_error", detail }))
+                Err(stop) => return Ok(Err(stop)),
+            }
+        }
+        Ok(segment.add(page).map_err(BuildStop::model))
     }
+}
 
-    fn read(field: Option<&str>, missing: Vec<MissingPassage>) -> Result<Vec<Passage>, String> {
-        let passage = |missing: MissingPassage| {
-            let text = passage::text(&missing.inputs, field)
-                .map_err(|reason| format!("the example `{}` {reason}", missing.example_id))?;
-            Ok(Passage { words: passage::words(&text), text: text.into(), missing })
-        };
-        missing.into_iter().map(passage).collect()
-    }
+/// The passages of examples that are not indexed yet. The error names the example that has none.
+fn read(field: Option<&str>, examples: Vec<ExampleToIndex>) -> Result<Vec<Passage>, String> {
+    let passage = |example: ExampleToIndex| {
+        let ExampleToIndex { example_id: id, content, inputs, vector, .. } = example;
+        let text = passage::text(&inputs?, field);
+        let text = text.map_err(|reason| format!("the example `{id}` {reason}"));
+        Some(text.map(|text| Passage {
+            words: passage::words(&text),
+            text: text.into(),
+            id,
+            content,
+            vector,
+        }))
+    };
+    examples.into_iter().filter_map(passage).collect()
 }
 
 /// A passage to index.
 struct Passage {
-    missing: MissingPassage,
+    id: String,
+    /// The hash of its example.
+    content: Vec<u8>,
     text: Arc<str>,
     words: String,
+    /// Of length 1.
+    vector: Option<Vec<u8>>,
 }
 
-/// The vectors of a page, and what they cost.
-struct PageVectors {
-    /// In the order of the passages, each of length 1.
-    vectors: Vec<Vec<u8>>,
-    usage: Usage,
+/// Gives the passages that have no vector those that were made.
+fn fill_vectors(page: &mut [Passage], made: &Embeddings) {
+    let new = page.iter_mut().filter(|passage| passage.vector.is_none());
+    for (passage, vector) in new.zip(&made.vectors) {
+        let mut bytes = Vec::with_capacity(vector.len() * 4);
+        vector_bytes(vector, &mut bytes);
+        passage.vector = Some(bytes);
+    }
 }
 
-/// The vectors of passages. Those that the build before had are not asked for again.
-async fn vectors_of(
+async fn embed(
     app: &App,
     model: &EmbeddingModel,
-    page: &[Passage],
+    texts: &[Arc<str>],
     cancelled: &CancellationToken,
-) -> Result<PageVectors, LmError> {
-    let new = page.iter().filter(|passage| passage.missing.vector.is_none());
-    let texts: Vec<Arc<str>> = new.map(|passage| passage.text.clone()).collect();
+) -> Result<Embeddings, LmError> {
     let lane = app.models.lane();
     let policy = RetryPolicy {
         retries: RETRIES,
@@ -231,26 +336,21 @@ async fn vectors_of(
         is_streamed: false,
         gates: Gates { lane: &lane, model: model.gate.as_ref(), all: app.models.gate() },
     };
-    let embedded = retry::embed(&*model.embedder, &texts, None, &policy).await?;
-    let cost = model.prices.map(|prices| prices.cost(&embedded.usage));
-    let usage = Usage { cost: cost.or(embedded.usage.cost), ..embedded.usage };
-    let mut made = embedded.vectors.into_iter().map(|vector| {
-        let mut bytes = Vec::with_capacity(vector.len() * 4);
-        vector_bytes(&vector, &mut bytes);
-        bytes
-    });
-    let vector = |passage: &Passage| passage.missing.vector.clone().or_else(|| made.next());
-    Ok(PageVectors { vectors: page.iter().filter_map(vector).collect(), usage })
+    retry::embed(&*model.embedder, texts, None, &policy).await
 }
 
 /// A segment that is not full yet.
-#[derive(Default)]
 struct SegmentInProgress {
     new: NewSegment,
     bytes: usize,
 }
 
 impl SegmentInProgress {
+    fn of(dimension: i32) -> Self {
+        let vectors = (dimension > 0).then(Vec::new);
+        Self { new: NewSegment { dimension, vectors, ..NewSegment::default() }, bytes: 0 }
+    }
+
     fn is_empty(&self) -> bool {
         self.new.texts.is_empty()
     }
@@ -259,43 +359,25 @@ impl SegmentInProgress {
         self.new.texts.len() >= SEGMENT || self.bytes >= SEGMENT_BYTES
     }
 
-    /// Adds a page. The error says that its vectors have another length than those before.
-    fn add(&mut self, page: Vec<Passage>, vectors: Option<PageVectors>) -> Result<(), String> {
-        if let Some(PageVectors { vectors, usage }) = vectors {
-            for vector in vectors {
-                self.add_vector(&vector)?;
+    /// Adds a page. The error says that a vector has another length than those before.
+    fn add(&mut self, page: Vec<Passage>) -> Result<(), String> {
+        for Passage { id, content, text, words, vector } in page {
+            if let Some(vectors) = &mut self.new.vectors {
+                let vector = vector.unwrap_or_default();
+                let (length, expected) = (vector.len() / 4, self.new.dimension);
+                if i32::try_from(length) != Ok(expected) {
+                    return Err(format!(
+                        "the embedding model returned vectors of {expected} numbers and of {length}"
+                    ));
+                }
+                vectors.extend_from_slice(&vector);
             }
-            let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-            self.new.requests += number(usage.lm_calls);
-            self.new.tokens += number(usage.input_tokens);
-            self.new.cost = match (self.new.cost, usage.cost) {
-                (Some(before), Some(cost)) => Some(before + cost),
-                (before, cost) => before.or(cost),
-            };
-        }
-        for Passage { missing, text, words } in page {
             self.bytes += text.len();
-            self.new.example_ids.push(missing.example_id);
-            self.new.contents.push(missing.content);
-            self.new.texts.push(dsrs::value::Payload::Str(text).to_json());
+            self.new.example_ids.push(id);
+            self.new.contents.push(content);
+            self.new.texts.push(Payload::Str(text).to_json());
             self.new.words.push(words);
         }
-        Ok(())
-    }
-
-    fn add_vector(&mut self, vector: &[u8]) -> Result<(), String> {
-        let dimension = i32::try_from(vector.len() / 4).unwrap_or(i32::MAX);
-        let all = self.new.vectors.get_or_insert_default();
-        if all.is_empty() {
-            self.new.dimension = dimension;
-        }
-        if dimension != self.new.dimension {
-            return Err(format!(
-                "the embedding model returned vectors of {} numbers for some passages and of {dimension} for others",
-                self.new.dimension
-            ));
-        }
-        all.extend_from_slice(vector);
         Ok(())
     }
 }

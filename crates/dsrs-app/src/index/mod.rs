@@ -45,7 +45,10 @@ impl App {
         let found = dataset::get(scope, &self.db, &request.dataset, request.version).await;
         let dataset = match found {
             Err(error @ StoreError::NotFound { .. }) => {
-                problems.add(&At::Root.key("dataset"), Code::InvalidValue, error.to_string());
+                let is_version =
+                    matches!(error, StoreError::NotFound { what: "dataset version", .. });
+                let member = if is_version { "version" } else { "dataset" };
+                problems.add(&At::Root.key(member), Code::InvalidValue, error.to_string());
                 None
             }
             found => Some(found?),
@@ -203,6 +206,7 @@ fn row(scope: &Scope, request: IndexRequest, dataset: &DatasetRow) -> IndexRow {
         language: request.language.as_str().to_owned(),
         model: request.model,
         build_id: None,
+        embedder: None,
         created_at: now(),
         created_by: scope.actor.to_string(),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dsrs::lm::retry::{self, RetryPolicy};
-use dsrs::lm::{Gates, LmError, LmErrorKind};
+use dsrs::lm::{EmbeddingModel, Gates, LmError, LmErrorKind};
 use dsrs::predict::{
     Ctx, Passage, PassageIndexes, PassageSearch, SearchRanking, ToolError, embed_query,
 };
@@ -14,16 +14,18 @@ use dsrs::problem::{At, Code, Problems};
 use dsrs::value::Payload;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::passage;
 use super::vectors::VectorCache;
+use crate::program::references::no_vectors;
 use crate::{App, AppError, Invalid};
 use dsrs_api::index::{LONGEST_QUERY, SearchRequest};
 use dsrs_store::index::{self, IndexRow};
-use dsrs_store::index_search::{self, PassagePlace};
+use dsrs_store::index_search::{self, PassagePlace, RankedPassage};
 use dsrs_store::{Db, Scope};
 
 /// How much a lower place counts in reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009).
@@ -32,6 +34,12 @@ const FUSION: f64 = 60.0;
 /// The passages of each order that a fusion considers, for each passage that it returns.
 const DEPTH: usize = 4;
 
+/// Searches at a time; others wait. They share connections with everything else.
+const CONCURRENCY: usize = 4;
+
+/// How often a search begins again because a build has ended meanwhile.
+const ROUNDS: usize = 3;
+
 /// How long the vector of a query may take outside of a run.
 const EMBEDDING_TIME: Duration = Duration::from_secs(30);
 
@@ -39,6 +47,7 @@ const EMBEDDING_TIME: Duration = Duration::from_secs(30);
 pub(crate) struct IndexSearcher {
     db: Db,
     vectors: VectorCache,
+    turns: Semaphore,
 }
 
 /// The indexes of a workspace, as its runs search them.
@@ -47,12 +56,9 @@ struct WorkspaceIndexes {
     scope: Scope,
 }
 
-/// Passages by their places, the best first.
-type Ranked = Vec<(PassagePlace, f64)>;
-
 impl IndexSearcher {
     pub(crate) fn new(db: Db) -> Self {
-        Self { db, vectors: VectorCache::new() }
+        Self { db, vectors: VectorCache::new(), turns: Semaphore::new(CONCURRENCY) }
     }
 
     /// The indexes that a run of a workspace may search.
@@ -60,49 +66,52 @@ impl IndexSearcher {
         Arc::new(WorkspaceIndexes { searcher: self.clone(), scope: scope.clone() })
     }
 
-    /// The best passages, the best first. `embed` makes the vector of the query with the model of an alias.
-    async fn search<E, F>(
+    /// The best passages, the best first. A build that ends meanwhile takes its passages away: then the search begins again
+    /// with what answers now.
+    async fn search(
         &self,
         scope: &Scope,
-        index: &IndexRow,
+        index: &str,
+        search: &PassageSearch,
+        query: Option<Arc<[f32]>>,
+    ) -> Result<Vec<Passage>, AppError> {
+        let closed = |_| AppError::Internal("the searches are closed".to_owned());
+        let _turn = self.turns.acquire().await.map_err(closed)?;
+        let mut row = index::get(scope, &self.db, index).await?;
+        for _ in 0..ROUNDS {
+            let build = built(&row)?;
+            let found = self.search_build(scope, &row, build, search, query.as_ref()).await;
+            let now = index::get(scope, &self.db, index).await?;
+            if now.build_id == row.build_id {
+                return found;
+            }
+            row = now;
+        }
+        Err(AppError::Unavailable(format!("the index `{index}` is built again and again")))
+    }
+
+    async fn search_build(
+        &self,
+        scope: &Scope,
+        row: &IndexRow,
         build: Uuid,
         search: &PassageSearch,
-        embed: impl FnOnce(Arc<str>) -> F + Send,
-    ) -> Result<Vec<Passage>, E>
-    where
-        F: Future<Output = Result<Arc<[f32]>, E>> + Send,
-        E: From<AppError>,
-    {
-        let ranking = search.ranking.unwrap_or(match index.model {
-            Some(_) => SearchRanking::Hybrid,
-            None => SearchRanking::Text,
-        });
-        if index.model.is_none() && ranking != SearchRanking::Text {
-            return Err(AppError::NotComparable(no_vectors(&index.name)).into());
-        }
-        let depth = if ranking == SearchRanking::Hybrid { search.k * DEPTH } else { search.k };
-        let by_words = async {
-            match ranking {
-                SearchRanking::Vector => Ok(Ranked::new()),
-                _ => self.by_words(scope, index, build, &search.query, depth).await,
+        query: Option<&Arc<[f32]>>,
+    ) -> Result<Vec<Passage>, AppError> {
+        let by_words = |count| self.by_words(scope, row, build, &search.query, count);
+        let mut ranked = match (ranking(row, search)?, query) {
+            (SearchRanking::Text, _) | (_, None) => by_words(search.k).await?,
+            (SearchRanking::Vector, Some(query)) => {
+                self.by_vectors(scope, build, query, search.k).await?
+            }
+            (SearchRanking::Hybrid, Some(query)) => {
+                let depth = search.k * DEPTH;
+                let by_words = by_words(depth).await?;
+                fuse(by_words, self.by_vectors(scope, build, query, depth).await?)
             }
         };
-        let by_vectors = async {
-            let Some(alias) = index.model.as_deref().filter(|_| ranking != SearchRanking::Text)
-            else {
-                return Ok::<_, E>(Ranked::new());
-            };
-            let query = embed(alias.into()).await?;
-            self.by_vectors(scope, build, query, depth).await.map_err(E::from)
-        };
-        let (by_words, by_vectors) = tokio::join!(by_words, by_vectors);
-        let (by_words, by_vectors) = (by_words?, by_vectors?);
-        let ranked = match ranking {
-            SearchRanking::Text => by_words,
-            SearchRanking::Vector => by_vectors,
-            SearchRanking::Hybrid => fuse(&by_words, &by_vectors),
-        };
-        Ok(self.passages(scope, ranked, search.k).await?)
+        ranked.truncate(search.k);
+        self.passages(scope, ranked).await
     }
 
     async fn by_words(
@@ -112,63 +121,143 @@ impl IndexSearcher {
         build: Uuid,
         query: &str,
         count: usize,
-    ) -> Result<Ranked, AppError> {
+    ) -> Result<Vec<RankedPassage>, AppError> {
         let (words, count) = (passage::words(query), i64::try_from(count).unwrap_or(i64::MAX));
         let found = index_search::by_words(scope, &self.db, build, &index.language, &words, count);
-        Ok(found.await?.into_iter().map(|found| (found.place, found.score)).collect())
+        Ok(found.await?)
     }
 
     async fn by_vectors(
         &self,
         scope: &Scope,
         build: Uuid,
-        query: Arc<[f32]>,
+        query: &Arc<[f32]>,
         count: usize,
-    ) -> Result<Ranked, AppError> {
+    ) -> Result<Vec<RankedPassage>, AppError> {
         let segments = index_search::vector_segments(scope, &self.db, build).await?;
-        self.vectors.nearest(scope, &self.db, &segments, &query, count).await
+        let nearest = self.vectors.nearest(scope, &self.db, &segments, query, count).await?;
+        let places: Vec<PassagePlace> = nearest.iter().map(|(place, _)| *place).collect();
+        let ids = index_search::ids(scope, &self.db, &places).await?.into_iter();
+        let mut ids: HashMap<PassagePlace, String> =
+            ids.map(|(segment_id, number, id)| (PassagePlace { segment_id, number }, id)).collect();
+        let named = nearest.into_iter().filter_map(|(place, score)| {
+            Some(RankedPassage { place, example_id: ids.remove(&place)?, score })
+        });
+        let mut ranked: Vec<RankedPassage> = named.collect();
+        sort(&mut ranked);
+        ranked.truncate(count);
+        Ok(ranked)
     }
 
-    /// The texts of the best passages. Passages of one score are in the order of their ids, so that the order does not depend
-    /// on how the index was built.
+    /// The texts of passages, in their order.
     async fn passages(
         &self,
         scope: &Scope,
-        ranked: Ranked,
-        count: usize,
+        ranked: Vec<RankedPassage>,
     ) -> Result<Vec<Passage>, AppError> {
-        let scores: HashMap<PassagePlace, f64> = ranked.iter().copied().collect();
-        let places: Vec<PassagePlace> = ranked.into_iter().map(|(place, _)| place).collect();
-        let rows = index_search::passages(scope, &self.db, &places).await?;
-        let read = |row: index_search::PassageRow| {
-            let broken =
-                || AppError::Internal(format!("the passage `{}` does not load", row.example_id));
-            let Ok(Payload::Str(text)) = Payload::from_record(&row.text) else {
-                return Err(broken());
-            };
-            let score = scores.get(&row.place).copied().unwrap_or_default();
-            Ok(Passage { id: row.example_id.into(), text, score })
+        let places: Vec<PassagePlace> = ranked.iter().map(|passage| passage.place).collect();
+        let rows = index_search::passages(scope, &self.db, &places).await?.into_iter();
+        let mut texts: HashMap<PassagePlace, String> =
+            rows.map(|row| (row.place, row.text)).collect();
+        let read = |passage: RankedPassage| {
+            let text = Payload::from_record(&texts.remove(&passage.place)?).ok()?;
+            let Payload::Str(text) = text else { return None };
+            Some(Passage { id: passage.example_id.into(), text, score: passage.score })
         };
-        let mut found: Vec<Passage> = rows.into_iter().map(read).collect::<Result<_, _>>()?;
-        found.sort_by(|one, other| {
-            other.score.total_cmp(&one.score).then_with(|| one.id.cmp(&other.id))
-        });
-        found.truncate(count);
-        Ok(found)
+        Ok(ranked.into_iter().filter_map(read).collect())
     }
 }
 
+/// The best first; passages of one score in the order of their ids, so that the order does not depend on how the index was
+/// built.
+fn sort(ranked: &mut [RankedPassage]) {
+    ranked.sort_unstable_by(|one, other| {
+        other.score.total_cmp(&one.score).then_with(|| one.example_id.cmp(&other.example_id))
+    });
+}
+
 /// The order of two orders together: each adds the more, the earlier it has a passage.
-fn fuse(one: &Ranked, other: &Ranked) -> Ranked {
-    let mut scores: HashMap<PassagePlace, f64> = HashMap::new();
+fn fuse(one: Vec<RankedPassage>, other: Vec<RankedPassage>) -> Vec<RankedPassage> {
+    let mut fused: HashMap<PassagePlace, RankedPassage> = HashMap::new();
     for order in [one, other] {
         let mut place = 0.0;
-        for (passage, _) in order {
+        for passage in order {
             place += 1.0;
-            *scores.entry(*passage).or_default() += 1.0 / (FUSION + place);
+            let found = fused
+                .entry(passage.place)
+                .or_insert_with(|| RankedPassage { score: 0.0, ..passage });
+            found.score += 1.0 / (FUSION + place);
         }
     }
-    scores.into_iter().collect()
+    let mut fused: Vec<RankedPassage> = fused.into_values().collect();
+    sort(&mut fused);
+    fused
+}
+
+/// How passages are ranked.
+fn ranking(row: &IndexRow, search: &PassageSearch) -> Result<SearchRanking, AppError> {
+    let has_vectors = row.model.is_some();
+    match search.ranking {
+        None if has_vectors => Ok(SearchRanking::Hybrid),
+        None | Some(SearchRanking::Text) => Ok(SearchRanking::Text),
+        Some(asked) if has_vectors => Ok(asked),
+        Some(_) => Err(AppError::NotComparable(no_vectors(&row.name))),
+    }
+}
+
+/// The build that answers.
+fn built(row: &IndexRow) -> Result<Uuid, AppError> {
+    let detail = || {
+        let name = &row.name;
+        format!("no build of the index `{name}` has succeeded yet; GET /v1/indexes/{name} says why")
+    };
+    row.build_id.ok_or_else(|| AppError::RunUnfinished(detail()))
+}
+
+/// Vectors of different models cannot be compared.
+fn check_embedder(row: &IndexRow, model: Option<&Arc<EmbeddingModel>>) -> Result<(), AppError> {
+    match (model, &row.embedder) {
+        (Some(model), Some(embedder)) if *model.model != **embedder => {
+            let IndexRow { name, .. } = row;
+            let detail = format!(
+                "the vectors of the index `{name}` are of the model `{embedder}`, and `{}` is `{}` now: build the index \
+                 again with POST /v1/indexes/{name}/builds",
+                model.alias, model.model
+            );
+            Err(AppError::NotComparable(detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The alias of the model that makes the vector of a query; `None` if the search needs none.
+fn embedder_of<'r>(row: &'r IndexRow, search: &PassageSearch) -> Result<Option<&'r str>, AppError> {
+    Ok(match ranking(row, search)? {
+        SearchRanking::Text => None,
+        SearchRanking::Vector | SearchRanking::Hybrid => row.model.as_deref(),
+    })
+}
+
+impl WorkspaceIndexes {
+    async fn find(
+        &self,
+        ctx: &Ctx,
+        index: &str,
+        search: &PassageSearch,
+    ) -> Result<Vec<Passage>, SearchFailure> {
+        let (scope, searcher) = (&self.scope, &self.searcher);
+        let row = index::get(scope, &searcher.db, index).await.map_err(AppError::from)?;
+        built(&row)?;
+        let query = match embedder_of(&row, search)? {
+            None => None,
+            Some(alias) => {
+                check_embedder(&row, ctx.run.models.embedding(alias))?;
+                let embedded = embed_query(ctx, alias, search.query.clone()).await;
+                Some(embedded.map_err(|error| SearchFailure(ToolError::Fatal(error)))?)
+            }
+        };
+        Ok(searcher.search(scope, index, search, query).await?)
+    }
 }
 
 impl PassageIndexes for WorkspaceIndexes {
@@ -179,42 +268,16 @@ impl PassageIndexes for WorkspaceIndexes {
         search: PassageSearch,
     ) -> BoxFuture<'a, Result<Vec<Passage>, ToolError>> {
         async move {
-            if search.query.len() > LONGEST_QUERY {
-                let length = search.query.len();
+            let length = search.query.len();
+            if length > LONGEST_QUERY {
                 let detail =
                     format!("`query` has {length} bytes, at most {LONGEST_QUERY} are allowed");
                 return Err(ToolError::reported(detail));
             }
-            let row = index::get(&self.scope, &self.searcher.db, index).await;
-            let row = row.map_err(|error| SearchFailure::from(AppError::from(error)).0)?;
-            let build = built(&row).map_err(|error| SearchFailure::from(error).0)?;
-            let query = search.query.clone();
-            let embed = |alias: Arc<str>| async move {
-                let vector = embed_query(ctx, &alias, query).await;
-                vector.map_err(|error| SearchFailure(ToolError::Fatal(error)))
-            };
-            let found = self.searcher.search(&self.scope, &row, build, &search, embed).await;
-            found.map_err(|failure: SearchFailure| failure.0)
+            self.find(ctx, index, &search).await.map_err(|failure| failure.0)
         }
         .boxed()
     }
-}
-
-fn no_vectors(index: &str) -> String {
-    format!(
-        "the index `{index}` has no vectors, because it was created without a model: use the ranking `text`"
-    )
-}
-
-/// The build that answers.
-fn built(row: &IndexRow) -> Result<Uuid, AppError> {
-    let detail = || {
-        format!(
-            "the index `{}` has no build that has succeeded; GET /v1/indexes/{0} says why",
-            row.name
-        )
-    };
-    row.build_id.ok_or_else(|| AppError::RunUnfinished(detail()))
 }
 
 /// The failure of a search as that of a tool.
@@ -242,23 +305,27 @@ impl App {
         (request, mut problems): (SearchRequest, Problems),
     ) -> Result<Vec<Passage>, AppError> {
         let row = index::get(scope, &self.db, name).await?;
-        if row.model.is_none()
-            && matches!(request.ranking, Some(SearchRanking::Vector | SearchRanking::Hybrid))
-        {
-            problems.add(&At::Root.key("ranking"), Code::InvalidValue, no_vectors(name));
-        }
-        problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
-        let build = built(&row)?;
         let query: Arc<str> = request.query.into();
         let search = PassageSearch { query: query.clone(), k: request.k, ranking: request.ranking };
-        let embed = |alias: Arc<str>| self.query_vector(alias, query);
-        self.indexes.search(scope, &row, build, &search, embed).await
+        if let Err(error) = ranking(&row, &search) {
+            problems.add(&At::Root.key("ranking"), Code::InvalidValue, error.to_string());
+        }
+        problems.or(()).map_err(|problems| AppError::invalid(Invalid::Request, problems))?;
+        built(&row)?;
+        let query = match embedder_of(&row, &search)? {
+            None => None,
+            Some(alias) => {
+                check_embedder(&row, self.models.embedding(alias))?;
+                Some(self.query_vector(alias, query).await?)
+            }
+        };
+        self.indexes.search(scope, name, &search, query).await
     }
 
-    async fn query_vector(&self, alias: Arc<str>, query: Arc<str>) -> Result<Arc<[f32]>, AppError> {
+    async fn query_vector(&self, alias: &str, query: Arc<str>) -> Result<Arc<[f32]>, AppError> {
         let missing =
             || AppError::Unavailable(format!("the embedding model `{alias}` is not configured"));
-        let model = self.models.embedding(&alias).ok_or_else(missing)?;
+        let model = self.models.embedding(alias).ok_or_else(missing)?;
         let (lane, cancelled) = (self.models.lane(), CancellationToken::new());
         let policy = RetryPolicy {
             retries: 2,

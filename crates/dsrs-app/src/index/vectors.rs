@@ -14,6 +14,9 @@ use dsrs_store::{Db, Scope};
 /// The most bytes of vectors in memory, of all workspaces. Others are read again for each search.
 const MEMORY: u64 = 256 << 20;
 
+/// The most passages that are as near as the last one. Of more, any are compared by their ids.
+const MOST_TIES: usize = 1000;
+
 /// How long one comparison of a segment may take.
 const COMPARISON_TIME: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -31,7 +34,8 @@ impl VectorCache {
         Self(Cache::builder().max_capacity(MEMORY).weigher(size).build())
     }
 
-    /// The passages of some segments whose vectors are nearest to a query, the nearest first: at most `count`.
+    /// The passages of some segments whose vectors are nearest to a query: at least `count`, and those that are as near as the
+    /// last of them.
     pub(super) async fn nearest(
         &self,
         scope: &Scope,
@@ -62,7 +66,10 @@ impl VectorCache {
         let bytes = index_search::vectors(scope, db, segment).await?;
         let broken = || AppError::Internal("reading vectors panicked".to_owned());
         let vectors = run_blocking(move || read_vectors(&bytes)).await.ok_or_else(broken)?;
-        self.0.insert(segment, vectors.clone());
+        // A segment that was removed meanwhile has none.
+        if !vectors.is_empty() {
+            self.0.insert(segment, vectors.clone());
+        }
         Ok(vectors)
     }
 }
@@ -127,16 +134,14 @@ fn product(one: &[f32], other: &[f32]) -> f64 {
     f64::from(sums.iter().sum::<f32>() + rest)
 }
 
-/// Leaves the best, the best first.
+/// Leaves the best, the best first, with those that are as good as the last of them.
 fn keep_best(scored: &mut Vec<(PassagePlace, f64)>, count: usize) {
-    let better = |one: &(PassagePlace, f64), other: &(PassagePlace, f64)| {
-        other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0))
-    };
-    if scored.len() > count && count > 0 {
-        scored.select_nth_unstable_by(count - 1, better);
-        scored.truncate(count);
-    }
+    let better = |one: &(PassagePlace, f64), other: &(PassagePlace, f64)| other.1.total_cmp(&one.1);
     scored.sort_unstable_by(better);
+    if let Some((_, last)) = scored.get(count.saturating_sub(1)).copied() {
+        scored.truncate(scored.partition_point(|(_, score)| *score >= last));
+        scored.truncate(count + MOST_TIES);
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dsrs::graph::GraphModule;
-use dsrs::predict::Tool;
+use dsrs::predict::{SearchRanking, Tool};
 use dsrs::problem::Code;
 use dsrs::sandbox::Sandbox;
 use dsrs::signature::SignatureSchema;
@@ -224,8 +224,8 @@ impl BuildEnv for GraphEnv<'_> {
         self.build.app.tools.mcp(server)
     }
 
-    fn check_index(&self, name: &str) -> Result<(), String> {
-        self.build.graphs.check_index(name)
+    fn check_index(&self, name: &str, ranking: Option<SearchRanking>) -> Result<(), String> {
+        self.build.graphs.check_index(name, ranking)
     }
 
     fn pin_graph(&self, reference: &StoredGraphRef) -> Result<StoredGraphRef, GraphUnavailable> {

@@ -5,7 +5,7 @@
 
 pub(crate) mod environment;
 mod recent;
-mod references;
+pub(crate) mod references;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use dsrs::graph::{Program, document_references};
+use dsrs::predict::SearchRanking;
 use dsrs::read::{listed, nearest};
 use dsrs::strategy::{GraphUnavailable, StoredGraphRef};
 use dsrs::value::Payload;
@@ -29,8 +30,8 @@ type Lookup = Result<Arc<LoadedGraph>, GraphUnavailable>;
 #[derive(Default)]
 pub(crate) struct LoadedGraphs {
     by_ref: HashMap<StoredGraphRef, Lookup>,
-    /// The names of the indexes of the workspace.
-    indexes: Vec<String>,
+    /// The names of the indexes of the workspace, and whether their passages have vectors.
+    indexes: Vec<(String, bool)>,
     /// Whether there are more than a definition may bring with it, so that some are missing here.
     is_cut_off: bool,
 }
@@ -41,12 +42,21 @@ impl LoadedGraphs {
         self.by_ref.get(reference)
     }
 
-    /// Whether the workspace has an index of this name. The error says which ones it has.
-    pub(super) fn check_index(&self, name: &str) -> Result<(), String> {
-        if self.indexes.iter().any(|index| index == name) {
-            return Ok(());
+    /// Whether the workspace has an index of this name that can rank its passages so. The error says which ones it has.
+    pub(super) fn check_index(
+        &self,
+        name: &str,
+        ranking: Option<SearchRanking>,
+    ) -> Result<(), String> {
+        let found = self.indexes.iter().find(|(index, _)| index == name);
+        match (found, ranking) {
+            (Some((_, false)), Some(SearchRanking::Vector | SearchRanking::Hybrid)) => {
+                return Err(no_vectors(name));
+            }
+            (Some(_), _) => return Ok(()),
+            (None, _) => {}
         }
-        let names = || self.indexes.iter().map(String::as_str);
+        let names = || self.indexes.iter().map(|(index, _)| index.as_str());
         let known = match self.indexes.is_empty() {
             true => "there are none; create one with POST /v1/indexes".to_owned(),
             false => format!("known ones: {}", listed(names())),
@@ -147,6 +157,13 @@ pub(super) fn pinned(row: &GraphRow) -> StoredGraphRef {
         state_version: number(row.state.version),
         id: Some(row.id.to_string().into()),
     }
+}
+
+/// The refusal to compare vectors that an index does not have.
+pub(crate) fn no_vectors(index: &str) -> String {
+    format!(
+        "the index `{index}` has no vectors, because it was created without a model: use the ranking `text`"
+    )
 }
 
 /// A stored graph that can no longer be built.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config_ref::{self, ConfigRef, Reference};
 use super::{DynModule, GraphUnavailable, HttpTool, OpFactory, StoredGraphRef};
-use crate::predict::Tool;
+use crate::predict::{SearchRanking, Tool};
 use crate::problem::{At, Problems};
 use crate::sandbox::Sandbox;
 use crate::signature::SignatureSchema;
@@ -95,11 +95,11 @@ pub trait BuildEnv: Send + Sync {
         Err(format!("there is no MCP server `{server}`: this program has none"))
     }
 
-    /// Whether there is an index of passages with this name.
+    /// Whether there is an index of passages with this name, which can rank them so.
     ///
     /// # Errors
     /// Why there is none.
-    fn check_index(&self, name: &str) -> Result<(), String> {
+    fn check_index(&self, name: &str, _ranking: Option<SearchRanking>) -> Result<(), String> {
         Err(format!("there is no index `{name}`: this program has none"))
     }
 }
@@ -159,8 +159,8 @@ impl BuildEnv for LoadingEnv<'_> {
         self.0.mcp_tools(server)
     }
 
-    fn check_index(&self, name: &str) -> Result<(), String> {
-        self.0.check_index(name)
+    fn check_index(&self, name: &str, ranking: Option<SearchRanking>) -> Result<(), String> {
+        self.0.check_index(name, ranking)
     }
 }
 

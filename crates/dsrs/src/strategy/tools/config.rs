@@ -175,7 +175,7 @@ fn search_tool(
 ) -> Option<Arc<dyn Tool>> {
     let entry: SearchEntry = read_settings(entry, at, problems)?;
     if !env.is_stored()
-        && let Err(reason) = env.check_index(&entry.index)
+        && let Err(reason) = env.check_index(&entry.index, entry.ranking)
     {
         problems.add(&at.key("index"), Code::InvalidConfig, reason);
         return None;

@@ -36,7 +36,7 @@ pub(super) struct SearchEntry {
     #[facet(default = 5, dsrs::minimum(1), dsrs::maximum(100))]
     k: usize,
     /// With `search`: how passages are ranked. Default: `hybrid` if the index has vectors, else `text`.
-    ranking: Option<SearchRanking>,
+    pub(super) ranking: Option<SearchRanking>,
     /// The name of the tool for the LM. Default: the name of the graph, or `search`.
     name: Option<String>,
     /// What the tool does and when to use it, for the LM.

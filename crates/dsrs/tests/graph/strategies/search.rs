@@ -37,7 +37,7 @@ impl BuildEnv for Env {
         true
     }
 
-    fn check_index(&self, name: &str) -> Result<(), String> {
+    fn check_index(&self, name: &str, _: Option<SearchRanking>) -> Result<(), String> {
         if name == "docs" { Ok(()) } else { Err(format!("there is no index `{name}`")) }
     }
 }
