@@ -202,7 +202,7 @@ impl From<StoreError> for AppError {
                 Self::NotFound(format!("there is no {what} `{name}`"))
             }
             StoreError::AlreadyExists { what, name } => {
-                Self::AlreadyExists(format!("there is already a {what} `{name}`"))
+                Self::AlreadyExists(format!("there is already {} {what} `{name}`", article(what)))
             }
             StoreError::Stale { .. } => Self::Stale,
             StoreError::StateMismatch { .. } => Self::StateMismatch(error.to_string()),
@@ -250,6 +250,11 @@ fn is_shape(problem: &Problem) -> bool {
         }
         _ => false,
     }
+}
+
+/// The article of a noun.
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 #[cfg(test)]

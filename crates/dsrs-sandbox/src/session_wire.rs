@@ -1,5 +1,8 @@
 //! The protocol of a session: one JSON document a line, in both directions. Knows neither processes nor Python.
 
+// A build that leaves `interpreter` out has code that only it uses.
+#![cfg_attr(not(feature = "interpreter"), allow(dead_code))]
+
 use std::sync::Arc;
 
 use dsrs::sandbox::{HostAnswer, HostCall, SandboxError, SandboxLimits, SessionOutput};

@@ -1,6 +1,9 @@
 //! The protocol between parent and child: a request and an answer as JSON. Knows neither processes nor
 //! Python. `session_wire` is what follows if the request opens a session.
 
+// A build that leaves `interpreter` out has code that only it uses.
+#![cfg_attr(not(feature = "interpreter"), allow(dead_code))]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -145,12 +145,12 @@ pub(crate) async fn index_delete(
 
 /// Search an index
 ///
-/// The best passages, the best first.
+/// The best passages, the best first. With vectors, the vector of the query is a request to the embedding model.
 #[utoipa::path(
     post, path = "/v1/indexes/{index}/search", tag = "indexes",
     request_body(content = SearchBody, example = json!({"query": "how do I cancel?", "k": 3})),
     responses((status = 200, description = "The passages", body = FoundPassagesView)),
-    extensions(("x-scope" = json!("read")),
+    extensions(("x-scope" = json!("execute")),
         ("x-problems" = json!(["run_unfinished", "not_comparable", "rate_limited"])))
 )]
 pub(crate) async fn index_search(

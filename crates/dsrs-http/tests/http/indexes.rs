@@ -158,6 +158,8 @@ async fn a_graph_names_an_index_that_exists() {
     assert_eq!(error["detail"], "there is no index `dogs`; did you mean `docs`? known ones: docs");
     let unnamed = problem(json!("search")).await;
     assert!(unnamed["errors"][0]["detail"].as_str().unwrap().contains("`search` needs an index"));
+    let vectors = problem(json!({"builtin": "search", "index": "docs", "ranking": "vector"})).await;
+    assert!(vectors["errors"][0]["detail"].as_str().unwrap().contains("has no vectors"));
     let many = problem(json!({"builtin": "search", "index": "docs", "k": 0})).await;
     assert_eq!(many["errors"][0]["pointer"], "/nodes/find/config/tool/k");
 

@@ -494,7 +494,7 @@ async fn a_graph_that_times_out_is_a_failed_tool_call() {
 #[test]
 fn calculator_and_python_are_built_in_and_python_needs_a_sandbox() {
     let known: Vec<_> = builtin_tools().map(|tool| tool.name).collect();
-    assert_eq!(known, ["calculator", "python"]);
+    assert_eq!(known, ["calculator", "python", "search"]);
     assert_eq!(
         refused("react", QA, r#"{"tools": ["python"]}"#),
         ["/config/tools/0 invalid_config"]
