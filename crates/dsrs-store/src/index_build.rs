@@ -371,7 +371,7 @@ pub async fn add_segment(
     let sums = "update index_builds set done = done + $3, words = words + $4 where id = $2 and workspace_id = $1";
     let sums = sqlx::query(sums).bind(scope.workspace).bind(build.id).bind(count).bind(words);
     sums.execute(&mut *tx).await?;
-    // Last: the heartbeat of all jobs of the server waits for whoever holds this row.
+    // Last: the heartbeat of all jobs of the server waits for the holder of this row.
     if !job::progress(&mut tx, lease).await? {
         return Ok(false);
     }
