@@ -145,7 +145,7 @@ async fn a_derived_program_and_its_document_read_back_are_one_program() {
     let mut module = Predict::<Retrieve>::new();
     let projection = ProgramGraph::from_module("find", &mut module, &questions()).await.unwrap();
     let derived = projection.graph.compile().unwrap();
-    let document = json(&derived.canonical_text());
+    let document = json(derived.canonical_text());
     let again = Program::from_document(&document, &Env).unwrap();
     assert_eq!(again.canonical_text(), derived.canonical_text());
     assert_eq!(again.content_hash(), derived.content_hash());
