@@ -59,7 +59,7 @@ impl World {
             let left = self.postgres.count(&format!("select count(*) from {table}")).await;
             assert_eq!(left, 0, "{table} has rows of work that has ended");
         }
-        // An attempt that has ended its work tells the engine afterwards.
+        // An attempt reports its end to the engine after its work has ended.
         found("the engine to have no rows of work in progress", async || {
             let rows = self.engine.rows_in_progress().await;
             rows.iter().all(|(_, left)| *left == 0).then_some(())
