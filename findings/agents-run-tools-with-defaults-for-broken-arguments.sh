@@ -3,7 +3,7 @@
 # thirty days" removes all pages, if the tool has defaults. smolagents passes the whole text as the first argument.
 #
 # Seen with llama-index-core 0.14.25 (llama-index-llms-openai-like 0.8.1), strands-agents 1.62.0 and smolagents 1.26.0, beside
-# pydantic-ai-slim 2.68.0. Guess: a call whose arguments cannot be read is not made; the model is told, and tries again. Behaviour:
+# pydantic-ai-slim 2.68.0. Guess: a call whose arguments cannot be read is not made; the model sees the problem, and tries again. Behaviour:
 # the two put an empty object in the place of what they cannot read, and the tool runs if nothing is required. smolagents leaves
 # the text as it is, and calls the tool with one positional argument. The model sees "removed", so that its answer says that
 # it did what was asked. Of a cut text, LlamaIndex runs the tool with `None` for the value that was cut. Models

@@ -3,7 +3,7 @@
 # "/drafts/2026" is "/drafts". The same agent, not streamed, runs nothing and ends with an empty answer. Neither is an error.
 #
 # Seen with langchain 1.5.2, langchain-core 1.8.3, langchain-openai 1.7.4 and langgraph 1.2.24, beside openai-agents 0.24.0 and
-# pydantic-ai-slim 2.68.0. Guess: arguments that end within a text are no JSON, so that the call is refused and the model told,
+# pydantic-ai-slim 2.68.0. Guess: arguments that end within a text are no JSON, so that the call is refused and the model informed,
 # streamed or not. Behaviour: chunks are joined with a reader that closes open texts and brackets, so that a page may show
 # arguments while they arrive; what it makes of the last chunk becomes the call. Without a stream the reader is strict; what it
 # refuses goes to `invalid_tool_calls`, where the loop of the agent does not look: a message without calls is the answer, here "".

@@ -41,14 +41,14 @@ const PAGE: IndexPageLimits = IndexPageLimits { count: 500, bytes: 1 << 20 };
 /// The text whose vector has the length of all vectors of a model.
 const PROBE: &str = "passage";
 
-/// How often a request to the embedding model is repeated, and how long it may take with all repeats.
+/// The repeats of a request to the embedding model, and its time limit with all repeats.
 const RETRIES: u32 = 5;
 const EMBEDDING_TIME: Duration = Duration::from_secs(300);
 
 /// The kind of job that builds an index.
 pub struct IndexBuilds;
 
-/// What an attempt needs.
+/// The index, its build and its model, as an attempt loads them.
 pub struct IndexWork {
     index: IndexRow,
     build: IndexBuildRow,

@@ -37,7 +37,7 @@ const DEPTH: usize = 4;
 /// Searches at a time; others wait. They share connections with everything else.
 const CONCURRENCY: usize = 4;
 
-/// How often a search begins again because a build has ended meanwhile.
+/// The most rounds of a search: it begins again when a build has ended meanwhile.
 const ROUNDS: usize = 3;
 
 /// How long the vector of a query may take outside of a run.
