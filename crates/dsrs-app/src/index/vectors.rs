@@ -137,7 +137,7 @@ fn product(one: &[f32], other: &[f32]) -> f64 {
 /// Leaves the best, the best first, with those that are as good as the last of them.
 fn keep_best(scored: &mut Vec<(PassagePlace, f64)>, count: usize) {
     let better = |one: &(PassagePlace, f64), other: &(PassagePlace, f64)| other.1.total_cmp(&one.1);
-    scored.sort_unstable_by(better);
+    scored.sort_by(better);
     if let Some((_, last)) = scored.get(count.saturating_sub(1)).copied() {
         scored.truncate(scored.partition_point(|(_, score)| *score >= last));
         scored.truncate(count + MOST_TIES);
@@ -156,11 +156,19 @@ mod tests {
 
     #[test]
     fn the_nearest_by_direction_come_first_whatever_their_length() {
-        let vectors = read_vectors(&bytes(&[&[0.0, 5.0], &[3.0, 0.0], &[1.0, 1.0], &[0.0, 0.0]]));
+        let vectors = read_vectors(&bytes(&[&[0.0, 5.0], &[3.0, 0.0], &[1.0, 1.0], &[-1.0, 0.0]]));
         let found = nearest_of(Uuid::nil(), &vectors, &[9.0, 0.0], 3);
         let numbers: Vec<i32> = found.iter().map(|(place, _)| place.number).collect();
         assert_eq!(numbers, [1, 2, 0]);
         assert!((found[0].1 - 1.0).abs() < 1e-6 && (found[1].1 - 0.5_f64.sqrt()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn those_that_are_as_near_as_the_last_stay_in_their_order() {
+        let vectors = read_vectors(&bytes(&[&[0.0, 5.0], &[3.0, 0.0], &[0.0, -1.0], &[0.0, 0.0]]));
+        let found = nearest_of(Uuid::nil(), &vectors, &[9.0, 0.0], 2);
+        let numbers: Vec<i32> = found.iter().map(|(place, _)| place.number).collect();
+        assert_eq!(numbers, [1, 0, 2, 3]);
     }
 
     #[test]
