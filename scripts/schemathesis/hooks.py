@@ -38,6 +38,8 @@ EXCEPTIONS = [
     (r".*", r".*/(fractions|split)", r"invalid_value"),
     # A correction is for one of `runs`.
     (r"POST /v1/datasets/.*/from-runs", r"/(corrections|runs)(/.*)?", r"(invalid_value|unknown_field|missing_field|wrong_type)"),
+    # A version of the dataset exists.
+    (r"POST /v1/indexes.*", r"/version", r"invalid_value"),
     # A key ends in the future.
     (r"POST /v1/keys", r"/expires_at", r"invalid_value"),
     # A URL is read by a parser, and a setting lists where messages may go. A graph exists. `score` and the event

@@ -7,17 +7,17 @@ use facet::Facet;
 
 use crate::plain_name::PLAIN_NAME;
 
-/// The most bytes of a query.
+/// The most characters of a query.
 pub const LONGEST_QUERY: usize = 8 << 10;
 
 /// The text of a query.
 static QUERY: TextFormat = TextFormat {
     code: Code::InvalidValue,
-    expected: "a text of 1 to 8192 bytes",
+    expected: "a text of 1 to 8192 characters",
     format: None,
     pattern: None,
-    length: None,
-    accepts: |text| (1..=LONGEST_QUERY).contains(&text.len()),
+    length: Some((1, LONGEST_QUERY)),
+    accepts: |text| !text.is_empty() && text.chars().nth(LONGEST_QUERY).is_none(),
 };
 
 /// An index to create.

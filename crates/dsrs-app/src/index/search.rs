@@ -268,10 +268,10 @@ impl PassageIndexes for WorkspaceIndexes {
         search: PassageSearch,
     ) -> BoxFuture<'a, Result<Vec<Passage>, ToolError>> {
         async move {
-            let length = search.query.len();
+            let length = search.query.chars().count();
             if length > LONGEST_QUERY {
                 let detail =
-                    format!("`query` has {length} bytes, at most {LONGEST_QUERY} are allowed");
+                    format!("`query` has {length} characters, at most {LONGEST_QUERY} are allowed");
                 return Err(ToolError::reported(detail));
             }
             self.find(ctx, index, &search).await.map_err(|failure| failure.0)

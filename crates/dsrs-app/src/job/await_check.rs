@@ -6,7 +6,7 @@ use dsrs::problem::{At, Code, Problems};
 /// The nodes of a program that wait for a value.
 pub(crate) fn await_nodes(program: &Program) -> impl Iterator<Item = &str> {
     let nodes = program.graph().nodes();
-    nodes.filter(|(_, node)| node.strategy() == "await").map(|(name, _)| &**name)
+    nodes.filter(|(_, node)| node.parks()).map(|(name, _)| &**name)
 }
 
 /// Refuses nodes that wait for a value. `item` names what each run of the program would be.

@@ -23,8 +23,10 @@ use crate::run::ending::EndedRun;
 use crate::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::run::execute::admit;
 use crate::run::merged_record::{
-    AttemptOutput, NO_TRACE, UnfinishedRun, node_row, own_nodes, waiting_nodes, with_waiting,
+    AttemptOutput, NO_TRACE, UnfinishedRun, node_row, own_nodes, value_row_name, waiting_nodes,
+    with_waiting,
 };
+use crate::run::pause::{is_pause_row, pause_row};
 use crate::run::record::{recorded_inputs, status};
 use crate::run_spans::{RunTrace, TracedRun};
 use crate::{App, AppError, RunFailure, RunTimes};
@@ -138,6 +140,7 @@ impl JobAttempt {
         let mut scope = RunScope::new(self.app.models.clone(), deadline);
         scope.indexes = Some(self.app.indexes.of_workspace(&self.job.scope));
         scope.id = Some(earlier.run.id.into_bytes());
+        scope.paused = earlier.continuations();
         scope.observer = Some(self.app.metrics.graph(&earlier.run.graph_name));
         let trace = self.app.trace_of_job(&self.request.request_id, earlier.run.id);
         scope.trace_context = trace.as_ref().map(|trace| trace.context.clone());
@@ -235,7 +238,7 @@ impl JobAttempt {
             .as_ref()
             .is_err_and(|failure| failure.error.kind == PredictErrorKind::Cancelled);
         let waits = outcome.waits();
-        let unreadable = names(outcome).into_iter().find(|node| earlier.has(node));
+        let unreadable = value_rows(outcome).into_iter().find(|node| earlier.has(node));
         let parks = waits && unreadable.is_none();
         match stopped {
             Some(StopReason::Lost) => return Ok(AttemptEnd::Released),
@@ -264,13 +267,15 @@ impl JobAttempt {
             Err(failure) => Err((status(outcome), RunFailure::of(run, request, failure))),
         };
         self.report_attempt(&earlier.run, outcome);
+        let stored: Vec<NodeRow> = journal.stored().collect();
         let added = AttemptOutput {
+            pauses: stored.iter().filter(|row| is_pause_row(row)).map(|row| row.node.clone()).collect(),
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,
             trace: trace_json(&outcome.spans, self.start),
             prefixes: prefixes_of(&outcome.spans),
         };
-        earlier.ended.extend(journal.stored());
+        earlier.ended.extend(stored);
         Ok(Conclusion::Finished(RunResult { known: Some(earlier), added, ended }).into())
     }
 
@@ -287,8 +292,8 @@ impl JobAttempt {
     async fn park_run(&self, run: &RunRow, outcome: &Outcome) -> Result<bool, AppError> {
         let waiting = waiting_nodes(&outcome.nodes);
         let nodes = with_waiting(&run.nodes, &waiting, &outcome.spans, self.start);
-        let names = names(outcome);
-        let parked = persist(|| self.lease.park(&nodes, &names)).await?;
+        let values = value_rows(outcome);
+        let parked = persist(|| self.lease.park(&nodes, &values)).await?;
         Ok(parked != ParkOutcome::Cancelled)
     }
 
@@ -322,6 +327,12 @@ fn names(outcome: &Outcome) -> Vec<String> {
     waiting_nodes(&outcome.nodes).into_iter().map(|(name, _)| name.to_string()).collect()
 }
 
+/// The names of the checkpoints that the values for these nodes become.
+fn value_rows(outcome: &Outcome) -> Vec<String> {
+    let waiting = waiting_nodes(&outcome.nodes).into_iter();
+    waiting.map(|(name, node)| value_row_name(name, node)).collect()
+}
+
 const CANCELLED: &str = "the run was cancelled";
 
 /// Stores checkpoints in the database.
@@ -352,7 +363,10 @@ impl Journal for CheckpointJournal<'_> {
     fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>> {
         async move {
             let JobAttempt { job, lease, start, .. } = self.attempt;
-            let row = Arc::new(node_row(&node, *start));
+            let row = Arc::new(match &node.outcome.pause {
+                Some(pause) => pause_row(&node, pause, *start),
+                None => node_row(&node, *start),
+            });
             match persist(|| lease.store_node(row.clone(), now())).await {
                 Ok(true) => {
                     self.lock().push(without_trace(row));

@@ -17,6 +17,7 @@ pub(crate) use dsrs_store::run_usage::{usage_json, usage_of_json};
 use crate::clock::timestamp;
 use crate::json::JsonObject;
 use crate::run::failure::predictor_path;
+use crate::run::pause::write_pause;
 
 /// `{name: {status, started_at, duration_ms, outputs, error}}`.
 pub(crate) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTime<Utc>) -> String {
@@ -41,6 +42,9 @@ fn write_node(object: &mut JsonObject, name: &str, node: &NodeOutcome, start: Da
     object.payload("outputs", node.outputs.as_ref().unwrap_or(&Payload::Null));
     let error = node.error.as_ref().map(|error| error_json(name, error));
     object.raw_or_null("error", error.as_deref());
+    if let Some(pause) = &node.pause {
+        write_pause(object, pause);
+    }
 }
 
 /// `{detail, code, predictor?}`.

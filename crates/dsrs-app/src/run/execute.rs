@@ -29,6 +29,7 @@ use crate::run::documents::fields_json;
 use crate::run::driver::RunDriver;
 use crate::run::ending::EndedRun;
 use crate::run::event_json::{BufferListener, started_json};
+use crate::run::pause::pause_row_without_trace;
 use crate::run::record::{RunRecordBuilder, RunVersions};
 use crate::run_spans::{RunTrace, TracedRun};
 use crate::{App, AppError, Invalid, RequestId, RunFailure, RunPlace};
@@ -37,6 +38,7 @@ use dsrs_shutdown::WorkGuard;
 use dsrs_store::graph::{GraphRef, ResolvedGraph, VersionSelection};
 use dsrs_store::run::{self, RunFilter, RunRow, RunStatus, RunSummaryRow};
 use dsrs_store::run_label::RunLabels;
+use dsrs_store::run_progress::NodeRow;
 use dsrs_store::{ListQuery, Page, Scope, run_event};
 
 /// What to run, and how.
@@ -303,8 +305,9 @@ impl Run {
         self.report(&outcome, took);
         self.send_spans(&outcome, traced_inputs.as_ref(), took);
         // The row has all of it: it need not stay in memory until the commit.
+        let pauses = pauses(&outcome);
         drop(outcome);
-        let recorded = self.record(&row).await;
+        let recorded = self.record(&row, &pauses).await;
         if let Some(events) = events {
             let waits = recorded.is_ok() && row.status == RunStatus::Waiting;
             self.count_events(&events, waits).await;
@@ -385,13 +388,20 @@ impl Run {
     }
 
     /// Hands the run to the recorder. One that waits is stored as a background run instead.
-    async fn record(&self, row: &Arc<RunRow>) -> Result<(), AppError> {
+    async fn record(&self, row: &Arc<RunRow>, pauses: &[NodeRow]) -> Result<(), AppError> {
         if row.status == RunStatus::Waiting {
             // Boxed, as what few runs do: every run would reserve space for it.
-            return Box::pin(self.app.run_park(&self.scope, row, &self.request_id)).await;
+            return Box::pin(self.app.run_park(&self.scope, row, pauses, &self.request_id)).await;
         }
         Ok(self.app.recorder.record(&self.scope, row).await?)
     }
+}
+
+/// The checkpoints of nodes that wait in the middle of their work, whose trace is in the record.
+fn pauses(outcome: &Outcome) -> Vec<NodeRow> {
+    let nodes = outcome.nodes.iter();
+    let paused = nodes.filter_map(|(name, node)| Some((name, node.pause.as_ref()?)));
+    paused.map(|(name, pause)| pause_row_without_trace(name, pause)).collect()
 }
 
 #[cfg(test)]

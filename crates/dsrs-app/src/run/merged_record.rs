@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use dsrs::graph::{CompletedNode, CompletedNodes, NodeOutcome, NodeStatus, Program};
 use dsrs::lm::{Prefix, Usage};
-use dsrs::predict::{Span, SpanKind};
+use dsrs::predict::{NodeContinuation, Span, SpanKind};
 use dsrs::value::{Map, Payload};
 use indexmap::IndexMap;
 use uuid::Uuid;
@@ -16,6 +16,7 @@ use crate::json::JsonObject;
 use crate::run::documents::{
     fields_json, node_json, prefixes_of, trace_json, usage_json, usage_of_json,
 };
+use crate::run::pause::{answers_row_name, continuations, is_pause_row, pause_of};
 use crate::{AppError, RunFailure};
 use dsrs_store::background_run::{self, StoredRun};
 use dsrs_store::run::{RunRow, RunStatus, RunStorage};
@@ -44,6 +45,8 @@ pub(crate) struct AttemptOutput {
     pub(crate) trace: String,
     /// The prefixes of the prompts in the trace.
     pub(crate) prefixes: Vec<Arc<Prefix>>,
+    /// The names of the checkpoints of its pauses.
+    pub(crate) pauses: Vec<String>,
 }
 
 impl AttemptOutput {
@@ -54,7 +57,13 @@ impl AttemptOutput {
             usage: Usage::default(),
             trace: NO_TRACE.to_owned(),
             prefixes: Vec::new(),
+            pauses: Vec::new(),
         }
+    }
+
+    /// Whether its usage and trace include those of a checkpoint.
+    fn includes(&self, row: &NodeRow) -> bool {
+        self.nodes.contains_key(row.node.as_str()) || self.pauses.contains(&row.node)
     }
 }
 
@@ -78,7 +87,17 @@ impl UnfinishedRun {
             }
             Some((Arc::from(row.node.as_str()), found?))
         };
-        self.ended.iter().filter_map(restored).collect()
+        self.ended.iter().filter(|row| !is_pause_row(row)).filter_map(restored).collect()
+    }
+
+    /// What the nodes that have paused continue from.
+    pub(crate) fn continuations(&self) -> HashMap<Arc<str>, NodeContinuation> {
+        continuations(&self.ended)
+    }
+
+    /// Whether a node waits for a value that has not arrived.
+    pub(crate) fn awaits(&self, name: &str, node: &Payload) -> bool {
+        is_waiting(node) && !is_answered(&self.ended, name, node)
     }
 
     /// Whether a node has a checkpoint.
@@ -100,10 +119,9 @@ impl UnfinishedRun {
         spent
     }
 
-    /// The same without the cost and the trace of nodes that `added` includes.
+    /// The same without the cost and the trace of checkpoints that `added` includes.
     pub(crate) fn without_cost_of(mut self, added: &AttemptOutput) -> Self {
-        let own = |row: &&mut NodeRow| added.nodes.contains_key(row.node.as_str());
-        for row in self.ended.iter_mut().filter(own) {
+        for row in self.ended.iter_mut().filter(|row| added.includes(row)) {
             row.usage = usage_json(&Usage::default());
             row.trace = NO_TRACE.to_owned();
         }
@@ -156,7 +174,13 @@ impl UnfinishedRun {
             match (checkpoints.get(&*name), added.nodes.get(&name)) {
                 (Some(checkpoint), _) => nodes.raw(&name, checkpoint),
                 (None, Some(own)) => nodes.raw(&name, own),
-                (None, None) => nodes.raw(&name, &with_final_status(before, not_started).to_json()),
+                (None, None) => {
+                    let before = match is_answered(&ended, &name, &before) {
+                        true => with_status(before, "running"),
+                        false => before,
+                    };
+                    nodes.raw(&name, &with_final_status(before, not_started).to_json())
+                }
             };
         }
         RunRow {
@@ -167,6 +191,22 @@ impl UnfinishedRun {
             ..run
         }
     }
+}
+
+/// Whether the calls that a node waits for are answered.
+fn is_answered(ended: &[NodeRow], name: &str, node: &Payload) -> bool {
+    let Some(number) = pause_of(node) else { return false };
+    let answers = answers_row_name(name, number);
+    ended.iter().any(|row| row.node == answers)
+}
+
+/// The document of a node that no longer waits.
+fn with_status(node: Payload, status: &str) -> Payload {
+    let mut members = node.as_map().cloned().unwrap_or_default();
+    members.insert("status".into(), status.into());
+    members.shift_remove("pause");
+    members.shift_remove("calls");
+    Payload::map(members)
 }
 
 /// The outcome of a node, from its checkpoint.
@@ -207,6 +247,14 @@ pub(crate) fn waiting_nodes(
     nodes.iter().filter(|(_, node)| node.status == NodeStatus::Waiting).collect()
 }
 
+/// The name of the checkpoint that the value for a waiting node becomes.
+pub(crate) fn value_row_name(name: &str, outcome: &NodeOutcome) -> String {
+    match &outcome.pause {
+        Some(pause) => answers_row_name(name, pause.number),
+        None => name.to_owned(),
+    }
+}
+
 /// The recorded nodes of a run with those that wait marked so. A node that waited before keeps its
 /// start time.
 pub(crate) fn with_waiting(
@@ -218,7 +266,9 @@ pub(crate) fn with_waiting(
     let mut nodes = JsonObject::with_capacity(recorded.len());
     for (name, before) in members(recorded) {
         let waits = waiting.iter().find(|(waiting, _)| **waiting == name);
-        match waits.filter(|_| !is_waiting(&before)) {
+        // A node that paused again asks for something else.
+        let is_written = is_waiting(&before) && before.as_map().is_some_and(|node| node.contains_key("inputs"));
+        match waits.filter(|(_, outcome)| outcome.pause.is_some() || !is_written) {
             Some((_, outcome)) => nodes.raw(&name, &waiting_json(&name, outcome, spans, start)),
             None => nodes.raw(&name, &before.to_json()),
         };
@@ -287,9 +337,7 @@ fn with_final_status(node: Payload, not_started: Option<&str>) -> Payload {
         (Some(_), Some("waiting")) => "cancelled",
         _ => return node,
     };
-    let mut members = node.as_map().cloned().unwrap_or_default();
-    members.insert("status".into(), status.into());
-    Payload::map(members)
+    with_status(node, status)
 }
 
 fn usage_of_spans(spans: &[Span]) -> Usage {

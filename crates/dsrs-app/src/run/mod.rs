@@ -12,6 +12,7 @@ pub(crate) mod failure;
 mod follow;
 pub mod labels;
 pub(crate) mod merged_record;
+pub(crate) mod pause;
 pub(crate) mod provenance;
 pub(crate) mod record;
 pub mod request;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::run::documents::{
     fields_json, nodes_json, prefixes_of, run_usage, trace_json, usage_json,
 };
+use crate::run::merged_record::{waiting_nodes, with_waiting};
 use crate::{AppError, RunFailure};
 use dsrs_store::graph::ResolvedGraph;
 use dsrs_store::run::{RunRow, RunStatus, RunStorage};
@@ -75,12 +76,20 @@ impl RunRecordBuilder<'_> {
             outputs: outcome.outputs.as_ref().ok().map(fields_json),
             error: failure.map(RunFailure::to_json),
             usage: usage_json(&outcome.usage),
-            nodes: nodes_json(&outcome.nodes, self.start),
+            nodes: nodes(outcome, self.start),
             trace,
             created_by: self.actor.to_owned(),
             labels: self.labels,
             storage: if self.is_stored { storage(outcome) } else { RunStorage::default() },
         }
+    }
+}
+
+fn nodes(outcome: &Outcome, start: DateTime<Utc>) -> String {
+    let nodes = nodes_json(&outcome.nodes, start);
+    match outcome.waits() {
+        true => with_waiting(&nodes, &waiting_nodes(&outcome.nodes), &outcome.spans, start),
+        false => nodes,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::job::request::JobRequest;
 use crate::json::JsonObject;
 use crate::run::documents::usage_json;
 use crate::run::merged_record::{NO_TRACE, UnfinishedRun, has_ended, is_waiting, members};
+use crate::run::pause::{answers_row, pause_of};
 use crate::{AnswerBuilder, App, AppError, Invalid, RequestId};
 use dsrs_store::Scope;
 use dsrs_store::run::{RunRow, RunStatus};
@@ -68,12 +69,16 @@ impl App {
             return merge_faults(request.faults, Err(AppError::NotWaiting(detail)));
         };
         let at = At::Root.key("value");
-        let value = program
-            .admit_signal(node, &request.value, &at, &mut problems)
-            .filter(|_| problems.is_empty())
-            .ok_or_else(|| AppError::invalid(Invalid::Input, problems));
-        let value = merge_faults(request.faults, value)?;
-        let row = signalled(&request.node, waiting, &value, now());
+        let (name, value) = (&request.node, &request.value);
+        let row = match pause_of(waiting) {
+            Some(number) => answers_row(name, waiting, number, value, &at, &mut problems),
+            None => program
+                .admit_signal(node, value, &at, &mut problems)
+                .map(|value| signalled(name, waiting, &value, now())),
+        };
+        let row = row.filter(|_| problems.is_empty());
+        let row = row.ok_or_else(|| AppError::invalid(Invalid::Input, problems));
+        let row = merge_faults(request.faults, row)?;
         let run = continued(earlier, &row);
         let answer = answer.build(&run);
         let sent = waiting_run::signal(scope, &self.db, id, &row, now(), answer.as_ref()).await?;
@@ -91,7 +96,8 @@ impl App {
         let deadline = Instant::now() + PARK_PATIENCE;
         loop {
             let earlier = UnfinishedRun::read(scope, &self.db, id).await?;
-            let waits = members(&earlier.run.nodes).get(node).is_some_and(is_waiting);
+            let recorded = members(&earlier.run.nodes);
+            let waits = recorded.get(node).is_some_and(|found| earlier.awaits(node, found));
             let is_running = earlier.run.status == RunStatus::Running;
             if waits || !is_running || earlier.has(node) || Instant::now() >= deadline {
                 return Ok(earlier);
@@ -100,11 +106,12 @@ impl App {
         }
     }
 
-    /// Stores an execution that waits for a signal as a background run.
+    /// Stores an execution that waits for a signal as a background run, with the checkpoints of nodes that have paused.
     pub(crate) async fn run_park(
         &self,
         scope: &Scope,
         run: &RunRow,
+        pauses: &[NodeRow],
         request_id: &RequestId,
     ) -> Result<(), AppError> {
         let job = JobRequest::new(None, request_id.clone());
@@ -112,6 +119,7 @@ impl App {
             .iter()
             .filter(|(_, node)| has_ended(node))
             .map(|(name, node)| checkpoint(name, node.to_json()))
+            .chain(pauses.iter().cloned())
             .collect();
         Ok(waiting_run::accept(scope, &self.db, run, &ended, &job.to_json()).await?)
     }

@@ -108,8 +108,9 @@ fn resumed(outcome: &ResumeOutcome) -> Response {
 
 /// Signal a run
 ///
-/// Sends a waiting node (strategy `await`) its value, which is checked against the outputs of the
-/// node. The run continues with it.
+/// Sends a waiting node its value: the outputs of a node `await`, which are checked against its
+/// signature, or the answers to the `calls` of a `react` with tools of the caller. The run continues
+/// with it.
 #[utoipa::path(
     post, path = "/v1/runs/{id}/signal", tag = "runs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes repeats of the request safe")),

@@ -220,7 +220,8 @@ pub struct ResumeBody {
 pub struct SignalBody {
     /// The name of the node.
     pub node: String,
-    /// The outputs of the node by name. For a node with one output, its value suffices.
+    /// The outputs of the node by name. For a node with one output, its value suffices. For an agent that waits, the
+    /// answer to each of its `calls` by id: `{"result": …}` with any value, or `{"error": "…"}` with the reason.
     pub value: Json,
 }
 
@@ -304,6 +305,22 @@ pub struct RunNode {
     /// The inputs of a node that waits or has waited for a signal.
     #[schema(value_type = Option<Object>)]
     pub inputs: Option<Json>,
+    /// Of an agent that waits: how often it has waited in this run.
+    pub pause: Option<u32>,
+    /// Of an agent that waits: the calls of its tools that a client answers.
+    pub calls: Option<Vec<RunCall>>,
+}
+
+/// A call of a tool that a client answers.
+#[derive(ToSchema)]
+pub struct RunCall {
+    /// The id, by which the signal answers it.
+    pub id: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// The arguments, which fit the schema of the tool.
+    #[schema(value_type = Object)]
+    pub arguments: Json,
 }
 
 impl RunNode {

@@ -7,6 +7,7 @@ mod assignable;
 mod audit;
 mod background_runs;
 mod batches;
+mod caller_tools;
 mod calls;
 mod chat_completions;
 mod compression;

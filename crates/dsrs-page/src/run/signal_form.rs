@@ -1,6 +1,7 @@
-//! The form for the value that a run waits for, by the types of the node.
+//! The form for the value that a run waits for: by the types of the node, or a result for each call of an agent.
 
 use dsrs::graph::{Node, Program};
+use dsrs::types::TypeIR;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -17,8 +18,49 @@ pub(super) struct RefusedSignal<'f> {
     pub(super) problem: ApiProblem,
 }
 
+/// A call of a tool that an agent waits for.
+pub(super) struct AskedCall {
+    pub(super) id: String,
+    /// The tool with its arguments.
+    text: String,
+}
+
+/// The calls that a node waits for, if it is an agent.
+pub(super) fn asked_calls(run: &RunRow, node: &str) -> Vec<AskedCall> {
+    let nodes: Map<String, Value> = serde_json::from_str(&run.nodes).unwrap_or_default();
+    let calls = nodes.get(node).and_then(|node| node.get("calls")?.as_array());
+    let call = |call: &Value| {
+        let text = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default();
+        let arguments = call.get("arguments").unwrap_or(&Value::Null);
+        AskedCall { id: text("id").to_owned(), text: format!("{} {arguments}", text("tool")) }
+    };
+    calls.into_iter().flatten().map(call).collect()
+}
+
 /// The fields of the value that a node waits for.
-pub(super) fn fields<'p>(program: &'p Program, node: &'p Node) -> Vec<ValueField<'p>> {
+pub(super) fn fields<'p>(
+    program: &'p Program,
+    node: &'p Node,
+    calls: &'p [AskedCall],
+) -> Vec<ValueField<'p>> {
+    match calls {
+        [] => outputs(program, node),
+        calls => calls.iter().map(|call| result(program, call)).collect(),
+    }
+}
+
+fn result<'p>(program: &'p Program, call: &'p AskedCall) -> ValueField<'p> {
+    ValueField {
+        pointer: format!("/value/{}/result", call.id),
+        name: &call.text,
+        ty: &TypeIR::Any,
+        defs: program.graph().defs(),
+        description: Some("the result for the agent: a text, or JSON"),
+        has_default: false,
+    }
+}
+
+fn outputs<'p>(program: &'p Program, node: &'p Node) -> Vec<ValueField<'p>> {
     let outputs = &node.schema().outputs;
     let field = |field: &'p dsrs::signature::FieldSchema| ValueField {
         pointer: format!("/value/{}", field.name),
@@ -42,10 +84,12 @@ pub(super) async fn forms(
         return Ok(html! {});
     }
     let program = visitor.app.recorded_program(&visitor.scope, run).await?;
-    let nodes = waiting.iter().filter_map(|name| Some((name, program.graph().node(name)?)));
+    let nodes = waiting.iter().filter_map(|name| {
+        Some((name, program.graph().node(name)?, asked_calls(run, name)))
+    });
     Ok(html! {
-        @for (name, node) in nodes {
-            (form(run.id, name, &fields(&program, node), refused.filter(|refused| refused.node == name)))
+        @for (name, node, calls) in nodes {
+            (form(run.id, name, &fields(&program, node, &calls), refused.filter(|refused| refused.node == name)))
         }
     })
 }

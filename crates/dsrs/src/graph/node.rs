@@ -157,6 +157,12 @@ impl Node {
         )
     }
 
+    /// Whether the node may wait for a value from outside, while the run is parked.
+    #[must_use]
+    pub fn parks(&self) -> bool {
+        self.module.parks()
+    }
+
     /// The strategy's name.
     #[must_use]
     pub fn strategy(&self) -> &str {

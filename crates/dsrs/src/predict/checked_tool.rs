@@ -46,6 +46,24 @@ impl CheckedTool {
         self.tool.result_schema()
     }
 
+    /// Whether the caller of the run answers its calls.
+    pub(crate) fn waits_for_caller(&self) -> bool {
+        self.tool.waits_for_caller()
+    }
+
+    /// Records a call that the caller of the run has answered.
+    pub(crate) fn record_answer(
+        &self,
+        ctx: &Ctx,
+        args: &Payload,
+        answer: Result<&Payload, &str>,
+    ) -> Result<Payload, ToolError> {
+        let span = open_span(ctx, self.spec().name.clone(), args);
+        let answered = answer.cloned().map_err(ToolError::reported);
+        close_span(ctx, span, &answered);
+        answered
+    }
+
     /// Calls it within a span, for an LM.
     ///
     /// # Errors

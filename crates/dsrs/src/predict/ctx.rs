@@ -1,6 +1,7 @@
 //! `Ctx`: everything that a call needs besides its input: models, deadline, cancellation, trace and
 //! position in the program. An explicit first argument instead of globals.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use super::error::{PredictError, PredictErrorKind};
 use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
 use super::passage::PassageIndexes;
+use super::pause::NodeContinuation;
 use super::tally::CallTally;
 use super::trace::{MOST_SPANS, SpanId, Trace};
 use crate::lm::{
@@ -58,6 +60,8 @@ pub struct RunScope {
     pub variation: Option<Variation>,
     /// The id of the run, which it has again when it continues elsewhere.
     pub id: Option<[u8; 16]>,
+    /// What nodes that paused continue from, by name.
+    pub paused: HashMap<Arc<str>, NodeContinuation>,
 }
 
 /// One of several attempts of a whole program at the same inputs. It has its own seeds and
@@ -96,6 +100,7 @@ impl RunScope {
             long_work,
             variation,
             id: None,
+            paused: HashMap::new(),
         }
     }
 

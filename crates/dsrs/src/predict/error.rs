@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::adapter::BrokenInput;
 use crate::coerce::ParseReport;
+use super::NodePause;
 use crate::lm::{LmError, LmErrorKind};
 
 /// A prediction that failed.
@@ -41,6 +42,8 @@ pub struct PredictError {
     pub predictor: Option<Arc<str>>,
     /// The underlying error.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
+    /// With [`PredictErrorKind::Waiting`] in the middle of a node: what it waits for.
+    pub pause: Option<Arc<NodePause>>,
 }
 
 impl fmt::Display for PredictError {
@@ -207,7 +210,7 @@ impl PredictError {
     /// An error without a predictor.
     #[must_use]
     pub fn new(kind: PredictErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), predictor: None, source: None }
+        Self { kind, message: message.into(), predictor: None, source: None, pause: None }
     }
 
     /// The error of the LM client, if that is the underlying error.

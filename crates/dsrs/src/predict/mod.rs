@@ -21,6 +21,7 @@ mod hints;
 mod module_state;
 mod parameter;
 mod passage;
+mod pause;
 mod predictor;
 mod predictor_core;
 mod predictor_tools;
@@ -54,6 +55,7 @@ pub use parameter::{lift, param_id};
 pub use passage::{
     MOST_PASSAGES, Passage, PassageIndexes, PassageSearch, SearchRanking, embed_query,
 };
+pub use pause::{CallerCall, NodeContinuation, NodePause, admit_answers};
 pub use predictor::DynPredictor;
 pub use recorded::{RecordedSpan, Recording};
 pub use schema_predictor::SchemaPredictor;

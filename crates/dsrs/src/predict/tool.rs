@@ -43,6 +43,11 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether the caller of the run answers its calls: the run waits meanwhile, and [`Self::call`] is never called.
+    fn waits_for_caller(&self) -> bool {
+        false
+    }
+
     /// Calls the tool once. `args` is what the LM wrote and may not fit the specification. Dropping
     /// the future cancels the call.
     ///

@@ -99,6 +99,32 @@ impl ToolDispatcher {
         })
     }
 
+    /// The first tool whose calls the caller of the run answers.
+    pub(crate) fn caller_tool(&self) -> Option<&str> {
+        let found = self.tools.values().find(|tool| tool.waits_for_caller())?;
+        Some(&found.spec().name)
+    }
+
+    /// Whether the caller of the run has to answer a call: of a tool of the caller, with arguments that fit.
+    pub(crate) fn waits_for_caller(&self, name: &str, args: &Payload) -> bool {
+        let tool = self.find(name).filter(|tool| tool.waits_for_caller());
+        tool.is_some_and(|tool| tool.admit(args).is_ok())
+    }
+
+    /// The answer of the caller of the run to a call, as text.
+    pub(crate) fn answered(
+        &self,
+        ctx: &Ctx,
+        (name, args): (&str, &Payload),
+        answer: Result<&Payload, &str>,
+    ) -> String {
+        let answered = match self.find(name) {
+            Some(tool) => tool.record_answer(ctx, args, answer),
+            None => answer.cloned().map_err(ToolError::reported),
+        };
+        answered.map_or_else(|failed| failure_text(&failed), |result| truncated(result_text(&result)))
+    }
+
     /// Calls a tool and returns its result as text. Only the end of the run is an error.
     pub(crate) async fn call(
         &self,
@@ -118,7 +144,7 @@ impl ToolDispatcher {
         match called {
             Ok(result) => Ok(truncated(result_text(&result))),
             Err(ToolError::Fatal(error)) => Err(error),
-            Err(failed) => Ok(format!("Error: {}", truncated(failed.to_string()))),
+            Err(failed) => Ok(failure_text(&failed)),
         }
     }
 
@@ -128,6 +154,10 @@ impl ToolDispatcher {
             .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         format!("there is no tool `{}`; {hint}the tools are {}", brief(name), listed(names()))
     }
+}
+
+fn failure_text(failed: &ToolError) -> String {
+    format!("Error: {}", truncated(failed.to_string()))
 }
 
 fn truncated(mut text: String) -> String {

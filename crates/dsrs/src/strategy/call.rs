@@ -148,6 +148,10 @@ impl CallConfig {
         let config: Self = read_config(config, &at)?;
         let mut problems = Problems::new();
         let tool = read_tool(env, &config.tool, &at.key(TOOL), &mut problems);
+        if tool.as_ref().is_some_and(|tool| tool.waits_for_caller()) {
+            let detail = "a call of the caller is a node `await`, whose outputs are the result";
+            problems.add(&at.key(TOOL), Code::InvalidConfig, detail);
+        }
         match tool {
             Some(tool) if problems.is_empty() => Ok((config, tool)),
             _ => Err(problems),

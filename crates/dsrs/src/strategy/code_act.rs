@@ -13,7 +13,7 @@ use super::chain_of_thought::with_reasoning;
 use super::programs::{ProgramFunctions, check_variables, no_sandbox};
 use super::react::Trajectory;
 use super::registry::StrategyRegistration;
-use super::tools::{TOOLS, read_tools, tools_schema};
+use super::tools::{TOOLS, read_tools, refuse_caller_tools, tools_schema};
 use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};
 use crate::predict::{Ctx, DynPredictor, PredictError, SchemaPredictor, ToolDispatcher};
@@ -118,6 +118,7 @@ impl CodeActConfig {
         let Some(tools) = &self.tools else { return ProgramFunctions::default() };
         let at = at.key(TOOLS);
         let tools = read_tools(ToolDispatcher::default(), env, tools, &at, problems);
+        refuse_caller_tools(&tools, &at, problems);
         ProgramFunctions::of(&tools, &RESERVED, env.is_stored(), &at, problems)
     }
 }

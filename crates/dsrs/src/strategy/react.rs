@@ -3,6 +3,7 @@
 //! writes the outputs from the steps.
 
 mod agent;
+mod pause;
 mod prompt;
 mod step;
 mod typed;
@@ -35,7 +36,7 @@ const FINISH: &str = "finish";
 #[derive(Facet)]
 struct ReactConfig {
     /// The tools that the LM may call: the name of a built-in tool, or an object with exactly one of `builtin`, `http`,
-    /// `graph` and `mcp`.
+    /// `graph`, `mcp` and `caller`.
     #[facet(dsrs::value_schema(tools_schema))]
     tools: Option<Payload>,
     #[facet(flatten)]
@@ -149,6 +150,10 @@ impl DynModule for ReactModule {
 
     fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
         vec![(ACTION, &mut self.action), (EXTRACT, &mut self.extract)]
+    }
+
+    fn parks(&self) -> bool {
+        self.agent.waits_for_caller()
     }
 
     fn forward<'a>(

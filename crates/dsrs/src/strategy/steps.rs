@@ -29,6 +29,16 @@ impl StepHistory {
         self.done.push(step);
     }
 
+    /// Steps that a node took before it paused.
+    pub(super) const fn of(done: Vec<StepTexts>) -> Self {
+        Self { done, hidden: 0, next: 0 }
+    }
+
+    /// Every step, the oldest first.
+    pub(super) fn steps(&self) -> &[StepTexts] {
+        &self.done
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.done.is_empty()
     }

@@ -1,4 +1,4 @@
-"""`dspy.ReAct`: its tools are those of the server that the caller names."""
+"""`dspy.ReAct`: its tools are those of the server that `tools=` names, and those of `outside=`, which the caller answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .refusal import refuse
 def react(module: Any, options: Options) -> Leaf:
     """The node of an agent."""
     own = {name: tool for name, tool in module.tools.items() if name != "finish"}
-    tools = [tool_of(name, tool, options) for name, tool in own.items()]
+    tools = [caller_tool(name, tool, options) or tool_of(name, tool, options) for name, tool in own.items()]
     fresh = dspy.ReAct(module.signature, list(own.values()), module.max_iters)
     extract = module.extract.predict
     inner = [
@@ -25,13 +25,21 @@ def react(module: Any, options: Options) -> Leaf:
     return Leaf("react", module.signature, outputs, inner, {"tools": tools, "max_iters": module.max_iters})
 
 
+def caller_tool(name: str, tool: Any, options: Options) -> dict[str, Any] | None:
+    """The tool if it stays with the caller: the run waits for its results."""
+    if name not in options.outside or name in options.tools:
+        return None
+    description = {"description": tool.desc or f"The function {name}."}
+    return {"caller": {"name": name, **description, "arguments": _arguments(tool)}}
+
+
 def tool_of(name: str, tool: Any, options: Options) -> Any:
     """The server's tool, with the name, description and arguments of the function where it has none."""
     if name not in options.tools:
+        way_out = f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}`"
         refuse(
             f"the tool `{name}` is a Python function, which a graph cannot call",
-            f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}` "
-            "(docs/tools.md).",
+            f"{way_out} (docs/tools.md), or with `ReAct` let the caller answer it: `outside={{{name!r}: str}}`.",
         )
     given = options.tools[name]
     if not isinstance(given, dict):

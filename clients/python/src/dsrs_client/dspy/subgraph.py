@@ -41,8 +41,8 @@ class Subgraph:
     def strategy(self) -> dict[str, Any]:
         """The strategy and its config."""
         for name, body in self.nodes.items():
-            if body["strategy"] == "await":
-                way_out = "Call it before, or name it in `tools=`."
+            if waits_for_caller(body):
+                way_out = "Call it before, or name its functions in `tools=`."
                 refuse(f"waits for the caller by `{name}` in a part of the graph", way_out, self.draft.places.get(name))
         edges = [{"from": self._inside(edge.source), "to": edge.target} for edge in self.edges]
         nodes = {name: {key: body[key] for key in body if key != "dspy_paths"} for name, body in self.nodes.items()}
@@ -86,6 +86,12 @@ class Subgraph:
             return source
         root = root_of(source)
         return f"input.{self.take(root)}{source.removeprefix(root)}"
+
+
+def waits_for_caller(node: dict[str, Any]) -> bool:
+    """Whether a node waits for the caller of the run."""
+    tools = (node.get("config") or {}).get("tools") or []
+    return bool(node["strategy"] == "await" or any(isinstance(tool, dict) and "caller" in tool for tool in tools))
 
 
 def root_of(source: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs a graph whose functions stay with the caller: calls them whenever the run waits for one."""
+"""Runs a graph whose functions stay with the caller: calls them whenever the run, or one of its agents, waits for one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import dspy
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .json_value import to_json
 from .outside import RESULT
@@ -39,13 +42,42 @@ def finished(server: Server, run: dict[str, Any], functions: Mapping[str, Callab
     while run["status"] in ("queued", "running", "waiting"):
         for node, state in run["nodes"].items():
             if run["status"] == "waiting" and state["status"] == "waiting":
-                returned = _function(run, node, functions)(**_inputs(run, node))
-                server.signal(run["id"], node, _outputs(returned))
+                server.signal(run["id"], node, _value(run, node, functions))
         time.sleep(POLL_SECONDS)
         run = server.run(run["id"])
     if run["status"] != "succeeded":
         raise RunFailed(run)
     return run
+
+
+def _value(run: dict[str, Any], node: str, functions: Mapping[str, Callable[..., Any]]) -> Any:
+    """What the node waits for: the outputs of its function, or the answers to the calls of an agent."""
+    if (calls := run["nodes"][node].get("calls")) is not None:
+        return {call["id"]: _answer(call, _tool(run, call["tool"], functions)) for call in calls}
+    return _outputs(_function(run, node, functions)(**_inputs(run, node)))
+
+
+def _tool(run: dict[str, Any], name: str, functions: Mapping[str, Callable[..., Any]]) -> dspy.Tool:
+    if name not in functions:
+        raise LookupError(
+            f"the run {run['id']} waits for the tool `{name}`: name its function, `functions={{{name!r}: …}}`, or "
+            "answer the call yourself (docs/runs.md)"
+        )
+    function = functions[name]
+    return function if isinstance(function, dspy.Tool) else dspy.Tool(function, name=name)
+
+
+def _answer(call: dict[str, Any], tool: dspy.Tool) -> dict[str, Any]:
+    """The result of a tool, or its exception, which the model reads, as DSPy's agents do."""
+    try:
+        with dspy.context(allow_tool_async_sync_conversion=True):
+            returned = tool(**call["arguments"])
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    try:
+        return {"result": to_jsonable_python(returned)}
+    except PydanticSerializationError:
+        return {"result": str(returned)}
 
 
 def _inputs(run: dict[str, Any], node: str) -> dict[str, Any]:

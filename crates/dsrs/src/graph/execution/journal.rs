@@ -15,12 +15,12 @@ use crate::problem::{At, Problems};
 use crate::types::admit;
 use crate::value::{Failure, Map, Payload};
 
-/// A completed node that a later attempt can reuse.
+/// A completed node that a later attempt can reuse, or one that waits in the middle of its work.
 #[derive(Debug)]
 pub struct CompletedNode {
     /// Its name.
     pub name: Arc<str>,
-    /// How it ended.
+    /// How it ended, or what it waits for.
     pub outcome: NodeOutcome,
     /// Its trace; the first span is the span of the node.
     pub spans: Vec<Span>,
@@ -32,7 +32,7 @@ pub struct CompletedNode {
 #[error("{0}")]
 pub struct JournalError(pub String);
 
-/// Records completed nodes.
+/// Records completed nodes, and nodes that wait in the middle of their work.
 pub trait Journal: Send + Sync {
     /// Records one. Its followers start afterwards; all other nodes continue meanwhile.
     fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>>;

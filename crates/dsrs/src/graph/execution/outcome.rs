@@ -6,7 +6,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::lm::Usage;
-use crate::predict::{PredictError, PredictErrorKind, Span};
+use crate::predict::{NodePause, PredictError, PredictErrorKind, Span};
 use crate::value::{Fields, Payload};
 
 /// The outcome of a run.
@@ -68,13 +68,15 @@ pub struct NodeOutcome {
     pub outputs: Option<Payload>,
     /// Why it failed.
     pub error: Option<PredictError>,
+    /// What it waits for, if it waits in the middle of its work.
+    pub pause: Option<Arc<NodePause>>,
 }
 
 impl NodeOutcome {
     /// The outcome of a node that has not started.
     pub(super) const fn pending() -> Self {
         let (started, duration, outputs, error) = (None, None, None, None);
-        Self { status: NodeStatus::Pending, started, duration, outputs, error }
+        Self { status: NodeStatus::Pending, started, duration, outputs, error, pause: None }
     }
 
     /// The final outcome once the run ended, `elapsed` after its start.
@@ -84,6 +86,7 @@ impl NodeOutcome {
             NodeStatus::Running | NodeStatus::Waiting => {
                 self.status = NodeStatus::Cancelled;
                 self.duration = self.started.map(|started| elapsed.saturating_sub(started));
+                self.pause = None;
             }
             _ => {}
         }

@@ -8,6 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
 
 use super::FINISH;
+use super::pause::{OpenStep, continued, pause};
 use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME};
 use super::step::{AgentCall, AgentStep};
 use crate::adapter::ChatAdapter;
@@ -50,7 +51,13 @@ impl Agent {
         Self { toolbox, offer, limits }
     }
 
-    /// Takes steps until the LM calls `finish` or the limit is reached.
+    /// Whether a step may wait for the caller of the run.
+    pub(super) fn waits_for_caller(&self) -> bool {
+        self.toolbox.caller_tool().is_some()
+    }
+
+    /// Takes steps until the LM calls `finish` or the limit is reached. A step that calls tools of the caller ends with
+    /// a pause; the next call of the node continues from its answers.
     ///
     /// An answer that is still invalid after its retries ends the steps too, if there are any to
     /// derive the outputs from.
@@ -60,8 +67,16 @@ impl Agent {
         action: &SchemaPredictor,
         input: &Fields,
     ) -> Result<StepHistory, PredictError> {
-        let mut steps = StepHistory::default();
-        for _ in 0..self.limits.max_iters {
+        let (mut steps, mut number) = (StepHistory::default(), 0);
+        if let Some(pause) = ctx.run.paused.get(&ctx.node.node) {
+            number = pause.number;
+            let (earlier, step) = continued(ctx, &self.toolbox, pause)?;
+            steps = earlier;
+            if self.finish_step(&mut steps, step) {
+                return Ok(steps);
+            }
+        }
+        while steps.steps().len() < self.limits.max_iters {
             let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read, words);
             let answer = match with_steps(&mut steps, TRAJECTORY, input, ask).await {
                 Err(error) if is_invalid_answer(&error) && !steps.is_empty() => break,
@@ -69,22 +84,40 @@ impl Agent {
             };
             let (thought, calls) = thought_and_calls(&answer);
             let results = self.call(ctx, &calls).await?;
-            let finished = calls.iter().any(AgentCall::is_finish);
-            steps.push(AgentStep { thought, calls, results }.texts());
-            if finished {
+            let step = OpenStep { thought, calls, results };
+            let step = step.completed().map_err(|open| pause(number + 1, &steps, &open))?;
+            if self.finish_step(&mut steps, step) {
                 break;
             }
         }
         Ok(steps)
     }
 
-    /// The results of all calls but for `finish`, in their order.
-    async fn call(&self, ctx: &Ctx, calls: &[AgentCall]) -> Result<Vec<String>, PredictError> {
+    /// Adds a step. Returns whether it was the last.
+    fn finish_step(&self, steps: &mut StepHistory, step: AgentStep) -> bool {
+        let finished = step.calls.iter().any(AgentCall::is_finish);
+        steps.push(step.texts());
+        finished
+    }
+
+    /// The results of all calls but for `finish`, in their order; `None` for those that the caller of the run answers.
+    async fn call(
+        &self,
+        ctx: &Ctx,
+        calls: &[AgentCall],
+    ) -> Result<Vec<Option<String>>, PredictError> {
         let real = calls.iter().filter(|call| !call.is_finish());
-        let each = real.map(|call| self.toolbox.call(ctx, &call.name, &call.args));
+        let each = real.map(|call| self.result(ctx, call));
         // Collected first: closures of a stream over borrows are not general enough for `Send`.
         let each: Vec<_> = each.collect();
         stream::iter(each).buffered(self.limits.max_parallel).try_collect().await
+    }
+
+    async fn result(&self, ctx: &Ctx, call: &AgentCall) -> Result<Option<String>, PredictError> {
+        if self.toolbox.waits_for_caller(&call.name, &call.args) {
+            return Ok(None);
+        }
+        self.toolbox.call(ctx, &call.name, &call.args).await.map(Some)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use facet::Facet;
 
 use super::super::{BuildEnv, GraphPin, GraphUnavailable};
+use super::caller::CallerToolConfig;
 use super::http::{HttpToolConfig, tool_name};
 use super::missing::{missing, unreachable};
 use super::renamed::named_by_server;
@@ -17,7 +18,7 @@ use crate::problem::{At, Code, Problems};
 use crate::read::{list, listed, map, nearest};
 use crate::value::{Map, Payload};
 
-const KINDS: [&str; 4] = ["builtin", "http", "graph", "mcp"];
+const KINDS: [&str; 5] = ["builtin", "http", "graph", "mcp", "caller"];
 
 /// A built-in tool, which a text names, too.
 #[derive(Facet)]
@@ -30,6 +31,12 @@ struct BuiltinEntry {
 struct HttpEntry {
     /// An HTTP request.
     http: HttpToolConfig,
+}
+
+#[derive(Facet)]
+struct CallerEntry {
+    /// A tool of the caller of the run, which answers its calls.
+    caller: CallerToolConfig,
 }
 
 #[derive(Facet)]
@@ -66,6 +73,7 @@ pub(in crate::strategy) fn tool_schema() -> Payload {
         config_schema::<HttpEntry>(),
         config_schema::<GraphEntry>(),
         config_schema::<McpEntry>(),
+        config_schema::<CallerEntry>(),
     ];
     let members = kinds.iter().filter_map(|kind| kind.as_map()?.get("properties")?.as_map());
     let members = members.flatten().map(|(name, schema)| (name.clone(), schema.clone()));
@@ -143,9 +151,10 @@ fn read_entry(
         [&"http"] => http_request(env, entry, at, problems).into_iter().collect(),
         [&"graph"] => graph_tool(env, entry, at, problems).into_iter().collect(),
         [&"mcp"] => mcp_tools(env, entry, at, problems),
+        [&"caller"] => caller_tool(entry, at, problems).into_iter().collect(),
         _ => {
             let detail = "a tool is the name of a built-in one, or an object with exactly one of \
-                          `builtin`, `http`, `graph` and `mcp`";
+                          `builtin`, `http`, `graph`, `mcp` and `caller`";
             problems.add(at, Code::InvalidConfig, detail);
             Vec::new()
         }
@@ -217,6 +226,15 @@ fn graph_tool(
         }
         made => available(env, made.map_err(|(_, detail)| detail), &name, &at, problems),
     }
+}
+
+fn caller_tool(
+    entry: &Payload,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<dyn Tool>> {
+    let CallerEntry { caller } = read_settings(entry, at, problems)?;
+    caller.tool(&at.key("caller"), problems)
 }
 
 fn mcp_tools(

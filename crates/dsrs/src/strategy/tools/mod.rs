@@ -3,6 +3,7 @@
 
 mod builtin;
 mod calculator;
+mod caller;
 mod config;
 mod described;
 mod graph;
@@ -17,6 +18,7 @@ pub use builtin::{BuiltinTool, BuiltinToolResult, builtin_tools};
 pub use http::{HeaderText, HttpCall, HttpMethod, HttpTool};
 pub use url::UrlTemplate;
 
+pub(super) use caller::refuse_caller_tools;
 pub(super) use config::{read_tool, read_tools, tool_schema, tools_schema};
 pub(super) use described::described_arguments;
 pub(super) use missing::missing;

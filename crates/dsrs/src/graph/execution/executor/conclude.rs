@@ -9,7 +9,7 @@ use crate::graph::execution::journal::{CompletedNode, JournalError};
 use crate::graph::execution::outcome::{NodeStatus, RunError};
 use crate::graph::execution::output_size::within_room;
 use crate::lm::Usage;
-use crate::predict::{PredictError, PredictErrorKind, RunEvent, Span, SpanStatus};
+use crate::predict::{NodePause, PredictError, PredictErrorKind, RunEvent, Span, SpanStatus};
 use crate::value::{Failure, Fields, Payload};
 
 impl Execution<'_> {
@@ -19,10 +19,13 @@ impl Execution<'_> {
         index: usize,
         result: Result<Fields, PredictError>,
     ) -> Result<(), RunError> {
-        if result.as_ref().is_err_and(|error| self.may_park(error)) {
-            self.park(index);
-            return Ok(());
-        }
+        let result = match result {
+            Err(error) if self.may_park(&error) => {
+                self.park(index, error.pause);
+                return Ok(());
+            }
+            result => result,
+        };
         let result = within_room(&mut self.room, result);
         let progress = &self.nodes[index];
         let started = progress.outcome.started.unwrap_or_default();
@@ -132,12 +135,25 @@ impl Execution<'_> {
         error.kind == PredictErrorKind::Waiting && self.within.is_none()
     }
 
-    fn park(&mut self, index: usize) {
+    /// Parks a node. The journal records what it has done before it paused, once.
+    fn park(&mut self, index: usize, pause: Option<Arc<NodePause>>) {
         let progress = &mut self.nodes[index];
         progress.outcome.status = NodeStatus::Waiting;
         if let Some(span) = progress.span {
             self.run.trace.close(span, SpanStatus::Waiting, |_| {});
         }
+        progress.outcome.pause = pause;
+        if let Some(journal) = self.journal.filter(|_| self.is_new_pause(index)) {
+            let recorded = journal.record(self.completed_node(index));
+            self.running
+                .push(Box::pin(async move { ExecutorEvent::Recorded(index, recorded.await) }));
+        }
+    }
+
+    fn is_new_pause(&self, index: usize) -> bool {
+        let earlier = self.run.paused.get(&self.program.plan.nodes[index].name);
+        let pause = self.nodes[index].outcome.pause.as_ref();
+        pause.is_some_and(|pause| earlier.is_none_or(|earlier| earlier.number < pause.number))
     }
 
     /// The signal that a run without runnable nodes waits for, if any.
@@ -151,9 +167,12 @@ impl Execution<'_> {
         Some(RunError { node: Some(node), error })
     }
 
-    /// Releases the followers of a node. A follower that is not pending completed in an earlier
+    /// Releases the followers of a node, unless it waits. A follower that is not pending completed in an earlier
     /// attempt; that happens after ops, which are computed again.
     pub(super) fn release(&mut self, index: usize) {
+        if self.nodes[index].outcome.status == NodeStatus::Waiting {
+            return;
+        }
         let program = self.program;
         for &follower in &program.plan.nodes[index].followers {
             let follows = &mut self.nodes[follower];
