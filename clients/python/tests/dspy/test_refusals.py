@@ -64,7 +64,8 @@ CASES: dict[Any, str] = {
     refused.AttemptsAProgram: ("`forward` returns a value, which has no name; return `dspy.Prediction(answer=…)`."),
     refused.ActsWithAFunction: (
         "the tool `lookup` is a Python function, which a graph cannot call. Name a tool of the server: "
-        "`tools={'lookup': {'http': {'method': 'GET', 'url': '…'}}}` (docs/tools.md)."
+        "`tools={'lookup': {'http': {'method': 'GET', 'url': '…'}}}` (docs/tools.md), or let the caller answer it: "
+        "`outside={'lookup': str}`."
     ),
     refused.UsesReActV2: "`dspy.ReActV2` has no strategy. The strategies are in docs/strategies.md.",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,14 +23,20 @@ def _attempts(strategy: str, module: Any, options: Options) -> Leaf:
             "Make it an attribute of a program that calls it.",
         )
     inner = {"strategy": leaf.strategy, **({"config": leaf.config} if leaf.config else {})}
-    kinds = {"inputs": {name: info.annotation for name, info in leaf.signature.input_fields.items()}}
-    config = settings_of(module, options, inner, {**kinds, "outputs": leaf.outputs})
+    reward = named_reward(module, options) or expressed(reward_function(module), kinds_of(leaf))
+    config = settings_of(module, inner, reward)
     return Leaf(strategy, leaf.signature, leaf.outputs, [within(part) for part in leaf.inner], config, leaf.declares)
 
 
-def settings_of(module: Any, options: Options, inner: dict[str, Any], kinds: dict[str, Any]) -> dict[str, Any]:
-    """The config of attempts of an inner strategy, whose inputs and outputs have these types."""
-    config = {"module": inner, "n": module.N, "reward": _reward(module, options, kinds)}
+def kinds_of(leaf: Leaf) -> dict[str, dict[str, Any]]:
+    """The types of the inputs and outputs of a node."""
+    inputs = {name: info.annotation for name, info in leaf.signature.input_fields.items()}
+    return {"inputs": inputs, "outputs": leaf.outputs}
+
+
+def settings_of(module: Any, inner: dict[str, Any], reward: dict[str, Any]) -> dict[str, Any]:
+    """The config of attempts of an inner strategy."""
+    config = {"module": inner, "n": module.N, "reward": reward}
     if module.threshold is not None:
         config["threshold"] = module.threshold
     if module.fail_count != module.N:
@@ -43,11 +50,20 @@ def within(inner: Inner) -> Inner:
     return replace(inner, attribute=names[0], path=names[1])
 
 
-def _reward(module: Any, options: Options, kinds: dict[str, Any]) -> Any:
-    """The reward that the caller names for the function, or the function as an expression."""
-    function = module.reward_fn.__closure__[0].cell_contents
-    name = getattr(function, "__name__", type(function).__name__)
-    return options.rewards[name] if name in options.rewards else {"expression": expression_of(function, kinds)}
+def reward_function(module: Any) -> Any:
+    """The function of the program that DSPy calls for the reward."""
+    return module.reward_fn.__closure__[0].cell_contents
+
+
+def named_reward(module: Any, options: Options) -> Any:
+    """The reward that the caller names for the function, if there is one."""
+    function = reward_function(module)
+    return options.rewards.get(getattr(function, "__name__", type(function).__name__))
+
+
+def expressed(function: Any, kinds: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The function as an expression."""
+    return {"expression": expression_of(function, kinds)}
 
 
 def best_of_n(module: Any, options: Options) -> Leaf:

@@ -14,6 +14,7 @@ from .computed import computed, computed_of, refuse_none, rendered
 from .container import collected
 from .link import Link, Operation
 from .refusal import op, refuse
+from .structure import constant
 from .text_functions import represented, written
 from .value import Value, link_of
 
@@ -38,6 +39,9 @@ def _number(kind: type) -> Callable[..., Value]:
         refuse_none(link)
         if link.annotation is kind:
             return value
+        if link.annotation is bool:
+            numbers = "1 if value else 0" if kind is int else "1.0 if value else 0.0"
+            return Value(_parsed(rendered(f"{{{{ {numbers} }}}}", link), raises, kind))
         if kind is int and link.annotation is float:
             return Value(_parsed(rendered("{{ value|int }}", link), raises, int))
         if not is_text(link.annotation) and link.annotation is not int:
@@ -56,10 +60,7 @@ def _parsed(text: Link, raises: str, kind: type) -> Link:
 def _of_numbers(name: str) -> Callable[..., Value]:
     def compute(*values: Any, **named: Any) -> Value:
         _refuse_named(name, named)
-        for value in values:
-            if not isinstance(value, (Value, list, tuple)):
-                refuse(f"calls `{name}` with the constant {value!r} beside values of the run", op("branch"))
-        links = [collected(value) for value in values]
+        links = [_number_link(name, value) for value in values]
         for link in links:
             refuse_none(link)
         names = [f"item_{number}" for number in range(1, len(links) + 1)]
@@ -69,6 +70,15 @@ def _of_numbers(name: str) -> Callable[..., Value]:
         return Value(operation.link(_number_of(name, links)))
 
     return compute
+
+
+def _number_link(name: str, value: Any) -> Link:
+    """A value or a list of the run, or a constant number beside it."""
+    if isinstance(value, (Value, list, tuple)):
+        return collected(value)
+    if type(value) in (int, float):
+        return constant(value)
+    refuse(f"calls `{name}` with the constant {value!r} beside values of the run", op("branch"))
 
 
 def _refuse_named(name: str, named: dict[str, Any]) -> None:

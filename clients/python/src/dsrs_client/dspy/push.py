@@ -113,6 +113,9 @@ def _keep_instruction(node: dict[str, Any], known: dict[str, Any]) -> None:
     for part in ("module", "then", "else"):
         if isinstance(config.get(part), dict) and isinstance(stored.get(part), dict):
             _keep_instruction(config[part], stored[part])
+    judge, judged = (dict(found.get("reward") or {}).get("judge") for found in (config, stored))
+    if judge and judged and "strategy" in judge:
+        _keep_instruction(judge, judged)
     if node["strategy"] == "subgraph" == known["strategy"]:
         _keep_instructions(config, stored)
 

@@ -1,4 +1,4 @@
-"""`dspy.ReAct`: its tools are those of the server that `tools=` names, and those of `outside=`, which the caller answers."""
+"""`dspy.ReAct`: its tools are tools of the server (`tools=`), or stay with the caller of the run (`outside=`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from .leaf import KINDS, Inner, Leaf
 from .options import Options
 from .refusal import refuse
 
+#: the other way out for an agent, whose run may wait
+WAITS = ", or let the caller answer it: `outside={{'{name}': str}}`."
+
 
 def react(module: Any, options: Options) -> Leaf:
     """The node of an agent."""
     own = {name: tool for name, tool in module.tools.items() if name != "finish"}
-    tools = [caller_tool(name, tool, options) or tool_of(name, tool, options) for name, tool in own.items()]
+    tools = [caller_tool(name, tool, options) or tool_of(name, tool, options, WAITS) for name, tool in own.items()]
     fresh = dspy.ReAct(module.signature, list(own.values()), module.max_iters)
     extract = module.extract.predict
     inner = [
@@ -33,13 +36,13 @@ def caller_tool(name: str, tool: Any, options: Options) -> dict[str, Any] | None
     return {"caller": {"name": name, **description, "arguments": _arguments(tool)}}
 
 
-def tool_of(name: str, tool: Any, options: Options) -> Any:
+def tool_of(name: str, tool: Any, options: Options, otherwise: str = ".") -> Any:
     """The server's tool, with the name, description and arguments of the function where it has none."""
     if name not in options.tools:
-        way_out = f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}`"
         refuse(
             f"the tool `{name}` is a Python function, which a graph cannot call",
-            f"{way_out} (docs/tools.md), or with `ReAct` let the caller answer it: `outside={{{name!r}: str}}`.",
+            f"Name a tool of the server: `tools={{{name!r}: {{'http': {{'method': 'GET', 'url': '…'}}}}}}` "
+            f"(docs/tools.md){otherwise.format(name=name)}",
         )
     given = options.tools[name]
     if not isinstance(given, dict):

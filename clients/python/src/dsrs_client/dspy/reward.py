@@ -19,12 +19,13 @@ WAY_OUT = "Nearest: a reward of the server (docs/strategies.md#rewards): `reward
 def expression_of(function: Any, kinds: Mapping[str, Mapping[str, Any]]) -> str:
     """The Jinja expression over `inputs` and `outputs`, fields of these types, that a function of DSPy computes."""
     if not isinstance(function, FunctionType):
-        raise Stop(Reason(None, f"the reward `{function!r}` is not a Python function", WAY_OUT.format("name")))
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise Stop(Reason(None, f"the reward `{name}` is not a Python function", WAY_OUT.format("name")))
     definition = definition_of(function.__code__)
     parameters = [argument.arg for argument in definition.args.args]
     if len(parameters) < 2:
         _refuse(definition, function, "other parameters than the inputs and the prediction")
-    names = Names(parameters[0], parameters[1], _constants(function, parameters[2:]), kinds)
+    names = Names(parameters[0], parameters[1], constants_of(function, parameters[2:]), kinds)
     if isinstance(definition, ast.Lambda):
         return _translated(definition.body, names, function)
     body = [statement for statement in definition.body if not _is_docstring(statement)]
@@ -108,7 +109,7 @@ def _loaded(target: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Name(target.id, ast.Load()), target)
 
 
-def _constants(function: FunctionType, optional: list[str]) -> Mapping[str, Any]:
+def constants_of(function: FunctionType, optional: list[str]) -> Mapping[str, Any]:
     """What names mean: parameters by their defaults, then names of the function around it, then those of its module."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     found = {name: cell.cell_contents for name, cell in cells}

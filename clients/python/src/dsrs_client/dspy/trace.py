@@ -140,6 +140,15 @@ class Tracer:
             )
         return str(full).removeprefix("self").removeprefix(".")
 
+    def adopt(self, name: str, module: Any) -> None:
+        """Gives a module that a reward asks, and that is no attribute of the program, the name of its variable."""
+        for path, inner in module.named_sub_modules(dspy.Module):
+            self.names.setdefault(id(inner), f"{name}{str(path).removeprefix('self')}")
+
+    def has(self, predictor: Any) -> bool:
+        """Whether a predictor is one of the program, which DSPy saves with it."""
+        return id(predictor) in self.predictors
+
     def clock(self, function: Any, present: Any) -> Any:
         """The result of a clock; in the second trace another one."""
         self.clocks.setdefault(function.__name__, here())

@@ -1,4 +1,4 @@
-"""Runs a graph whose functions stay with the caller: calls them whenever the run, or one of its agents, waits for one."""
+"""Runs a graph whose functions stay with the caller: calls them whenever the run or an agent in it waits for one."""
 
 from __future__ import annotations
 
