@@ -25,7 +25,8 @@ from .place import is_users
 from .re_functions import Matched
 from .refusal import op, refuse
 from .rewrite import rewritten
-from .rounds import Cells, Rounds
+from .round_nodes import MOST
+from .rounds import Cells, Rounds, is_rollable
 from .template import text_of_parts
 from .text_functions import part_of_text
 from .value import Value, link_of
@@ -92,13 +93,24 @@ class Hooks:
             return mapped(self.tracer, known, made, taken)
         return (made(value) for value in known if taken is None or taken(value))
 
-    def repeats(self, values: Any) -> bool:
-        """Whether a loop goes through a list of the run."""
+    def repeats(self, values: Any, decides: bool) -> bool:
+        """Whether a loop is one node: over a list of the run, or over constants if its rounds decide too often."""
         known = self.known(values)
-        return isinstance(known, Value) and not is_tuple(link_of(known).annotation)
+        if isinstance(known, Value):
+            return not is_tuple(link_of(known).annotation)
+        return decides and self.is_rolled() and is_rollable(known)
+
+    def is_rolled(self) -> bool:
+        """Whether loops that decide are nodes, because the program has too many ways otherwise."""
+        return self.tracer.is_rolled
+
+    def rounds(self) -> list[int]:
+        """The rounds of a `while`: one more than a node makes, so that the node fails at its limit."""
+        self.tracer.draft.note(f"a `while` makes at most {MOST} rounds: more fail the run")
+        return list(range(MOST + 1))
 
     def looped(self, values: Any, body: Any, read: Any, write: Any) -> None:
-        """A loop over a list of the run."""
+        """A loop that is one node."""
         Rounds(self.tracer, self.known(values), body, Cells(read, write, _seen_from(sys._getframe(1)))).run()
 
     def guarded(self, body: Any, handler: Any, read: Any, write: Any) -> Guarded:

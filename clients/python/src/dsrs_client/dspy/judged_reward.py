@@ -15,6 +15,7 @@ from .attempts import expressed, named_reward, reward_function
 from .code import in_contexts, users_function
 from .draft import Bound
 from .inputs import refuse_library
+from .note import Note
 from .part import Part, traced_part
 from .refusal import STOPS, Stop, refuse
 from .reward import constants_of
@@ -33,7 +34,7 @@ class Judge:
 
     config: dict[str, Any]
     bound: list[Bound]
-    notes: list[str]
+    notes: list[Note]
 
 
 def reward_of(tracer: Tracer, module: Any, inputs: dict[str, Any], outputs: dict[str, Any]) -> Judge:
@@ -103,7 +104,7 @@ def _scored(tracer: Tracer, function: Reward, values: dict[str, Any], inputs: di
     followed = users_function(plain, tracer.draft.note)
     if followed is None:
         refuse_library(function, plain)
-    returned = in_contexts(tracer.hooks.run(followed), plain)(*owner, given, found)
+    returned = in_contexts(tracer.hooks.run(followed), plain, tracer.draft)(*owner, given, found)
     if returned is None:
         refuse(f"has the reward `{function.__name__}`, which returns nothing on one way")
     return dspy.Prediction(**{REWARD: returned})

@@ -1,4 +1,4 @@
-"""A `for` of a program in two forms: over a list of the run by calls of its body, and as it was."""
+"""A loop of a program in two forms: by calls of its body, each of which is a round of one node, and as it was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Visit = Callable[[list[ast.stmt]], list[ast.stmt]]
 
 _SOURCE = """
 __dsrs_values_{number} = None
-if __dsrs_hooks__.repeats(__dsrs_values_{number}):
+if __dsrs_hooks__.repeats(__dsrs_values_{number}, {decides}):
     def __dsrs_body_{number}(__dsrs_element):
         {declared}
 {state}
@@ -30,7 +30,9 @@ def callable_loop(node: ast.For, number: int, visit: Visit) -> list[ast.stmt]:
     """Both forms. ``visit`` sends what they do through hooks."""
     names = sorted(assigned_names([node.target, *node.body]))
     state = "\n".join(f"    {line}" for line in state_functions(names, number).splitlines())
-    made = parsed_at(_SOURCE.format(number=number, declared=declared(names), state=state), node)
+    made = parsed_at(
+        _SOURCE.format(number=number, decides=decides(node.body), declared=declared(names), state=state), node
+    )
     assign, decide = made
     assert isinstance(assign, ast.Assign) and isinstance(decide, ast.If)
     assign.value = node.iter
@@ -45,3 +47,28 @@ def callable_loop(node: ast.For, number: int, visit: Visit) -> list[ast.stmt]:
     plain = ast.For(node.target, ast.copy_location(known, node), visit(node.body), visit(node.orelse))
     decide.orelse = [ast.copy_location(plain, node)]
     return [ast.fix_missing_locations(part) for part in made]
+
+
+def is_callable_while(node: ast.While) -> bool:
+    """Whether the body and the test of a `while` mean the same in a function of their own."""
+    return is_movable([node], True) and not node.orelse
+
+
+def callable_while(node: ast.While, number: int, visit: Visit, plain: Callable[[ast.While], ast.AST]) -> ast.stmt:
+    """Both forms: rounds that end when the test fails, and the loop as it was."""
+    leave = ast.If(ast.UnaryOp(ast.Not(), copy.deepcopy(node.test)), [ast.Break()], [])
+    body = [leave, *copy.deepcopy(node.body)]
+    rounds = ast.For(ast.Name(f"__dsrs_round_{number}", ast.Store()), ast.Call(hook("rounds"), [], []), body, [])
+    for part in (leave, *ast.walk(leave), rounds, rounds.target, rounds.iter):
+        ast.copy_location(part, node)
+    made = callable_loop(ast.fix_missing_locations(rounds), number, visit)
+    was = plain(node)
+    assert isinstance(was, ast.stmt)
+    both = ast.If(ast.Call(hook("is_rolled"), [], []), made, [was])
+    return ast.fix_missing_locations(ast.copy_location(both, node))
+
+
+def decides(body: list[ast.stmt]) -> bool:
+    """Whether code may decide by a value."""
+    kinds = (ast.If, ast.IfExp, ast.While, ast.Match, ast.BoolOp, ast.Compare, ast.Not)
+    return any(isinstance(part, kinds) for line in body for part in ast.walk(line))

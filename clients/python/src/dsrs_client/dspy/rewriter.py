@@ -157,7 +157,13 @@ class Rewriter(ast.NodeTransformer):
         node.test = self._known(node.test)
         return node
 
-    visit_If = visit_IfExp = visit_While = visit_Assert = _tested
+    visit_If = visit_IfExp = visit_Assert = _tested
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        if not loop_code.is_callable_while(node):
+            return self._tested(node)
+        self.moved += 1
+        return loop_code.callable_while(node, self.moved, self._visited, self._tested)
 
     def _iterated(self, node: ast.For | ast.comprehension) -> ast.AST:
         self.generic_visit(node)

@@ -67,7 +67,6 @@ def draw_loop(
     sources[f"{scope}.rest"] = outer.selection(values)
     _add(outer, inner, node, body, f"{node}.then.module")
     _feed(outer, node, names, sources)
-    outer.note(f"the loop over {values.label} makes at most {MOST} rounds: a longer list fails the run")
     return Drawn(node)
 
 

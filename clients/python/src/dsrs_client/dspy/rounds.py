@@ -19,7 +19,8 @@ from .draft import Draft
 from .link import Link
 from .predicted import as_value
 from .refusal import op, refuse
-from .round_nodes import Drawn, draw_loop, draw_map
+from .round_nodes import MOST, Drawn, draw_loop, draw_map
+from .structure import constant
 from .subgraph import root_of
 from .value import Value, link_of
 from .ways import Ways
@@ -41,12 +42,21 @@ class Cells:
     saved: Saved = field(default_factory=list)
 
 
+def is_rollable(values: Any) -> bool:
+    """Whether constants may be the elements of a loop that is a node."""
+    if not isinstance(values, (range, list, tuple)) or not 1 < len(values) <= MOST + 1:
+        return False
+    return len({type(value) for value in values}) == 1 and type(values[0]) in (int, float, str, bool)
+
+
 class Rounds:
     """One loop."""
 
-    def __init__(self, tracer: Tracer, values: Value, body: Callable[[Any], Any], cells: Cells) -> None:
+    def __init__(self, tracer: Tracer, values: Any, body: Callable[[Any], Any], cells: Cells) -> None:
         self.tracer, self.body, self.cells = tracer, body, cells
-        self.link = link_of(values)
+        #: whether the number of rounds is known
+        self.is_bounded = not isinstance(values, Value)
+        self.link = constant(list(values)) if self.is_bounded else link_of(values)
         if not is_list(self.link.annotation):
             refuse(f"goes through {self.link.label}, which is no list; declare its type", op("map"))
         self.carry = Carry(f"round_{DEPTH.get() + 1}", element_of(self.link.annotation))
@@ -166,6 +176,9 @@ class Rounds:
             self._restore(self.before)
         if is_loop:
             initial = self.carry.initial(self.before, self.contents, outer.note)
+            if not self.is_bounded:
+                bound = f"at most {MOST} rounds: a longer list fails the run"
+                outer.note(f"the loop over {self.link.label} makes {bound}")
             return draw_loop(outer, inner, self.carry.scope, self.link, initial, ends)
         return draw_map(outer, inner, self.carry.scope, self.link)
 

@@ -37,7 +37,7 @@ from .repetition import difference
 from .server_tools import ServerTools
 from .unrepeatable import moved
 from .value import Value
-from .ways import Ways
+from .ways import TooManyWays, Ways
 
 _lock = RLock()
 
@@ -51,6 +51,8 @@ class Tracer:
         self.stops: list[Stop] = []
         self.clocks: dict[str, Place | None] = {}
         self.is_second = False
+        #: whether loops that decide are nodes
+        self.is_rolled = False
         self.models = Models(options.models)
         self.hooks = Hooks(self)
         tools = ServerTools(lambda: self.draft, options.tools)
@@ -164,7 +166,26 @@ class Tracer:
             refuse(f"changes the signature or the demos of `{name}` in `forward`", "Make it a predictor of its own.")
 
     def _traced(self) -> Draft:
-        """The graph of all ways through the program."""
+        """The graph of all ways through the program; with loops as nodes, if there are too many."""
+        try:
+            return self._all_ways()
+        except TooManyWays as refusal:
+            if self.is_rolled:
+                raise
+            self.is_rolled = True
+            self.stops.clear()
+            return self._rolled(refusal)
+
+    def _rolled(self, refusal: Stop) -> Draft:
+        """The graph with loops as nodes; what cannot be one is refused as it was."""
+        try:
+            with restored(self.modules):
+                return self._all_ways()
+        except Stop:
+            self.stops[:] = [refusal]
+            raise refusal from None
+
+    def _all_ways(self) -> Draft:
         self.draft = Ways(self._one_way, lambda: self.draft).all()
         settle_inputs(self.draft)
         return self.draft

@@ -104,6 +104,9 @@ class Value:
     def __rsub__(self, other: Any) -> Value:
         return _arithmetic("subtract", other, self)
 
+    def __neg__(self) -> Value:
+        return self * -1
+
     def __mul__(self, other: Any) -> Value:
         return _arithmetic("multiply", self, other)
 

@@ -17,7 +17,7 @@ from .draft import Decision, Draft, Edge
 from .link import FACTS, PENDING, Link, required
 from .place import Place, here
 from .record import dspy_paths
-from .refusal import Fork, op, refuse
+from .refusal import Fork, Reason, Stop, op, refuse
 from .structure import joined as joined_kinds
 from .subgraph import InputNames, Subgraph
 
@@ -30,6 +30,10 @@ ANSWERS: ContextVar[dict[Any, bool] | None] = ContextVar("ANSWERS", default=None
 
 
 Join = Callable[[Draft, Draft, int], Draft]
+
+
+class TooManyWays(Stop):
+    """Ends a trace of a program that decides too often for a graph without loops."""
 
 
 class Ways:
@@ -55,7 +59,7 @@ class Ways:
             self.taken += 1
         if self.taken > MOST or (found is None and len(known) == DEPTH):
             ways = f"{DEPTH} times in a row by values of a run, or has more than {MOST} ways"
-            refuse(f"decides more than {ways}", op("loop"), self.place)
+            raise TooManyWays(Reason(self.place or here(), f"decides more than {ways}", op("loop")))
         if found is not None:
             return found
         then, otherwise = self._after([*known, True]), self._after([*known, False])
