@@ -38,7 +38,7 @@ OPERATORS = {
     "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
 UNARY = {
-    "neg": "-", "pos": "+", "invert": "~", "abs": "abs", "round": "round",
+    "pos": "+", "invert": "~", "abs": "abs", "round": "round",
     "trunc": "trunc", "floor": "floor", "ceil": "ceil",
 }  # fmt: skip
 
