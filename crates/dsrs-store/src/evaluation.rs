@@ -41,6 +41,8 @@ pub struct EvaluationRow {
     pub timeout_ms: Option<i64>,
     /// Whether each example is also recorded as a run.
     pub record: bool,
+    /// Whether results of calls are those that evaluations recorded before.
+    pub reuse_calls: bool,
     /// The totals so far.
     #[sqlx(flatten)]
     pub tally: EvaluationTotals,
@@ -73,7 +75,7 @@ impl JobRow for EvaluationRow {
 
     fn select() -> String {
         "select id, graph_id, graph_name, graph_version, state_version, dataset::text, \
-     metric::text, status, concurrency, max_errors, max_unmeasured, timeout_ms, record, total, done, failed, unmeasured, score_sum, \
+     metric::text, status, concurrency, max_errors, max_unmeasured, timeout_ms, record, reuse_calls, total, done, failed, unmeasured, score_sum, \
      lm_calls, input_tokens, output_tokens, reasoning_tokens, cached_tokens, cache_write_tokens, cost, \
      judging_lm_calls, judging_input_tokens, judging_output_tokens, judging_reasoning_tokens, \
      judging_cached_tokens, judging_cache_write_tokens, judging_cost, error::text, \
@@ -189,9 +191,9 @@ pub async fn create(
     sqlx::query!(
         "insert into evaluations (id, workspace_id, graph_id, graph_name, graph_version,
                                   state_version, dataset, metric, status, concurrency, max_errors,
-                                  timeout_ms, record, total, created_at, created_by, max_unmeasured)
+                                  timeout_ms, record, total, created_at, created_by, max_unmeasured, reuse_calls)
          values ($1, $2, $3, $4, $5, $6, $7::text::json, $8::text::json, $9, $10, $11, $12, $13, $14,
-                 $15, $16, $17)",
+                 $15, $16, $17, $18)",
         new.id,
         scope.workspace,
         new.graph_id,
@@ -208,7 +210,8 @@ pub async fn create(
         new.tally.total,
         new.created_at,
         &*scope.actor,
-        new.max_unmeasured
+        new.max_unmeasured,
+        new.reuse_calls
     )
     .execute(&mut *tx)
     .await?;

@@ -71,6 +71,7 @@ mod persist;
 mod plan_age;
 pub mod pool;
 mod prefix_table;
+pub mod recorded_call;
 mod replica;
 pub mod retention;
 pub mod run;

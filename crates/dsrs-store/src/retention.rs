@@ -34,6 +34,8 @@ pub enum ExpiredRows {
     EvaluationResults,
     /// Hidden evaluations without results.
     EmptyEvaluations,
+    /// Results of calls that evaluations recorded.
+    RecordedCalls,
     /// Optimizations that are visible.
     Optimizations,
     /// Candidates of hidden optimizations.
@@ -64,7 +66,7 @@ impl ExpiredRows {
 
     /// Evaluations, in the order of removal.
     pub const OF_EVALUATIONS: &[Self] =
-        &[Self::Evaluations, Self::EvaluationResults, Self::EmptyEvaluations];
+        &[Self::Evaluations, Self::EvaluationResults, Self::EmptyEvaluations, Self::RecordedCalls];
 
     /// Optimizations, in the order of removal.
     pub const OF_OPTIMIZATIONS: &[Self] =
@@ -155,6 +157,7 @@ pub async fn remove(
         ExpiredRows::EmptyEvaluations => {
             return remove_empty(scope, db, &[EVALUATIONS], expiry, most).await;
         }
+        ExpiredRows::RecordedCalls => return remove_recorded_calls(scope, db, before, most).await,
         ExpiredRows::Optimizations => return OPTIMIZATIONS.hide(scope, db, before, most).await,
         ExpiredRows::Candidates => {
             return OPTIMIZATIONS.remove_parts(scope, db, expiry, most).await;
@@ -209,6 +212,21 @@ async fn remove_audit(
         "delete from audit where id in (
              select id from audit where workspace_id = $1 and created_at < $2
              limit $3 for update skip locked)",
+    );
+    let removed = removed.bind(scope.workspace).bind(before).bind(most);
+    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
+}
+
+async fn remove_recorded_calls(
+    scope: &Scope,
+    db: &Db,
+    before: DateTime<Utc>,
+    most: i64,
+) -> Result<u64, StoreError> {
+    let removed = sqlx::query(
+        "delete from recorded_calls where (workspace_id, key) in (
+             select workspace_id, key from recorded_calls
+             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)",
     );
     let removed = removed.bind(scope.workspace).bind(before).bind(most);
     Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())

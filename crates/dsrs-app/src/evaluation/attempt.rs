@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use dsrs::graph::Program;
 use dsrs::optimize::{Evaluator, Metric};
+use dsrs::predict::CallRecord;
 use dsrs::problem::{At, Problems};
 use dsrs::strategy::BuildEnv;
 use dsrs::value::Payload;
@@ -16,6 +17,7 @@ use tokio::time::sleep;
 use crate::dataset::selection::{DatasetPick, fit};
 use crate::evaluation::example::{EvaluationItem, EvaluationWork};
 use crate::evaluation::failure_limits::FailureLimits;
+use crate::evaluation::recorded_calls::RecordedCalls;
 use crate::job::active::{ActiveGuard, StopReason};
 use crate::job::attempt::JobAttempt;
 use crate::job::conclusion::{AttemptEnd, Conclusion};
@@ -69,6 +71,11 @@ impl JobKind for Evaluations {
         let evaluator = Evaluator {
             models: app.observed_models(&versions.name),
             indexes: Some(app.indexes.of_workspace(scope)),
+            call_record: row.reuse_calls.then(|| {
+                let record: Arc<dyn CallRecord> =
+                    Arc::new(RecordedCalls::new(app.db.clone(), scope.clone()));
+                record
+            }),
             metric: Arc::new(metric),
             budgeted: None,
             timeout: attempt.timeout(),

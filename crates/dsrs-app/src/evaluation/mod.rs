@@ -6,6 +6,7 @@ pub(crate) mod comparison;
 pub(crate) mod example;
 pub(crate) mod failure_limits;
 pub(crate) mod forecast;
+mod recorded_calls;
 mod request;
 pub(crate) mod score_summary;
 
@@ -52,6 +53,8 @@ pub struct EvaluationRequest {
     pub timeout: Option<Duration>,
     /// Whether each example is also recorded as a run.
     pub record: bool,
+    /// Whether results of calls are those that evaluations recorded before.
+    pub reuse_calls: bool,
     pub request_id: RequestId,
     /// The problems found so far.
     pub faults: Problems,
@@ -83,6 +86,7 @@ impl App {
             max_unmeasured: request.max_unmeasured,
             timeout_ms: millis,
             record: request.record,
+            reuse_calls: request.reuse_calls,
             ..queued(scope, &pin, &examples, &metric)
         };
         let (asked, ending) = (asked.to_json(), commit.ending(&row));
@@ -179,6 +183,7 @@ fn queued(
         max_unmeasured: None,
         timeout_ms: None,
         record: false,
+        reuse_calls: false,
         tally: EvaluationTotals { total, ..EvaluationTotals::default() },
         spent: UsageTotals::default(),
         judging: JudgingTotals::default(),

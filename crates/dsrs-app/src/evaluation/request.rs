@@ -27,6 +27,7 @@ impl EvaluationRequest {
             let max_errors = object.optional("max_errors", whole);
             let max_unmeasured = object.optional("max_unmeasured", share);
             let record = object.optional("record", boolean);
+            let reuse_calls = object.optional("reuse_calls", boolean);
             Some(Self {
                 dataset: dataset?,
                 metric: metric?,
@@ -36,6 +37,7 @@ impl EvaluationRequest {
                 max_unmeasured,
                 timeout,
                 record: record.unwrap_or(false),
+                reuse_calls: reuse_calls.unwrap_or(false),
                 request_id,
                 faults: Problems::new(),
             })

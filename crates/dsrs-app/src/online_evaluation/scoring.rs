@@ -140,6 +140,7 @@ async fn judged(
         let evaluator = Evaluator {
             models: app.observed_models(&row.graph_name),
             indexes: Some(app.indexes.of_workspace(scope)),
+            call_record: None,
             metric: Arc::new(metric),
             budgeted: None,
             timeout: TIME / 2,

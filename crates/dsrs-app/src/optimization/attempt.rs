@@ -247,6 +247,7 @@ impl JobAttempt {
             evaluator: Evaluator {
                 models: app.observed_models(&row.graph_name),
                 indexes: Some(app.indexes.of_workspace(scope)),
+                call_record: None,
                 metric: Arc::new(metric),
                 budgeted: Some(budgeted.clone()),
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),

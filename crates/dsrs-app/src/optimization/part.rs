@@ -78,6 +78,7 @@ impl OptimizationPart {
             evaluator: Evaluator {
                 models,
                 indexes: Some(app.indexes.of_workspace(scope)),
+                call_record: None,
                 metric: Arc::new(metric),
                 budgeted: None,
                 timeout: plan.timeout.map_or(limit, |wanted| wanted.min(limit)),

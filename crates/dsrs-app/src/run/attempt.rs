@@ -269,7 +269,11 @@ impl JobAttempt {
         self.report_attempt(&earlier.run, outcome);
         let stored: Vec<NodeRow> = journal.stored().collect();
         let added = AttemptOutput {
-            pauses: stored.iter().filter(|row| is_pause_row(row)).map(|row| row.node.clone()).collect(),
+            pauses: stored
+                .iter()
+                .filter(|row| is_pause_row(row))
+                .map(|row| row.node.clone())
+                .collect(),
             nodes: own_nodes(&outcome.nodes, self.start),
             usage: outcome.usage,
             trace: trace_json(&outcome.spans, self.start),

@@ -267,7 +267,8 @@ pub(crate) fn with_waiting(
     for (name, before) in members(recorded) {
         let waits = waiting.iter().find(|(waiting, _)| **waiting == name);
         // A node that paused again asks for something else.
-        let is_written = is_waiting(&before) && before.as_map().is_some_and(|node| node.contains_key("inputs"));
+        let is_written =
+            is_waiting(&before) && before.as_map().is_some_and(|node| node.contains_key("inputs"));
         match waits.filter(|(_, outcome)| outcome.pause.is_some() || !is_written) {
             Some((_, outcome)) => nodes.raw(&name, &waiting_json(&name, outcome, spans, start)),
             None => nodes.raw(&name, &before.to_json()),

@@ -39,11 +39,7 @@ pub(crate) fn answers_row_name(node: &str, number: u32) -> String {
 /// The checkpoint of a node that has paused, with what it has cost until now.
 pub(crate) fn pause_row(node: &CompletedNode, pause: &NodePause, start: DateTime<Utc>) -> NodeRow {
     let row = node_row(node, start);
-    NodeRow {
-        node: pause_row_name(&node.name, pause.number),
-        outcome: progress_json(pause),
-        ..row
-    }
+    NodeRow { node: pause_row_name(&node.name, pause.number), outcome: progress_json(pause), ..row }
 }
 
 /// The same for a run whose record has the trace and the usage already.

@@ -40,6 +40,9 @@ pub struct EvaluationBody {
     pub timeout_ms: Option<u64>,
     /// Whether each example is also recorded as a run, with its trace. Default: false.
     pub record: Option<bool>,
+    /// Whether a `call` node reuses the result that an earlier evaluation with this member has recorded for the same tool
+    /// and arguments. Default: false.
+    pub reuse_calls: Option<bool>,
 }
 
 /// An evaluation.
@@ -76,6 +79,8 @@ pub struct EvaluationView<'a> {
     pub timeout_ms: Option<i64>,
     /// Whether each example is also recorded as a run.
     pub record: bool,
+    /// Whether results of calls are those that evaluations recorded before.
+    pub reuse_calls: bool,
     /// The number of examples, and how many have ended.
     pub counts: EvaluationCountsView,
     /// The mean score so far; failed examples count as 0, unmeasured ones do not count. Null before the first score.
@@ -112,6 +117,7 @@ impl<'a> From<&'a EvaluationRow> for EvaluationView<'a> {
             max_unmeasured: row.max_unmeasured.unwrap_or(MAX_UNMEASURED),
             timeout_ms: row.timeout_ms,
             record: row.record,
+            reuse_calls: row.reuse_calls,
             counts: row.tally.into(),
             mean_score: row.tally.mean(),
             usage: (&row.spent).into(),
@@ -139,6 +145,7 @@ impl EvaluationView<'static> {
             max_unmeasured: MAX_UNMEASURED,
             timeout_ms: None,
             record: false,
+            reuse_calls: false,
             counts: EvaluationCountsView { total: 4, done: 4, failed: 0, unmeasured: 0 },
             mean_score: Some(0.75),
             usage: UsageView::example(),

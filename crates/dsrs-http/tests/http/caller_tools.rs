@@ -91,14 +91,19 @@ async fn answer_all(api: &Api, place: &str) -> Value {
     signal(api, place, found).await.expect(202);
     let work = asks(api, place, 2).await;
     assert_eq!(work["calls"][0]["arguments"], json!({"word": "animal"}));
-    let accepted = signal(api, place, json!({"2-1": {"result": "it lives"}})).await.expect(202).json();
+    let accepted =
+        signal(api, place, json!({"2-1": {"result": "it lives"}})).await.expect(202).json();
     assert!(accepted["nodes"]["work"].get("calls").is_none(), "{accepted}");
     api.ended(place.rsplit('/').next().unwrap()).await
 }
 
 fn assert_whole(run: &Value, lm: &ScriptedLm) {
     assert_eq!(run["outputs"], json!({"answer": "a dog", "note": "n"}), "{run}");
-    assert_eq!(lm.requests().len(), 5, "a note, three steps and the outputs: nothing is bought twice");
+    assert_eq!(
+        lm.requests().len(),
+        5,
+        "a note, three steps and the outputs: nothing is bought twice"
+    );
     assert_eq!((lm_spans(run), &run["usage"]["lm_calls"]), (5, &json!(5)));
     let spans = run["trace"]["spans"].as_array().unwrap();
     let tools = spans.iter().filter(|span| span["kind"] == "tool");
@@ -198,6 +203,9 @@ async fn what_cannot_be_asked_is_refused_before_it_runs() {
     let place = "/nodes/work/config/tools/0/caller invalid_config";
     assert_eq!(refused.errors(), [place, place]);
     let text = refused.json().to_string();
-    assert!(text.contains("`descripton`") || text.contains("'descripton' was unexpected"), "{text}");
+    assert!(
+        text.contains("`descripton`") || text.contains("'descripton' was unexpected"),
+        "{text}"
+    );
     assert!(lm.requests().is_empty());
 }

@@ -40,6 +40,7 @@ mod partitions;
 mod predictors;
 mod problems;
 mod provenance;
+mod recorded_calls;
 mod render;
 mod resumed_runs;
 mod revisions;

@@ -17,14 +17,19 @@ use crate::parts::values::plain;
 /// Options of the request besides dataset and metric.
 const OPTIONS: [&str; 5] = ["version", "state_version", "concurrency", "max_errors", "timeout_ms"];
 
+/// Options that a box says yes to.
+const CHOICES: [&str; 2] = ["record", "reuse_calls"];
+
 /// The body of the request that the fields below a pointer stand for.
 pub(crate) fn body(form: &Form, at: &str) -> Value {
     let mut body = Map::new();
     body.insert("dataset".to_owned(), dataset(form, &format!("{at}/dataset")));
     body.insert("metric".to_owned(), metric(form, at));
     options(form, at, &OPTIONS, &mut body);
-    if form.given(&format!("{at}/record")).is_some() {
-        body.insert("record".to_owned(), json!(true));
+    for name in CHOICES {
+        if form.given(&format!("{at}/{name}")).is_some() {
+            body.insert(name.to_owned(), json!(true));
+        }
     }
     Value::Object(body)
 }
@@ -63,9 +68,8 @@ pub(crate) fn fields_of(body: &Value, at: &str) -> Vec<FilledField> {
     let mut fields = dataset_of(&body["dataset"], &format!("{at}/dataset"));
     fields.extend(metric_of(body, at));
     fields.extend(options_of(body, at, &OPTIONS));
-    if body["record"] == json!(true) {
-        fields.push((format!("{at}/record"), "true".to_owned()));
-    }
+    let chosen = CHOICES.iter().filter(|name| body[**name] == json!(true));
+    fields.extend(chosen.map(|name| (format!("{at}/{name}"), "true".to_owned())));
     fields
 }
 
@@ -122,9 +126,10 @@ pub(crate) fn metric_panel(fields: &SchemaForm<'_>, at: &str) -> Markup {
 
 /// The limits, folded.
 pub(crate) fn limits(fields: &SchemaForm<'_>, at: &str) -> Markup {
-    let record = format!("{at}/record");
+    let [record, reuse_calls] = CHOICES.map(|name| format!("{at}/{name}"));
+    let chosen = |name: &str| fields.form.given(name).is_some();
     html! {
-        details.panel-like open[fields.has_problem(at, &["concurrency", "max_errors", "timeout_ms", "record"])] {
+        details.panel-like open[fields.has_problem(at, &["concurrency", "max_errors", "timeout_ms", "record", "reuse_calls"])] {
             summary { "Limits" }
             div.fields {
                 div.pair {
@@ -132,7 +137,8 @@ pub(crate) fn limits(fields: &SchemaForm<'_>, at: &str) -> Markup {
                     (number(fields, &format!("{at}/max_errors"), "Most failures", "run all examples"))
                     (number(fields, &format!("{at}/timeout_ms"), "Time for an example (ms)", "the limit of the server"))
                 }
-                label.inline { input type="checkbox" name=(record) value="true" checked[fields.form.given(&record).is_some()]; "record each example as a run with its trace" }
+                label.inline { input type="checkbox" name=(record) value="true" checked[chosen(&record)]; "record each example as a run with its trace" }
+                label.inline { input type="checkbox" name=(reuse_calls) value="true" checked[chosen(&reuse_calls)]; "reuse results of calls that evaluations have recorded" }
             }
         }
     }

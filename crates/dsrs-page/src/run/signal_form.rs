@@ -84,9 +84,9 @@ pub(super) async fn forms(
         return Ok(html! {});
     }
     let program = visitor.app.recorded_program(&visitor.scope, run).await?;
-    let nodes = waiting.iter().filter_map(|name| {
-        Some((name, program.graph().node(name)?, asked_calls(run, name)))
-    });
+    let nodes = waiting
+        .iter()
+        .filter_map(|name| Some((name, program.graph().node(name)?, asked_calls(run, name))));
     Ok(html! {
         @for (name, node, calls) in nodes {
             (form(run.id, name, &fields(&program, node, &calls), refused.filter(|refused| refused.node == name)))

@@ -9,10 +9,12 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use super::{ann, begun_to_wait, make};
 use dsrs_test::{PATIENCE, test_database};
 
-/// Makes the last migrations missing again: from 116, and from 117 to 119.
+/// Makes the last migrations missing again: from 116, and from 117 to 120.
 const UNDO: &str = "delete from _sqlx_migrations where version >= 116;
     drop table online_evaluations, online_samples";
-const UNDO_BODIES: &str = "drop table indexes, index_builds, index_segments, index_build_segments, index_passages,
+const UNDO_BODIES: &str = "drop table recorded_calls;
+    alter table evaluations drop column reuse_calls;
+    drop table indexes, index_builds, index_segments, index_build_segments, index_passages,
         index_terms;
     alter table run_nodes drop column body, alter column outcome set not null,
         alter column usage set not null, alter column trace set not null;
@@ -88,7 +90,7 @@ async fn a_database_of_the_newest_release_before_is_adopted_by_servers_that_star
     assert!(db.is_migrated().await.unwrap());
     // A server of that release starts again: it finds its own.
     let former = (1..=35).chain(50..=64);
-    assert_eq!(versions(&mut session).await, former.chain(101..=119).collect::<Vec<_>>());
+    assert_eq!(versions(&mut session).await, former.chain(101..=120).collect::<Vec<_>>());
     make(&db, "later").await.unwrap();
     let graphs = graph::list(&ann(), &db, ListQuery::new(None, 9)).await.unwrap();
     assert_eq!(graphs.items.len(), 2);

@@ -219,6 +219,7 @@ async fn evaluation(db: &Db) -> Uuid {
         max_unmeasured: None,
         timeout_ms: None,
         record: false,
+        reuse_calls: false,
         tally: EvaluationTotals { total: 12, ..EvaluationTotals::default() },
         spent: UsageTotals::default(),
         judging: JudgingTotals::default(),

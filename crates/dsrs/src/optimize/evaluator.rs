@@ -16,8 +16,8 @@ use super::{
 use crate::graph::{Outcome, Program};
 use crate::lm::{BudgetedReplies, Models, TraceContext, Usage};
 use crate::predict::{
-    Ctx, LmOverrides, NodeScope, PassageIndexes, PredictError, PredictErrorKind, RunScope, Span,
-    SpanKind, Variation,
+    CallRecord, Ctx, LmOverrides, NodeScope, PassageIndexes, PredictError, PredictErrorKind,
+    RunScope, Span, SpanKind, Variation,
 };
 use crate::value::{Fields, Payload};
 
@@ -41,6 +41,8 @@ pub struct Evaluator {
     pub models: Arc<Models>,
     /// The indexes that programs and metrics may search.
     pub indexes: Option<Arc<dyn PassageIndexes>>,
+    /// The results of calls that programs and metrics reuse.
+    pub call_record: Option<Arc<dyn CallRecord>>,
     /// The metric.
     pub metric: Arc<Metric>,
     /// The budget of requests; without one they are not counted.
@@ -208,6 +210,7 @@ impl Evaluator {
         let ends = self.budgeted.as_ref().and_then(|budgeted| budgeted.account().ends());
         let mut scope = RunScope::new(self.models.clone(), ends.map_or(own, |ends| ends.min(own)));
         scope.indexes.clone_from(&self.indexes);
+        scope.call_record.clone_from(&self.call_record);
         scope.cancelled = self.cancelled.child_token();
         scope.budgeted.clone_from(&self.budgeted);
         scope

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::call_place::CallPlace;
+use super::call_record::CallRecord;
 use super::error::{PredictError, PredictErrorKind};
 use super::event::{ListenerPair, RunEvent, RunListener};
 use super::hints::Hints;
@@ -29,6 +30,8 @@ pub struct RunScope {
     pub models: Arc<Models>,
     /// The indexes that the run may search.
     pub indexes: Option<Arc<dyn PassageIndexes>>,
+    /// The results of calls that the run reuses, and to which it adds its own.
+    pub call_record: Option<Arc<dyn CallRecord>>,
     /// The deadline of the whole run.
     pub deadline: Instant,
     /// Cancelled when the run is no longer needed.
@@ -86,6 +89,7 @@ impl RunScope {
         Self {
             models,
             indexes: None,
+            call_record: None,
             deadline,
             cancelled,
             trace,

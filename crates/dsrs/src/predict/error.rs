@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::NodePause;
 use crate::adapter::BrokenInput;
 use crate::coerce::ParseReport;
-use super::NodePause;
 use crate::lm::{LmError, LmErrorKind};
 
 /// A prediction that failed.

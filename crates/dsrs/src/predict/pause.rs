@@ -59,7 +59,10 @@ pub fn admit_answers(
         match ids.contains(&&**id) {
             true => check_answer(answer, &at, problems),
             false => {
-                let detail = format!("the node has no call `{id}`; its calls are {}", listed(ids.iter().copied()));
+                let detail = format!(
+                    "the node has no call `{id}`; its calls are {}",
+                    listed(ids.iter().copied())
+                );
                 problems.add(&at, Code::UnknownField, detail);
             }
         }

@@ -122,7 +122,8 @@ impl ToolDispatcher {
             Some(tool) => tool.record_answer(ctx, args, answer),
             None => answer.cloned().map_err(ToolError::reported),
         };
-        answered.map_or_else(|failed| failure_text(&failed), |result| truncated(result_text(&result)))
+        answered
+            .map_or_else(|failed| failure_text(&failed), |result| truncated(result_text(&result)))
     }
 
     /// Calls a tool and returns its result as text. Only the end of the run is an error.

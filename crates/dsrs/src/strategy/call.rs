@@ -15,7 +15,7 @@ use facet::Facet;
 use futures_util::future::{BoxFuture, FutureExt};
 
 use self::cache::ResultCache;
-use self::key::CallKey;
+use self::key::{CallKey, hash_of_tool};
 use self::result::ResultPath;
 use super::registry::StrategyRegistration;
 use super::tools::{missing, read_tool, tool_schema};
@@ -117,6 +117,7 @@ impl StrategyFactory for Factory {
             schema: base.clone(),
             left_out: arguments::left_out_if_null(tool.spec()),
             is_text: tool.result_schema().is_none(),
+            tool_hash: hash_of_tool(&config.tool),
             tool,
             fixed: config.fixed(),
             path,
@@ -179,6 +180,8 @@ struct CallModule {
     fixed: Map,
     path: ResultPath,
     cache: Option<ResultCache>,
+    /// A hash of the tool.
+    tool_hash: [u8; 32],
 }
 
 impl CallModule {
@@ -189,7 +192,7 @@ impl CallModule {
         let value = match cached {
             Some(value) => self.tool.reuse(ctx, &args, value),
             None => {
-                let value = self.value(&self.ask(ctx, &args, key).await?)?;
+                let value = self.value(&self.answer(ctx, &args, key).await?)?;
                 if let Some(cache) = &self.cache {
                     cache.insert(key, &value);
                 }
@@ -214,6 +217,23 @@ impl CallModule {
             !value.is_null() || !self.left_out.iter().any(|left_out| left_out == name)
         };
         input.into_iter().filter(is_given).chain(self.fixed.clone()).collect()
+    }
+
+    /// The answer: the recorded one if the run reuses those, or a new one.
+    async fn answer(
+        &self,
+        ctx: &Ctx,
+        args: &Payload,
+        key: CallKey,
+    ) -> Result<Payload, PredictError> {
+        let Some(record) = &ctx.run.call_record else { return self.ask(ctx, args, key).await };
+        let recorded = key.of_tool(&self.tool_hash);
+        if let Some(answer) = record.find(recorded).await {
+            return Ok(self.tool.reuse(ctx, args, answer));
+        }
+        let answer = self.ask(ctx, args, key).await?;
+        record.record(recorded, &answer).await;
+        Ok(answer)
     }
 
     /// The answer, after as many retries as the node allows while the tool cannot answer.

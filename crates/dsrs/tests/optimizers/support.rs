@@ -80,6 +80,7 @@ pub(crate) fn task(document: &str, lm: Arc<dyn Lm>, budget: Budget) -> Task {
             timeout: Duration::from_secs(600),
             cancelled: CancellationToken::new(),
             indexes: None,
+            call_record: None,
             observer: None,
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(Env), program)),

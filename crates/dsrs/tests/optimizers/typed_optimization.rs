@@ -190,6 +190,7 @@ async fn posted(optimizer: &str, lm: Arc<dyn Lm>, seed: u64) -> (Vec<String>, Ve
             timeout: Duration::from_secs(300),
             cancelled: CancellationToken::new(),
             indexes: None,
+            call_record: None,
             observer: None,
         },
         builder: Arc::new(LocalProgramBuilder::new(Arc::new(StoredEnv), program)),

@@ -207,6 +207,7 @@ where
             timeout,
             cancelled: ctx.run.cancelled.child_token(),
             indexes: None,
+            call_record: None,
             observer: None,
         },
         builder: Arc::new(builder),

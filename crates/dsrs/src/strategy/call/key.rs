@@ -5,12 +5,17 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::predict::Ctx;
+use crate::predict::{Ctx, RecordedCallKey};
 use crate::value::Payload;
 
 /// A hash of arguments, whatever their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CallKey([u8; 32]);
+
+/// A hash of a tool, as the config describes it.
+pub(super) fn hash_of_tool(tool: &Payload) -> [u8; 32] {
+    CallKey::of(tool).0
+}
 
 impl CallKey {
     /// The key of arguments.
@@ -18,6 +23,11 @@ impl CallKey {
         // A tree of `serde_json` sorts members.
         let tree = serde_json::to_value(args).unwrap_or_default();
         Self(Sha256::digest(tree.to_string()).into())
+    }
+
+    /// The key of the call in all runs.
+    pub(super) fn of_tool(self, tool: &[u8; 32]) -> RecordedCallKey {
+        Sha256::new_with_prefix(tool).chain_update(self.0).finalize().into()
     }
 
     /// The key of the call in its run: the same when the run continues elsewhere, another one in another attempt, round,

@@ -33,9 +33,10 @@ impl OpenStep {
     /// The calls that the caller answers, each with its place among those with a result.
     fn open_calls(&self) -> impl Iterator<Item = (usize, &AgentCall)> {
         let real = self.calls.iter().filter(|call| !call.is_finish());
-        real.zip(&self.results).enumerate().filter(|(_, (_, result))| result.is_none()).map(
-            |(place, (call, _))| (place, call),
-        )
+        real.zip(&self.results)
+            .enumerate()
+            .filter(|(_, (_, result))| result.is_none())
+            .map(|(place, (call, _))| (place, call))
     }
 
     fn caller_calls(&self, number: u32) -> Vec<CallerCall> {

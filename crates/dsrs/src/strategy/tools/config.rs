@@ -228,11 +228,7 @@ fn graph_tool(
     }
 }
 
-fn caller_tool(
-    entry: &Payload,
-    at: &At<'_>,
-    problems: &mut Problems,
-) -> Option<Arc<dyn Tool>> {
+fn caller_tool(entry: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Arc<dyn Tool>> {
     let CallerEntry { caller } = read_settings(entry, at, problems)?;
     caller.tool(&at.key("caller"), problems)
 }

@@ -136,10 +136,8 @@ async fn arguments_that_do_not_fit_are_answered_without_the_caller() {
 #[tokio::test]
 async fn a_pause_in_the_last_step_is_followed_by_the_outputs() {
     let finish = r#"[{"name": "finish", "args": {}}]"#;
-    let lm = Arc::new(ScriptedLm::answering([
-        step("look", r#"{"word": "hound"}"#, finish),
-        extract(),
-    ]));
+    let lm =
+        Arc::new(ScriptedLm::answering([step("look", r#"{"word": "hound"}"#, finish), extract()]));
     let parked = run(&lm, None, &Book::default()).await;
     let found = answered(pause(&parked), r#"{"1-1": {"result": {"kind": "dog"}}}"#);
     let done = run(&lm, Some(found), &Book::default()).await;
