@@ -80,7 +80,7 @@ async fn equal_calls_are_made_once_over_all_evaluations_that_reuse_them() {
 
     // Another version of the graph, with the same tool.
     let mut changed = lookup(&search.url, "text");
-    changed["nodes"]["answer"]["signature"] = json!("found, question -> answer, why");
+    changed["nodes"]["answer"]["signature"] = json!("question, found -> answer");
     api.put("/v1/graphs/look", changed).await.expect(200);
     let again = over(&api, "three", true, &["a", "b", "c"]).await;
     assert_eq!(again["mean_score"], json!(1.0), "{again}");
