@@ -5,6 +5,7 @@ mod answer_ends;
 mod background;
 mod background_faults;
 mod batches;
+mod caller_tools;
 mod computation;
 mod concurrency;
 mod constrained;
