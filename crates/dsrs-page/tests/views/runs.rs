@@ -1,10 +1,11 @@
 //! `/runs`: the table, one run, and what a person does with it.
 
+use dsrs::lm::ScriptedLm;
 use serde_json::{Value, json};
 
 use super::{open, submit, words};
 use crate::Api;
-use dsrs_test::{Answer, one_node, support_reply};
+use dsrs_test::{Answer, one_node, sections, support_reply};
 
 async fn executed(api: &Api, graph: &str, inputs: Value) -> String {
     let answer =
@@ -111,6 +112,38 @@ async fn a_run_that_waits_gets_its_value_from_a_form() {
     submit(&api, &path, &value).await.expect(303);
     let run = api.ended(&id).await;
     assert_eq!(run["outputs"], json!({"approved": true, "note": "fine"}), "{run}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_calls_of_an_agent_are_answered_in_a_form() {
+    let step = |name: &str, args: &str| {
+        sections([
+            ("next_thought", "so"),
+            ("next_tool_name", name),
+            ("next_tool_args", args),
+            ("more_tool_calls", "null"),
+        ])
+    };
+    let lm = ScriptedLm::answering([
+        step("look", r#"{"word": "hound"}"#),
+        step("finish", "{}"),
+        sections([("reasoning", "r"), ("answer", "a dog")]),
+    ]);
+    let api = Api::with_lm(lm).await;
+    let tool = json!({"caller": {"name": "look", "description": "Looks a word up.",
+        "arguments": {"type": "object", "properties": {"word": {"type": "string"}}}}});
+    let node = json!({"strategy": "react", "signature": "question -> answer",
+        "config": {"tools": [tool], "with_trajectory": true}});
+    api.post("/v1/graphs", json!({"name": "agent", "nodes": {"work": node}})).await.expect(201);
+    let id = executed(&api, "agent", json!({"question": "What is a hound?"})).await;
+    let view = open(&api, &format!("/runs/{id}")).await.expect(200).text;
+    assert!(view.contains("name=\"/value/1-1/result\""), "{view}");
+    assert!(view.contains("look {&quot;word&quot;:&quot;hound&quot;}"), "{view}");
+    let value = [("node", "work"), ("/value/1-1/result", r#"{"kind": "dog"}"#)];
+    submit(&api, &format!("/runs/{id}/signal"), &value).await.expect(303);
+    let run = api.ended(&id).await;
+    let steps = run["outputs"]["trajectory"].as_str().unwrap();
+    assert!(steps.contains(r#"result: {"kind":"dog"}"#), "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
