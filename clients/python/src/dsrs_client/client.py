@@ -8,12 +8,11 @@ from types import TracebackType
 from typing import Any
 
 from . import display, jobs
-from .event_stream import EventReader
 from .operations import GraphOperations, GraphTypes
 from .problem import NotFound, problem_of
 from .progress import progress
 from .request import Json, Request, get, given, pages, segment
-from .run import LAST_EVENTS, Event, Result, cancel, signal, wait
+from .run import LAST_EVENTS, Event, Result, cancel, events_of, signal, wait
 from .state import StateDifference, StateOperations
 from .transport import RetryPolicy, Transport
 
@@ -48,6 +47,11 @@ class Client:
     def request(self, method: str, path: str, json: Json = None) -> Json:
         """Any request of the API."""
         return self._transport.send(Request(method, path, json))
+
+    def events(self, method: str, path: str, json: Json = None) -> Iterator[Event]:
+        """Any request of the API whose answer is the events of one run. The last event may be a failure."""
+        with self._transport.stream(Request(method, path, json)) as lines:
+            yield from events_of(lines)
 
     def graph(self, name: str, version: int | None = None, state_version: int | None = None) -> Graph:
         """A stored graph. Nothing is sent until it is used."""
@@ -121,15 +125,10 @@ class Graph:
     def stream(self, **inputs: Any) -> Iterator[Event]:
         """Runs the graph and yields its events; a run that fails raises at its end."""
         with self._transport.stream(self._operations.stream(inputs)) as lines:
-            reader = EventReader()
-            for line in lines:
-                if found := reader.read(line):
-                    event = Event(*found)
-                    yield event
-                    if event.kind in LAST_EVENTS:
-                        if event.kind != "run.completed":
-                            raise problem_of(event.data.get("status", 409), event.data)
-                        return
+            for event in events_of(lines):
+                yield event
+                if event.kind in LAST_EVENTS and event.kind != "run.completed":
+                    raise problem_of(event.data.get("status", 409), event.data)
 
     def start(self, **inputs: Any) -> BackgroundRun:
         """Starts a run in the background."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from .display import waterfall
+from .event_stream import EventReader
 from .problem import problem_of
 from .request import Json, Operation, Pause, Request, get, keyed_post
 from .schema_model import GraphModel
@@ -64,6 +66,16 @@ class Event:
 
 ENDED = {"succeeded", "failed", "cancelled"}
 LAST_EVENTS = {"run.completed", "run.failed", "run.cancelled", "run.waiting"}
+
+
+def events_of(lines: Iterable[str]) -> Iterator[Event]:
+    """The events of one run, up to the last one."""
+    reader = EventReader()
+    for line in lines:
+        if found := reader.read(line):
+            yield Event(*found)
+            if found[0] in LAST_EVENTS:
+                return
 
 
 def executed(run: Json, outputs: type[GraphModel]) -> Result:

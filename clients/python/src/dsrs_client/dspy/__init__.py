@@ -7,11 +7,13 @@ from . import programs as _programs
 from . import react as _react
 from . import stored as _stored
 from . import unknown as _unknown
+from .note import Note
 from .prompts import PromptsDiffer
 from .pull import CannotPull, pull
 from .push import Pushed, graph_of, push, push_saved
 from .refusal import CannotPush, Reason
 from .remote import Remote
+from .typed_outputs import InvalidOutputs
 from .unmeasured import Unmeasured
 from .waiting import RunFailed, answer
 
@@ -20,6 +22,8 @@ _KINDS = (_attempts, _programs, _react, _stored, _unknown)
 __all__ = [
     "CannotPull",
     "CannotPush",
+    "InvalidOutputs",
+    "Note",
     "PromptsDiffer",
     "Pushed",
     "Reason",

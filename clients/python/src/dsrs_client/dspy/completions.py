@@ -101,7 +101,7 @@ def _vote(value: Any, normalize: Any, tracer: Tracer) -> Link:
         return link_of(value)
     if normalize not in ("default", dspy.predict.aggregation.default_normalize):
         refuse("calls `dspy.majority` with a `normalize` of its own", f"Pass `normalize=None`. {op('majority')}")
-    tracer.draft.note(ACCENTS)
+    tracer.draft.note(ACCENTS, "Pass `normalize=None`.")
     return computed(NORMALIZED, link_of(value), str)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
-from .server import Requests, Server
+from .server import Listener, Requests, Server
 from .waiting import finished
 
 
@@ -48,12 +48,17 @@ class Connection:
         state: dict[str, Any] | None,
         trace: bool,
         functions: Mapping[str, Callable[..., Any]],
+        listen: Listener | None = None,
     ) -> dict[str, Any]:
         """The run; with a state, of the draft. What it waits for is one of the functions."""
         name, body = self.name, {"inputs": inputs, "trace": trace}
         if state is not None:
             name, body["state_version"] = self._stored(state)
-        return finished(self.server, self.server.execute(name, body), functions)
+        if listen is not None and self.server.can_stream():
+            run = self.server.stream(name, body, listen)
+        else:
+            run = self.server.execute(name, body)
+        return finished(self.server, run, functions)
 
     def publish(self, state: dict[str, Any]) -> int:
         """Makes a state the active one of the graph."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from .annotation import Unknown, schema_of
 from .link import CALL, PENDING, Link, Operation
+from .note import Note, add_note
 from .place import Place, here
 from .refusal import refuse
 
@@ -61,7 +62,7 @@ class Draft:
     edges: list[Edge] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     bound: list[Bound] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     places: dict[str, Place | None] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     #: the Python types of sources
@@ -70,10 +71,9 @@ class Draft:
     taken: set[str] = field(default_factory=set)
     _written: dict[int, str] = field(default_factory=dict)
 
-    def note(self, text: str) -> None:
-        """Adds a note, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+    def note(self, text: str, way_out: str | None = None) -> None:
+        """Adds a note, once. One that changes a meaning has a way out."""
+        add_note(self.notes, text if isinstance(text, Note) else Note(text, way_out))
 
     def free_name(self, wanted: str) -> str:
         """The name, with a number where it is taken."""

@@ -36,7 +36,7 @@ def _dumps(value: Any, draft: Draft, options: dict[str, Any]) -> Value:
         refuse(f"calls `json.dumps` with `{unknown[0]}=` over a value of the run", op("render"))
     link = _written(value)
     if options.get("ensure_ascii", True):
-        draft.note(NOTE)
+        draft.note(NOTE, "Pass `ensure_ascii=False`.")
     return Value(rendered(_template(options.get("indent"), bool(options.get("sort_keys"))), link))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import dspy
 
 from .leaf import COMPLETED, Leaf, refuse_completions
+from .note import Note, add_note
 from .refusal import refuse
 
 SETTINGS = ("temperature", "max_tokens", "top_p", "seed", "stop", "reasoning_effort")
@@ -19,20 +20,24 @@ OF_THE_CALLER = {
     "timeout", "num_retries",
 }  # fmt: skip
 
+#: adapters that write the same fields in another notation; any other one may ask or answer something else
+NOTATIONS = (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter)
+
 
 class Models:
     """Which alias each LM of the program is."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self.aliases = aliases
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         #: what the caller of `push` has configured for all programs
         self.configured, self.adapter = dspy.settings.lm, dspy.settings.adapter
         self._seen: list[Any] = []
         self._named = False
         self._note_adapter(self.adapter)
         if settings := known_settings(getattr(self.configured, "kwargs", {})):
-            self._note(f"settings of the configured model are not taken over: {_listed(settings)}")
+            what = f"settings of the configured model are not taken over: {_listed(settings)}"
+            self._note(what, "Give them to the predictors, or configure the model without them.")
 
     def settings(self, leaf: Leaf, arguments: dict[str, Any]) -> dict[str, Any]:
         """The settings for a call. Takes DSPy's `config` and `lm` out of the arguments."""
@@ -48,7 +53,8 @@ class Models:
         asked = {} if leaf.strategy in COMPLETED else config
         refuse_completions({"n": own.get("n") or own.get("num_generations"), **asked})
         if left_out := sorted(name for name, value in {**own, **config}.items() if _is_unknown(name, value)):
-            self._note(f"settings are left out that a graph does not have: {', '.join(left_out)}")
+            what = f"settings are left out that a graph does not have: {', '.join(left_out)}"
+            self._note(what, "Remove them, or set them for the model of the server (docs/models.md).")
         self._note_adapter(dspy.settings.adapter)
         settings = {**known_settings(own), **known_settings(config)}
         alias = self._alias(lm)
@@ -70,16 +76,17 @@ class Models:
             refuse(f"uses several models ({names})", f"Say which alias each is: `models={{{model!r}: 'default'}}`.")
         if lm is not None and model is not None and not self._named:
             self._named = True
-            self._note(f"the model `{model}` is not taken over; nodes use the alias `default`")
+            what = f"the model `{model}` is not taken over; nodes use the alias `default`"
+            self._note(what, f"Say which alias it is: `models={{{model!r}: 'default'}}`.")
         return None
 
     def _note_adapter(self, adapter: Any) -> None:
         if adapter is not None and type(adapter) is not dspy.ChatAdapter:
-            self._note(f"the adapter `{type(adapter).__name__}` is left out; the server has its own")
+            way_out = None if type(adapter) in NOTATIONS else "Configure `dspy.ChatAdapter`."
+            self._note(f"the adapter `{type(adapter).__name__}` is left out; the server has its own", way_out)
 
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
+    def _note(self, text: str, way_out: str | None) -> None:
+        add_note(self.notes, Note(text, way_out))
 
 
 def known_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

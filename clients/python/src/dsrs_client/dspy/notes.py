@@ -9,42 +9,51 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.functional_validators import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
 
+from .note import Note
+
 VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 #: settings of a model that change or check values
 SETTINGS = ("strict", "str_to_lower", "str_to_upper", "str_strip_whitespace", "str_min_length", "str_max_length")
 
+#: what replaces a validator
+CHECKS = "Use constraints of `Field`, or decide by the value in `forward`."
 
-def notes_of_types(signature: Any) -> list[str]:
+
+def notes_of_types(signature: Any) -> list[Note]:
     """A sentence for everything that DSPy checks in the outputs and a graph does not."""
-    found: list[str] = []
+    found: list[Note] = []
     for name, info in signature.output_fields.items():
         if any(isinstance(check, VALIDATORS) for check in info.metadata):
-            found.append(f"the validators of `{name}` are left out")
+            found.append(Note(f"the validators of `{name}` are left out", CHECKS))
         found += _of_format(f"`{name}`", _schema(info.annotation))
         for model in _models(info.annotation, set()):
             found += _of_model(model)
     return list(dict.fromkeys(found))
 
 
-def _of_model(model: type[BaseModel]) -> Iterator[str]:
+def _of_model(model: type[BaseModel]) -> Iterator[Note]:
     checks = model.__pydantic_decorators__
     named = [*checks.field_validators, *checks.model_validators, *checks.validators, *checks.root_validators]
     if named:
-        yield f"the validators of `{model.__name__}` are left out: {', '.join(f'`{name}`' for name in named)}"
+        listed = ", ".join(f"`{name}`" for name in named)
+        yield Note(f"the validators of `{model.__name__}` are left out: {listed}", CHECKS)
     if (extra := model.model_config.get("extra")) in ("allow", "forbid"):
         what = "are dropped" if extra == "allow" else "do not fail an answer"
-        yield f"members that `{model.__name__}` does not declare (`extra='{extra}'`) {what}"
+        way_out = "Declare the members." if extra == "allow" else "Remove `extra='forbid'`."
+        yield Note(f"members that `{model.__name__}` does not declare (`extra='{extra}'`) {what}", way_out)
     if settings := [name for name in SETTINGS if model.model_config.get(name)]:
-        yield f"settings of `{model.__name__}` are left out: {', '.join(f'`{name}`' for name in settings)}"
+        listed = ", ".join(f"`{name}`" for name in settings)
+        what = f"settings of `{model.__name__}` are left out: {listed}"
+        yield Note(what, "Remove them, or use constraints of `Field`.")
     for name, info in model.model_fields.items():
         if any(isinstance(check, VALIDATORS) for check in info.metadata):
-            yield f"the validators of `{model.__name__}.{name}` are left out"
+            yield Note(f"the validators of `{model.__name__}.{name}` are left out", CHECKS)
         yield from _of_format(f"`{model.__name__}.{name}`", _schema(info.annotation))
 
 
-def _of_format(label: str, schema: Any) -> Iterator[str]:
+def _of_format(label: str, schema: Any) -> Iterator[Note]:
     for kind in sorted(set(_formats(schema))):
-        yield f"the format `{kind}` of {label} is not checked: it is a text in the graph"
+        yield Note(f"the format `{kind}` of {label} is not checked: it is a text in the graph", "Declare it as `str`.")
 
 
 def _formats(schema: Any) -> Iterator[str]:

@@ -22,3 +22,5 @@ class Options:
     rewards: Mapping[str, Any] = field(default_factory=dict)
     #: what functions return that stay with the caller, by the name of the function
     outside: Mapping[str, Any] = field(default_factory=dict)
+    #: refuses what a note would say about a changed meaning
+    strict: bool = False

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from .draft import Draft
+from .inputs import place_of
+from .note import Note, refuse_changes
 from .options import Options
+from .place import here
 from .prompts import check_prompts
 from .refusal import CannotPush, Reason
 from .server import Requests, Server, problems_of, status_of
@@ -30,8 +33,8 @@ class Pushed:
     paths: dict[str, list[str]]
     #: how many prompts were rendered and compared; the others were compared field by field
     rendered: int
-    #: what was left out or decided, in sentences
-    notes: list[str]
+    #: what was left out or decided, in sentences; one that changes a meaning has a `way_out`
+    notes: list[Note]
 
 
 def graph_of(program: Any, name: str, *, description: str | None = None, **options: Any) -> dict[str, Any]:
@@ -50,6 +53,7 @@ def push(
     """Stores a DSPy program as the graph ``name``, with its instructions and demos as the active state.
 
     Then it compares the prompt of each predictor with the program, and raises :class:`PromptsDiffer`.
+    With ``strict=True`` a graph that may answer something else than the program raises :class:`CannotPush` instead.
     """
     server, draft = Server(client), _draft(program, options)
     stored = server.graph(name)
@@ -65,7 +69,7 @@ def push(
     except Exception as error:
         raise _of_state(error) or error from error
     rendered = check_prompts(server, name, graph, draft)
-    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes + notes_of(draft.bound))
+    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes)
 
 
 def push_saved(
@@ -95,7 +99,12 @@ def paths_of(draft: Draft) -> dict[str, list[str]]:
 
 
 def _draft(program: Any, options: Mapping[str, Any]) -> Draft:
-    return Tracer(program, Options(**options)).run()
+    chosen = Options(**options)
+    draft = Tracer(program, chosen).run()
+    draft.notes += notes_of(draft.bound)
+    if chosen.strict:
+        refuse_changes(draft.notes, place_of(program) or here())
+    return draft
 
 
 def _keep_instructions(definition: dict[str, Any], stored: dict[str, Any]) -> None:

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import anyio.to_thread
 import dspy
 
 from .connection import Connection
 from .hints import hint_of, with_hint
 from .json_value import to_json
 from .lm import known_settings
+from .refusal import Stop
+from .remote_nodes import defaults_of, inputs_of_graph, node_types, outputs_of_graph, predictor_of
 from .scoring import Scoring, scoring
 from .server import Requests
-from .state import apply_state, demos_of
-from .type_text import python_type
+from .state import demos_of, values_of
+from .streaming import listener_of
+from .typed_outputs import signature_of, typed, types_of
 from .unmeasured import measured
 
 
@@ -25,7 +29,8 @@ class Remote(dspy.Module):
 
     Its predictors are those of the graph, with their instructions and demos, so that DSPy's optimizers can change them.
     As long as they are as loaded, calls use the active state of the graph. Changed predictors run as a draft beside
-    the graph, which stays as it is until :meth:`publish`. ``functions`` are what a graph with `await` nodes waits for.
+    the graph, which stays as it is until :meth:`publish`. With a ``signature``, outputs have its types; one that does
+    not fit raises :class:`InvalidOutputs`. ``functions`` are what a graph with `await` nodes waits for.
     In DSPy's evaluations and optimizers, a failure that is not the program's is repeated after each of ``waits``, in
     seconds, and then raises :class:`Unmeasured`. Anywhere else it is an exception like any other.
     """
@@ -35,6 +40,7 @@ class Remote(dspy.Module):
         name: str,
         *,
         client: Requests,
+        signature: Any = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         waits: Sequence[float] = (1.0, 5.0),
     ) -> None:
@@ -43,33 +49,40 @@ class Remote(dspy.Module):
         self.waits = tuple(waits)
         self.connection = Connection(name, client)
         graph = self.connection.graph
-        types = graph["types"]
-        self.inputs = {key: python_type(_text(field), types) for key, field in graph["inputs"].items()}
-        self.outputs = {key: _output(self.connection, source) for key, source in graph["outputs"].items()}
-        self.nodes = {item["path"]: _predictor(item, types) for item in self.connection.predictors}
-        self.defaults = {item["path"]: _defaults(item) for item in self.connection.predictors}
+        predictors = self.connection.predictors
+        self.inputs, self.outputs = inputs_of_graph(graph), outputs_of_graph(graph, predictors)
+        self.signature, self.types = None, {}
+        if signature is not None:
+            self.signature = signature_of(signature, name, self.inputs, self.outputs)
+            self.types = types_of(self.signature)
+            self.outputs |= {key: self.signature.output_fields[key].annotation for key in self.types}
+        given = node_types(graph, self.signature)
+        self.nodes = {item["path"]: predictor_of(item, graph["types"], given) for item in predictors}
+        self.defaults = {item["path"]: defaults_of(item) for item in predictors}
         self.loaded = self._shown()
 
     def forward(self, **inputs: Any) -> Any:
         """Executes the graph."""
         return self._answer(inputs, scoring())
 
+    async def aforward(self, **inputs: Any) -> Any:
+        """Executes the graph beside other tasks."""
+        answer = partial(self._answer, inputs, scoring())
+        return await anyio.to_thread.run_sync(answer, abandon_on_cancel=True)
+
     def _answer(self, inputs: dict[str, Any], scoring: Scoring | None) -> Any:
         traced = dspy.settings.trace is not None
+        sent, listener = _sent(inputs), listener_of(self)
 
         def execute() -> dict[str, Any]:
-            return self.connection.execute(to_json(inputs), self._state(), traced, self.functions)
+            return self.connection.execute(sent, self._state(), traced, self.functions, listener)
 
         run = measured(execute, scoring, self.waits)
         if traced:
             self._record(run["trace"]["spans"])
         if (tracker := dspy.settings.usage_tracker) is not None:
             tracker.add_usage(f"dsrs/{self.connection.name}", _usage(run["usage"]))
-        return dspy.Prediction(**run["outputs"])
-
-    async def aforward(self, **inputs: Any) -> Any:
-        """Executes the graph beside other tasks."""
-        return await asyncio.to_thread(self._answer, inputs, scoring())
+        return dspy.Prediction(**typed(run["outputs"], self.types, self.connection.name, run["id"]))
 
     def publish(self) -> int:
         """Makes the instructions and demos of this module the active state of the graph; returns its version."""
@@ -99,7 +112,17 @@ class Remote(dspy.Module):
         for span in spans:
             predictor = self.nodes.get(_path(span))
             if span["kind"] == "predictor" and span.get("outputs") and predictor is not None:
-                dspy.settings.trace.append((predictor, span.get("inputs") or {}, dspy.Prediction(**span["outputs"])))
+                inputs = values_of(span.get("inputs") or {}, predictor.signature)
+                outputs = values_of(span["outputs"], predictor.signature)
+                dspy.settings.trace.append((predictor, inputs, dspy.Prediction(**outputs)))
+
+
+def _sent(inputs: dict[str, Any]) -> Any:
+    """The inputs as JSON."""
+    try:
+        return to_json(inputs)
+    except Stop as stop:
+        raise TypeError(stop.reason.what) from None
 
 
 def _usage(usage: dict[str, Any]) -> dict[str, Any]:
@@ -108,37 +131,8 @@ def _usage(usage: dict[str, Any]) -> dict[str, Any]:
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
-def _text(field: Any) -> str:
-    return str(field["type"] if isinstance(field, dict) else field)
-
-
-def _output(connection: Connection, source: str) -> Any:
-    """The type of an output, where a signature says it."""
-    node, _, name = source.partition(".")
-    signature = connection.graph["nodes"].get(node, {}).get("signature") or {"outputs": []}
-    fields = [field for field in signature["outputs"] if field["name"] == name]
-    for item in connection.predictors:
-        fields += [field for field in item["schema"]["outputs"] if item["node"] == node and field["name"] == name]
-    return python_type(_text(fields[0]), connection.graph["types"]) if fields else Any
-
-
 def _path(span: dict[str, Any]) -> str:
     return str(span.get("predictor") or span.get("node") or "")
-
-
-def _predictor(item: dict[str, Any], types: dict[str, Any]) -> Any:
-    fields: dict[str, Any] = {}
-    for side, make in (("inputs", dspy.InputField), ("outputs", dspy.OutputField)):
-        for field in item["schema"][side]:
-            text = {"desc": field["description"]} if field.get("description") else {}
-            fields[field["name"]] = (python_type(field["type"], types), make(**text))
-    predictor = dspy.Predict(dspy.Signature(fields, item["effective_instruction"]))
-    apply_state(predictor, item)
-    return predictor
-
-
-def _defaults(item: dict[str, Any]) -> frozenset[str]:
-    return frozenset(field["name"] for field in item["schema"]["inputs"] if "default" in field)
 
 
 def _shown(predictor: Any, defaults: frozenset[str]) -> dict[str, Any]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import Any, Protocol
 from urllib.parse import quote
+
+from ..problem import problem_of
+
+#: receives the kind and the data of an event
+Listener = Callable[[str, dict[str, Any]], None]
 
 
 class Requests(Protocol):
@@ -70,6 +77,22 @@ class Server:
     def execute(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """Runs a graph."""
         return self._send("POST", f"/v1/graphs/{quote(name)}/execute", body)
+
+    def can_stream(self) -> bool:
+        """Whether the client can read events."""
+        return callable(getattr(self._client, "events", None))
+
+    def stream(self, name: str, body: dict[str, Any], listen: Listener) -> dict[str, Any]:
+        """Runs a graph as `execute` does; its events are received meanwhile."""
+        events = self._client.events("POST", f"/v1/graphs/{quote(name)}/execute", body)  # type: ignore[attr-defined]
+        with contextlib.closing(events):
+            for event in events:
+                listen(event.kind, event.data)
+                if event.kind in ("run.completed", "run.waiting"):
+                    return dict(event.data)
+                if event.kind in ("run.failed", "run.cancelled"):
+                    raise problem_of(event.data.get("status", 409), event.data)
+        raise ConnectionError(f"the events of a run of `{name}` ended before the run")
 
     def start(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """Starts a run in the background."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import dspy
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from .annotation import is_optional
 from .draft import Bound
 from .json_value import to_json
+from .note import Note
 from .python_names import by_alias
 
 
@@ -38,10 +39,12 @@ def demos_of(predictor: Any, defaults: frozenset[str]) -> list[dict[str, Any]]:
     return [demo for demo in shown if demo not in complete] + complete
 
 
-def notes_of(bound: Iterable[Bound]) -> list[str]:
+def notes_of(bound: Iterable[Bound]) -> list[Note]:
     """What is left out of the state: demos that a graph refuses, and DSPy shows with a gap."""
     counts = {item.path: len(_shown(item.predictor)) - len(demos_of(item.predictor, item.defaults)) for item in bound}
-    return [f"{count} demos of `{path}` lack an input and are left out" for path, count in counts.items() if count]
+    way_out = "Complete the demos, or remove them."
+    texts = [f"{count} demos of `{path}` lack an input and are left out" for path, count in counts.items() if count]
+    return [Note(text, way_out) for text in texts]
 
 
 def _shown(predictor: Any) -> list[dict[str, Any]]:
@@ -79,10 +82,13 @@ def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = N
 
 
 def _demo(demo: dict[str, Any], signature: Any) -> Any:
-    values = {
-        name: _value(value, signature.fields.get(name)) for name, value in {**demo["input"], **demo["output"]}.items()
-    }
+    values = values_of({**demo["input"], **demo["output"]}, signature)
     return dspy.Example(**values).with_inputs(*(name for name in demo["input"] if name in signature.input_fields))
+
+
+def values_of(members: Mapping[str, Any], signature: Any) -> dict[str, Any]:
+    """JSON values as the fields of a signature declare them."""
+    return {name: _value(value, signature.fields.get(name)) for name, value in members.items()}
 
 
 def _value(value: Any, info: Any) -> Any:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import linecache
-import traceback
 from contextlib import nullcontext
 from dataclasses import replace
 from threading import RLock
@@ -21,6 +19,7 @@ from .code import in_contexts, users_function
 from .comparison import compare
 from .completions import NOTE, count_of, predicted, several
 from .draft import Draft
+from .failure_reason import failure_of
 from .hooks import Hooks
 from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
 from .leaf import Leaf, leaf_of
@@ -31,9 +30,10 @@ from .options import Options
 from .outputs import declare_outputs, settle_inputs
 from .outside import Outside
 from .patches import calls_go_to
-from .place import INSTALLED, OUTERMOST, Place, here, installed_packages, is_users
+from .place import INSTALLED, OUTERMOST, Place, here, installed_packages
 from .record import node_name, record
 from .refusal import STOPS, CannotPush, Reason, Stop, refuse
+from .repetition import difference
 from .server_tools import ServerTools
 from .unrepeatable import moved
 from .value import Value
@@ -75,7 +75,7 @@ class Tracer:
         except Stop as stop:
             raise CannotPush([self._placed((self.stops or [stop])[0].reason, caller)]) from None
         except Exception as error:
-            reason = self.stops[0].reason if self.stops else _failure(error)
+            reason = self.stops[0].reason if self.stops else failure_of(error)
             raise CannotPush([self._placed(reason, caller)]) from error
         finally:
             self.hooks.globals.restore()
@@ -128,7 +128,8 @@ class Tracer:
         made = record(self.draft, node_name(attribute, module), attribute, asked, arguments, lm, self.predictors)
         if count == 1:
             return made
-        self.draft.note(NOTE)
+        if lm.get("temperature") != 1:
+            self.draft.note(NOTE, "Set `temperature=1.0`.")
         return predicted(made, leaf, count)
 
     def name_of(self, module: Any) -> str:
@@ -166,20 +167,17 @@ class Tracer:
             returned = self.called(self.program, **self._arguments())
         declare_outputs(self.draft, returned, place_of(self.program))
         self.draft.write_pending()
-        self.draft.notes += [note for note in self.models.notes if note not in self.draft.notes]
+        for note in self.models.notes:
+            self.draft.note(note)
         return self.draft
 
     def _refuse_growth(self, first: Draft, grown: list[str]) -> None:
         """Refuses a program whose second call draws another graph: its answers depend on the calls before."""
         self.is_second = True
-        try:
-            second = self._traced()
-        except Stop as stop:
-            what, place = f"{stop.reason.what} when it is called again", stop.reason.place
-        else:
-            if second.definition("", None) == first.definition("", None):
-                return
-            what, place = "draws another graph when it is called again", _difference(first, second)
+        found = difference(first, self._traced)
+        if found is None:
+            return
+        what, place = found
         self.stops.clear()
         changing = [*grown, *(f"the clock (`{name}`)" for name in self.clocks)]
         because = f": {', '.join(changing)} changes from call to call" if changing else ""
@@ -195,19 +193,3 @@ class Tracer:
 def _prompt(predictor: Any) -> Any:
     """What shows whether the prompt of a predictor has changed."""
     return id(predictor.signature), [id(demo) for demo in predictor.demos]
-
-
-def _difference(first: Draft, second: Draft) -> Place | None:
-    """The line of the first node that differs."""
-    for name, node in second.nodes.items():
-        if first.nodes.get(name) != node:
-            return second.places.get(name)
-    return next((edge.place for edge, other in zip(second.edges, first.edges, strict=False) if edge != other), None)
-
-
-def _failure(error: Exception) -> Reason:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
-    place = Place(frames[-1].filename, frames[-1].lineno or 0) if frames else None
-    line = linecache.getline(place.file, place.line).strip() if place else ""
-    where = f"`{line}` fails" if line else "fails"
-    return Reason(place, f"{where} when it is traced: {type(error).__name__}: {error}")

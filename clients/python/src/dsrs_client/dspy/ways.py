@@ -141,7 +141,8 @@ def _joined(then: Draft, otherwise: Draft, position: int) -> Draft:
     if not names:
         refuse("returns other members on each way of a decision", op("branch"), decision.place)
     for name in sorted({*then.outputs, *otherwise.outputs} - {*names}):
-        joined.note(f"`{name}` is returned on one way of a decision only, and is no output")
+        text = f"`{name}` is returned on one way of a decision only, and is no output"
+        joined.note(text, "Return it on every way.")
     # The branch within a way may have the name that this one gets.
     before = frozenset(prefix)
     node = joined.free_name("branch")
