@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import types
 from collections.abc import Iterator
@@ -135,3 +136,86 @@ def test_an_object_of_a_library_is_refused_too(library: Any) -> None:
     with pytest.raises(CannotPush) as refusal:
         graph_of(program(library("shouting").Watched), "refused")
     assert "Decorated" in str(refusal.value) and str(refusal.value).startswith(__file__)
+
+
+class Cached(dspy.Module):
+    """Asks twice by a cached method, and writes a text by a cached function."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ask = dspy.Predict("question -> answer")
+
+    @functools.cache  # noqa: B019
+    def find(self, question: str) -> Any:
+        """One answer for each question."""
+        return self.ask(question=question).answer
+
+    def forward(self, question: str) -> Any:
+        """The same question twice."""
+        return dspy.Prediction(first=self.find(polite(question)), second=self.find(polite(question)))
+
+
+@functools.lru_cache(maxsize=8)
+def polite(question: str) -> str:
+    """A text, which is the same with and without the cache."""
+    return f"{question} Please."
+
+
+def test_a_cache_around_a_predictor_is_noted_and_one_around_a_text_is_not() -> None:
+    with pytest.raises(CannotPush) as refusal:
+        graph_of(Cached(), "cached", strict=True)
+    [*reasons] = refusal.value.reasons
+    assert {reason.what for reason in reasons} == {
+        "the cache of `Cached.find` is left out: its predictors run in each call"
+    }
+    assert len(graph_of(Cached(), "cached")["nodes"]) == 4
+
+
+def retried(function: Any) -> Any:
+    """Calls again what fails."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        for attempt in range(3):
+            try:
+                return function(*arguments, **named)
+            except Exception:
+                if attempt == 2:
+                    raise
+
+    return call
+
+
+def test_a_failure_that_is_raised_again_is_refused_by_its_line() -> None:
+    with pytest.raises(CannotPush) as refusal:
+        graph_of(program(retried), "retried")
+    [reason] = refusal.value.reasons
+    assert reason.what == "raises a caught exception again" and reason.place is not None
+    assert Path(__file__).read_text().splitlines()[reason.place.line - 1].strip() == "raise"
+
+
+def shouted(prefix: str) -> Any:
+    """A decorator of the program with an argument, which changes both sides of a call."""
+
+    def decorate(function: Any) -> Any:
+        @functools.wraps(function)
+        def call(self: Any, question: str) -> Any:
+            return dspy.Prediction(answer=function(self, question=prefix + question).answer.upper())
+
+        return call
+
+    return decorate
+
+
+def test_a_decorator_of_the_program_is_its_code(client: Client, name: str, lm: dspy.LM) -> None:
+    class Loud(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = dspy.Predict("question -> answer")
+
+        @shouted("Q: ")
+        def forward(self, question: str) -> Any:
+            return self.ask(question=question)
+
+    pushed = push(Loud(), name, client=client)
+    assert assert_alike(client, Loud(), pushed, {"question": "Where?"}) == {"answer": "LIMA"}

@@ -78,7 +78,7 @@ class Calls:
         return self._plain(function, arguments, named)
 
     def _plain(self, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        if (made := followed_function(function, self.tracer.hooks.run, self.tracer.draft.note)) is not None:
+        if (made := followed_function(function, self.tracer.hooks.run, self.tracer.draft)) is not None:
             return made(*arguments, **named)
         if is_clock(function):
             return self.tracer.clock(function, function(*arguments, **named))

@@ -9,23 +9,24 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from .catching import Entered
-from .decorators import context_of, leave_out
+from .decorators import cache_of, context_of, leave_out
+from .draft import Draft
 from .place import is_users
 
 Note = Callable[[str], None]
 
 
 def followed_function(
-    function: Any, run: Callable[[FunctionType], FunctionType], note: Note
+    function: Any, run: Callable[[FunctionType], FunctionType], draft: Draft
 ) -> Callable[..., Any] | None:
     """The callable with hooks, if it is code of the program."""
     if inspect.isclass(function):
         return None
     plain, owner = _bound(function)
-    found = users_function(plain, note)
+    found = users_function(plain, draft.note)
     if found is None:
         return None
-    made = in_contexts(run(found), plain)
+    made = in_contexts(run(found), plain, draft)
     if _is_context_manager(plain):
         made = contextlib.contextmanager(made)
     return MethodType(made, owner) if owner is not None else made
@@ -44,9 +45,11 @@ def users_function(function: Any, note: Note) -> FunctionType | None:
     return seen  # type: ignore[no-any-return]
 
 
-def in_contexts(made: Any, function: Any) -> Any:
+def in_contexts(made: Any, function: Any, draft: Draft) -> Any:
     """A function with hooks in the contexts that decorate the original one."""
     contexts, seen = [], function
+    if (cache := cache_of(function)) is not None:
+        made = _without_cache(made, cache, draft)
     while not _is_users(seen):
         contexts.append(context_of(seen))
         seen = seen.__wrapped__
@@ -59,6 +62,20 @@ def in_contexts(made: Any, function: Any) -> Any:
             return made(*arguments, **named)
 
     return call if contexts else made
+
+
+def _without_cache(made: Any, cache: Any, draft: Draft) -> Any:
+    """A function whose results Python stores: a graph runs the predictors in it again."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        count = len(draft.bound)
+        result = made(*arguments, **named)
+        if len(draft.bound) > count:
+            what = f"the cache of `{cache.__qualname__}` is left out: its predictors run in each call"
+            draft.note(what, "Remove the cache; the server can store answers of models (docs/models.md).")
+        return result
+
+    return call
 
 
 def _is_context_manager(function: Any) -> bool:

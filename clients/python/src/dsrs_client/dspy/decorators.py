@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -17,6 +18,8 @@ WATCHING = {
     "langsmith", "logfire", "mlflow", "newrelic", "openinference", "openlit", "opentelemetry", "opik", "phoenix",
     "sentry_sdk", "traceloop", "typeguard", "typing_extensions", "warnings", "weave",
 }  # fmt: skip
+
+_CACHED = type(functools.cache(len))
 
 
 def leave_out(decorator: Any, function: FunctionType, note: Callable[[str], None]) -> None:
@@ -40,6 +43,14 @@ def context_of(decorator: Any) -> Any:
         return None
     cells = dict(zip(decorator.__code__.co_freevars, decorator.__closure__ or (), strict=True))
     return cells["self"].cell_contents if "self" in cells else None
+
+
+def cache_of(function: Any) -> Any:
+    """What `functools.cache` or `functools.lru_cache` has made, where one of them decorates a function."""
+    seen = function
+    while seen is not None and not isinstance(seen, _CACHED):
+        seen = getattr(seen, "__wrapped__", None)
+    return seen
 
 
 def _package(decorator: Any) -> str:

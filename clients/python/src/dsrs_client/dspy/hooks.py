@@ -111,6 +111,10 @@ class Hooks:
             return None
         return self.call(function, *values(), **named())
 
+    def reraised(self) -> None:
+        """`raise` in a handler."""
+        refuse("raises a caught exception again", f"Return something else, or leave out the handler. {op('try')}")
+
     def left(self, value: Any) -> Any:
         """A `return` within a `try`."""
         return Returned(value)

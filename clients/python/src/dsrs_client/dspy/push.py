@@ -35,6 +35,8 @@ class Pushed:
     rendered: int
     #: what was left out or decided, in sentences; one that changes a meaning has a `way_out`
     notes: list[Note]
+    #: whether the `graph` and the `state` were `created`, `changed` or `unchanged`
+    results: dict[str, str]
 
 
 def graph_of(program: Any, name: str, *, description: str | None = None, **options: Any) -> dict[str, Any]:
@@ -69,7 +71,15 @@ def push(
     except Exception as error:
         raise _of_state(error) or error from error
     rendered = check_prompts(server, name, graph, draft)
-    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes)
+    results = {
+        "graph": "created" if stored is None else _result(stored["version"], graph["version"]),
+        "state": _result(graph["state_version"], state["version"]),
+    }
+    return Pushed(name, graph, state["version"], paths_of(draft), rendered, draft.notes, results)
+
+
+def _result(before: int, after: int) -> str:
+    return "unchanged" if before == after else "changed"
 
 
 def push_saved(

@@ -95,7 +95,8 @@ class Tracer:
         call = users_function(own_call(module), self.draft.note)
         if call is None:
             return self.forwarded(module, *positional, **arguments)
-        return MethodType(in_contexts(self.hooks.run(call), own_call(module)), module)(*positional, **arguments)
+        made = in_contexts(self.hooks.run(call), own_call(module), self.draft)
+        return MethodType(made, module)(*positional, **arguments)
 
     def forwarded(self, module: Any, /, *positional: Any, **arguments: Any) -> Any:
         """What `forward` of a module returns: a node's outputs, or what its own code does."""
@@ -109,7 +110,7 @@ class Tracer:
         followed = users_function(function, self.draft.note)
         if followed is None:
             refuse_library(module, function)
-        made = in_contexts(self.hooks.run(followed), function)
+        made = in_contexts(self.hooks.run(followed), function, self.draft)
         return (made if owner is None else MethodType(made, owner))(*positional, **arguments)
 
     def node(self, module: Any, leaf: Leaf, positional: tuple[Any, ...], arguments: dict[str, Any]) -> Any:

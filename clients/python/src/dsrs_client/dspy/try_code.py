@@ -29,6 +29,21 @@ if __dsrs_try_{number}.may_fail():
 """
 
 
+class Reraises(ast.NodeTransformer):
+    """The statements of a handler, whose `raise` without an exception calls a hook: a trace has none to raise again."""
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        """`raise`, or `raise error`."""
+        if node.exc is not None:
+            return node
+        return parsed_at("__dsrs_hooks__.reraised()", node)[0]
+
+    def visit_Try(self, node: ast.Try) -> ast.Try:
+        """The handlers of another `try` have an exception of their own."""
+        node.body = [self.visit(line) for line in node.body]
+        return node
+
+
 def is_callable(node: ast.Try) -> bool:
     """Whether the body and the handler mean the same in functions of their own."""
     return len(node.handlers) == 1 and is_movable([*node.body, *node.handlers[0].body])
@@ -49,7 +64,8 @@ def callable_try(node: ast.Try, number: int, visit: Visit, plain: Callable[[ast.
     made = parsed_at(text.replace("return __dsrs_left", "__dsrs_left"), node)
     body, handled = made[0], made[1]
     assert isinstance(body, ast.FunctionDef) and isinstance(handled, ast.FunctionDef)
-    for function, lines in ((body, node.body), (handled, handler.body)):
+    again = Reraises()
+    for function, lines in ((body, node.body), (handled, [again.visit(copy.deepcopy(line)) for line in handler.body])):
         ends = Ends("left", False)
         function.body += visit([ends.visit(copy.deepcopy(line)) for line in lines])
     decide = made[-1]
