@@ -55,7 +55,7 @@ class Streaming:
         self.predictors = {item["node"]: remote.nodes[item["path"]] for item in reversed(remote.connection.predictors)}
 
     def receive(self, kind: str, data: dict[str, Any]) -> None:
-        """An event. A call that was cancelled ends here, which disconnects and so cancels the run."""
+        """An event. A call whose stream is closed ends here, which disconnects and so cancels the run."""
         anyio.from_thread.check_cancelled()
         if kind == "node.delta":
             self._add(data)
