@@ -6,6 +6,7 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -35,8 +36,9 @@ class Target:
 
     @property
     def graph(self) -> str:
-        """The name of its graph where nothing else says one."""
-        return self.name.replace(".", "-") if self.name else self.file.stem
+        """The name of its graph where nothing else says one: small letters, `TourGuide` is `tour-guide`."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", self.name or self.file.stem).lower()
+        return re.sub(r"[^a-z0-9_-]", "-", words).lstrip("0123456789_-")[:63]
 
 
 def target_of(text: str) -> Target:
