@@ -72,6 +72,8 @@ def _executed(file: Path) -> ModuleType:
         raise CannotLoad(f"{file}: there is no such file")
     root = directory_of(file)
     sys.path.insert(0, str(root))
+    # Python takes stored bytecode for that of a file whose second and size are the same.
+    sys.dont_write_bytecode = True
     name = ".".join(file.resolve().relative_to(root).with_suffix("").parts)
     try:
         if "." in name:
