@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from dsrs_client import Client, NotFound
+from dsrs_client.dspy.program_file import target_of
 
 #: a watch that says nothing for so long is broken
 SECONDS = 300
@@ -90,6 +91,19 @@ class Makers:
     several = ran(place, "tour.py:Asks", "--name", name)
     assert several.returncode == 2
     assert several.stderr == "dsrs_client.dspy: tour.py: it has no `Asks`; did you mean `Ask`?\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "graph"),
+    [
+        ("tour.py", "tour"),
+        ("a/my tour.py", "my-tour"),
+        ("tour.py:TourGuide", "tour-guide"),
+        ("t.py:all.Trip2", "all-trip2"),
+    ],
+)
+def test_a_graph_is_named_after_its_program_or_its_file(target: str, graph: str) -> None:
+    assert target_of(target).graph == graph
 
 
 def test_a_file_of_a_package_imports_its_neighbours(place: Path, name: str) -> None:

@@ -162,6 +162,35 @@ def test_texts_of_calls_at_the_same_time_are_not_mixed(client: Client, name: str
     assert parts == "Lima|Lima|Lima|"
 
 
+def test_one_streamed_remote_serves_many_callers_at_once(client: Client, tour: str) -> None:
+    stream = dspy.streamify(Remote(tour, client=client), stream_listeners=[StreamListener("sentence")])
+
+    async def callers() -> list[list[Any]]:
+        async def read() -> list[Any]:
+            return [value async for value in stream(country="Peru")]
+
+        return [*await asyncio.gather(*(read() for _ in range(4)))]
+
+    for values in [collected(stream, country="Peru"), *asyncio.run(callers())]:
+        assert texts(values) == {"sentence": "Take a coat."}
+
+
+def test_of_two_runs_in_one_stream_the_first_is_sent_unless_the_listener_is_reused(client: Client, tour: str) -> None:
+    class Twice(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tour = Remote(tour, client=client)
+
+        def forward(self, country: str) -> Any:
+            self.tour(country=country)
+            return self.tour(country=country)
+
+    for allow_reuse, text in ((False, "Take a coat."), (True, "Take a coat.Take a coat.")):
+        listener = StreamListener("sentence", allow_reuse=allow_reuse)
+        values = collected(dspy.streamify(Twice(), stream_listeners=[listener]), country="Peru")
+        assert texts(values) == {"sentence": text}
+
+
 def test_a_typed_remote_streams(client: Client, tour: str) -> None:
     remote = Remote(tour, client=client, signature="country -> city: str, sentence: str")
     stream = dspy.streamify(remote, stream_listeners=[StreamListener("sentence")])

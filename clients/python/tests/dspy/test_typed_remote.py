@@ -108,6 +108,14 @@ def test_every_place_that_does_not_fit_is_named(client: Client, name: str) -> No
     assert f"the run {failure.value.run_id} of `{name}` has outputs" in str(failure.value)
 
 
+def test_an_output_that_a_newer_version_of_the_graph_lacks_is_named(client: Client, name: str) -> None:
+    constants(client, name, OUTPUTS)
+    remote = Remote(name, client=client, signature=Everything)
+    constants(client, name, {key: value for key, value in OUTPUTS.items() if key != "day"})
+    with pytest.raises(InvalidOutputs, match="`day` is missing"):
+        remote(question="Where?")
+
+
 def test_outputs_that_do_not_fit_are_the_programs_failure_in_an_evaluation(client: Client, name: str) -> None:
     constants(client, name, {**OUTPUTS, "day": "soon"})
     examples = [dspy.Example(question="Where?").with_inputs("question")]

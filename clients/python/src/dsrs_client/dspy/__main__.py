@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     push.add_argument(
         "target", metavar="FILE[:NAME]", help="a file, and a program in it, its class, or a function that makes one"
     )
-    push.add_argument("--name", metavar="GRAPH", help="the graph [default: NAME, or the name of the file]")
+    push.add_argument("--name", metavar="GRAPH", help="the graph [default: after NAME, or the file]")
     push.add_argument("--description", metavar="TEXT", help="the description of the graph")
     push.add_argument("--strict", action="store_true", help="refuse what would change the meaning of the program")
     push.add_argument("--watch", action="store_true", help="push again whenever the file or a module beside it changes")

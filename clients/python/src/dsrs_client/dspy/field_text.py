@@ -18,10 +18,14 @@ class _Waiting:
 
 
 class FieldText:
-    """Sends the text of a field. As in DSPy, only the first call is sent unless the listener allows its reuse."""
+    """Sends the text of a field. As in DSPy, only the first call is sent unless the listener allows its reuse.
 
-    def __init__(self, listener: Any, send: Callable[[Any], None]) -> None:
-        self.listener, self._send = listener, send
+    ``spent`` has the ids of the listeners whose call has ended in this stream: DSPy marks it in the listener, which all
+    streams of a program share.
+    """
+
+    def __init__(self, listener: Any, send: Callable[[Any], None], spent: set[int]) -> None:
+        self.listener, self._send, self._spent = listener, send, spent
         self._span: int | None = None
         self._waiting: dict[int, _Waiting] = {}
 
@@ -55,7 +59,7 @@ class FieldText:
             self._end()
 
     def _is_open(self) -> bool:
-        return self.listener.allow_reuse or not self.listener.stream_end
+        return self.listener.allow_reuse or id(self.listener) not in self._spent
 
     def _begin(self, span: int) -> None:
         self._span = span
@@ -64,6 +68,7 @@ class FieldText:
     def _end(self) -> None:
         self._respond("", is_last=True)
         self._span, self.listener.stream_end = None, True
+        self._spent.add(id(self.listener))
         if self._waiting and self._is_open():
             span, waiting = next(iter(self._waiting.items()))
             del self._waiting[span]

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -35,8 +36,9 @@ class Target:
 
     @property
     def graph(self) -> str:
-        """The name of its graph where nothing else says one."""
-        return self.name.replace(".", "-") if self.name else self.file.stem
+        """The name of its graph where nothing else says one: small letters, `TourGuide` is `tour-guide`."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", self.name or self.file.stem).lower()
+        return re.sub(r"[^a-z0-9_-]", "-", words).lstrip("0123456789_-")[:63]
 
 
 def target_of(text: str) -> Target:
@@ -70,6 +72,8 @@ def _executed(file: Path) -> ModuleType:
         raise CannotLoad(f"{file}: there is no such file")
     root = directory_of(file)
     sys.path.insert(0, str(root))
+    # Python takes stored bytecode for that of a file whose second and size are the same.
+    sys.dont_write_bytecode = True
     name = ".".join(file.resolve().relative_to(root).with_suffix("").parts)
     try:
         if "." in name:

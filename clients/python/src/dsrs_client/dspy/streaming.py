@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import anyio.from_thread
 import dspy
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .remote import Remote
 
 logger = logging.getLogger(__name__)
+#: the listeners whose field has been sent, by the streams that are open
+SPENT: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
 ABOUT_MODULES = ("module_start_status_message", "module_end_status_message")
 
 
@@ -47,12 +50,12 @@ class Streaming:
 
     def __init__(self, remote: Remote, stream: Any) -> None:
         self.stream = stream
-        self.fields = _fields(remote, self._send)
+        self.fields = _fields(remote, self._send, SPENT.setdefault(stream, set()))
         self.providers = _providers()
         self.predictors = {item["node"]: remote.nodes[item["path"]] for item in reversed(remote.connection.predictors)}
 
     def receive(self, kind: str, data: dict[str, Any]) -> None:
-        """An event. A call that was cancelled ends here, which disconnects and so cancels the run."""
+        """An event. A call whose stream is closed ends here, which disconnects and so cancels the run."""
         anyio.from_thread.check_cancelled()
         if kind == "node.delta":
             self._add(data)
@@ -101,7 +104,7 @@ class Streaming:
 _Target = tuple[str, str | None, str]
 
 
-def _fields(remote: Remote, send: Callable[[Any], None]) -> list[tuple[_Target, FieldText]]:
+def _fields(remote: Remote, send: Callable[[Any], None], spent: set[int]) -> list[tuple[_Target, FieldText]]:
     """The fields of the graph that the open stream listens to."""
     paths = {id(predictor): path for path, predictor in remote.nodes.items()}
     nodes = {item["path"]: item["node"] for item in remote.connection.predictors}
@@ -110,9 +113,9 @@ def _fields(remote: Remote, send: Callable[[Any], None]) -> list[tuple[_Target, 
         name = listener.signature_field_name
         if listener.predict is remote and name in remote.connection.graph["outputs"]:
             node, _, output = remote.connection.graph["outputs"][name].partition(".")
-            found.append(((node, None, output), FieldText(listener, send)))
+            found.append(((node, None, output), FieldText(listener, send, spent)))
         elif (path := paths.get(id(listener.predict))) is not None:
-            found.append(((nodes[path], path, name), FieldText(listener, send)))
+            found.append(((nodes[path], path, name), FieldText(listener, send, spent)))
     return found
 
 

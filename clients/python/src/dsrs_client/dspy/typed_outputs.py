@@ -47,6 +47,9 @@ def typed(outputs: Mapping[str, Any], types: Mapping[str, Any], graph: str, run:
     """The outputs with their types; others stay JSON. Everything that does not fit is reported at once."""
     values, problems = dict(outputs), []
     for name, kind in types.items():
+        if name not in outputs:
+            problems.append(f"`{name}` is missing: the graph has another version than when the `Remote` was made")
+            continue
         try:
             values[name] = read(outputs[name], kind)
         except ValidationError as error:

@@ -88,7 +88,7 @@ class Watch:
             self.say([f"{self.file}: there is no such file; it is pushed as soon as there is"])
             return
         Path(self.report).write_text("")
-        command = [sys.executable, "-B", "-m", "dsrs_client.dspy", *self.arguments, "--report", self.report]
+        command = [sys.executable, "-m", "dsrs_client.dspy", *self.arguments, "--report", self.report]
         self.push = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
     def _ended(self, code: int) -> None:
