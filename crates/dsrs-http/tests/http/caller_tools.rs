@@ -120,7 +120,7 @@ async fn a_background_run_waits_for_the_answers_of_each_step() {
     let lm = lm();
     let api = with_agent(&lm).await;
     let accepted = api.post("/v1/graphs/agent/runs", question()).await.expect(202);
-    let run = answer_all(&api, &accepted.header("location").to_owned()).await;
+    let run = answer_all(&api, accepted.header("location")).await;
     assert_whole(&run, &lm);
 }
 
@@ -129,7 +129,7 @@ async fn an_execution_becomes_a_waiting_run() {
     let lm = lm();
     let api = with_agent(&lm).await;
     let accepted = api.post("/v1/graphs/agent/execute", question()).await.expect(202);
-    let run = answer_all(&api, &accepted.header("location").to_owned()).await;
+    let run = answer_all(&api, accepted.header("location")).await;
     assert_whole(&run, &lm);
 }
 

@@ -42,8 +42,6 @@ pub struct PredictError {
     pub predictor: Option<Arc<str>>,
     /// The underlying error.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
-    /// With [`PredictErrorKind::Waiting`] in the middle of a node: what it waits for.
-    pub pause: Option<Arc<NodePause>>,
 }
 
 impl fmt::Display for PredictError {
@@ -85,7 +83,10 @@ pub enum PredictErrorKind {
     /// The run was cancelled.
     Cancelled,
     /// No failure: the node waits for a value from outside.
-    Waiting,
+    Waiting {
+        /// In the middle of its work: what it asks for.
+        pause: Option<Arc<NodePause>>,
+    },
     /// The LM's answer does not fit the schema, after retries.
     Parse {
         /// The first output field that does not fit, if any.
@@ -151,7 +152,7 @@ impl PredictErrorKind {
             self,
             Self::Timeout
                 | Self::Cancelled
-                | Self::Waiting
+                | Self::Waiting { .. }
                 | Self::NoModel
                 | Self::Missing
                 | Self::UnknownModel { .. }
@@ -175,7 +176,7 @@ impl PredictErrorKind {
             Self::Incomplete { .. } => "answer_incomplete",
             Self::Timeout => "timeout",
             Self::Cancelled => "run_cancelled",
-            Self::Waiting => "run_waiting",
+            Self::Waiting { .. } => "run_waiting",
             Self::Parse { .. } => "parse_error",
             Self::Constraint { .. } => "constraint_failed",
             Self::Reward => "reward_failed",
@@ -210,7 +211,7 @@ impl PredictError {
     /// An error without a predictor.
     #[must_use]
     pub fn new(kind: PredictErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), predictor: None, source: None, pause: None }
+        Self { kind, message: message.into(), predictor: None, source: None }
     }
 
     /// The error of the LM client, if that is the underlying error.

@@ -76,7 +76,8 @@ impl DynModule for AwaitModule {
         _ctx: &'a Ctx,
         _input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        let error = PredictError::new(PredictErrorKind::Waiting, "waits for its value");
+        let kind = PredictErrorKind::Waiting { pause: None };
+        let error = PredictError::new(kind, "waits for its value");
         Box::pin(std::future::ready(Err(error)))
     }
 }

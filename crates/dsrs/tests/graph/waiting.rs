@@ -61,7 +61,8 @@ async fn a_waiting_run_parks_and_continues_with_the_signal() {
         .execute_from(&run_on(lm.clone()), inputs.clone(), CompletedNodes::new(), &book)
         .await;
     assert!(parked.waits());
-    assert_eq!(parked.outputs.as_ref().unwrap_err().error.kind, PredictErrorKind::Waiting);
+    let kind = PredictErrorKind::Waiting { pause: None };
+    assert_eq!(parked.outputs.as_ref().unwrap_err().error.kind, kind);
     let stands = ["draft succeeded", "approve waiting", "notes succeeded", "send pending"];
     assert_eq!(statuses(&parked), stands);
     assert_eq!(*book.0.lock().unwrap(), ["draft", "notes"]);

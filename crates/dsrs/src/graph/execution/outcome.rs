@@ -51,7 +51,7 @@ impl From<RunError> for PredictError {
 impl RunError {
     /// Whether the run did not fail but waits for a signal.
     pub(super) fn waits(&self) -> bool {
-        self.error.kind == PredictErrorKind::Waiting
+        matches!(self.error.kind, PredictErrorKind::Waiting { .. })
     }
 }
 

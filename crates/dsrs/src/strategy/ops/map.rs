@@ -296,7 +296,7 @@ impl MapModule {
     fn as_error(&self, ctx: &Ctx, error: PredictError) -> Result<Fields, PredictError> {
         let late = Instant::now() >= ctx.node.deadline;
         let is_over = match error.kind {
-            PredictErrorKind::Cancelled | PredictErrorKind::Waiting => true,
+            PredictErrorKind::Cancelled | PredictErrorKind::Waiting { .. } => true,
             PredictErrorKind::Timeout => late,
             _ => false,
         };

@@ -238,9 +238,9 @@ impl TryModule {
 
     fn catches(&self, ctx: &Ctx, error: &PredictError) -> bool {
         let is_over = match error.kind {
-            PredictErrorKind::Cancelled | PredictErrorKind::Waiting | PredictErrorKind::Budget => {
-                true
-            }
+            PredictErrorKind::Cancelled
+            | PredictErrorKind::Waiting { .. }
+            | PredictErrorKind::Budget => true,
             _ => Instant::now() >= ctx.node.deadline,
         };
         let code = error.kind.code();

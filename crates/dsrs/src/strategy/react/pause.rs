@@ -53,9 +53,8 @@ impl OpenStep {
             let members = [("name", Payload::Str(call.name.clone())), ("args", call.args.clone())];
             Payload::map(Fields::from_iter(members.map(|(name, value)| (name.into(), value))))
         };
-        let result = |result: &Option<String>| {
-            result.as_deref().map_or(Payload::Null, |text| Payload::from(text))
-        };
+        let result =
+            |result: &Option<String>| result.as_deref().map_or(Payload::Null, Payload::from);
         let members = [
             ("thought", Payload::Str(self.thought.clone())),
             ("calls", Payload::list(self.calls.iter().map(call).collect())),
@@ -104,8 +103,7 @@ pub(super) fn pause(number: u32, steps: &StepHistory, open: &OpenStep) -> Predic
 
 fn waiting(pause: NodePause) -> PredictError {
     let message = "waits for the caller to answer calls of its tools";
-    let error = PredictError::new(PredictErrorKind::Waiting, message);
-    PredictError { pause: Some(Arc::new(pause)), ..error }
+    PredictError::new(PredictErrorKind::Waiting { pause: Some(Arc::new(pause)) }, message)
 }
 
 /// The steps before a pause, and the step that its answers complete.

@@ -19,13 +19,13 @@ impl Execution<'_> {
         index: usize,
         result: Result<Fields, PredictError>,
     ) -> Result<(), RunError> {
-        let result = match result {
-            Err(error) if self.may_park(&error) => {
-                self.park(index, error.pause);
-                return Ok(());
-            }
-            result => result,
-        };
+        // Only a run can be parked, not a graph within a node.
+        if let Err(PredictError { kind: PredictErrorKind::Waiting { pause }, .. }) = &result
+            && self.within.is_none()
+        {
+            self.park(index, pause.clone());
+            return Ok(());
+        }
         let result = within_room(&mut self.room, result);
         let progress = &self.nodes[index];
         let started = progress.outcome.started.unwrap_or_default();
@@ -124,15 +124,10 @@ impl Execution<'_> {
     /// Whether a failure ends the whole run, so that no node can absorb it.
     fn is_over(&self, error: &PredictError) -> bool {
         match error.kind {
-            PredictErrorKind::Cancelled | PredictErrorKind::Waiting => true,
+            PredictErrorKind::Cancelled | PredictErrorKind::Waiting { .. } => true,
             PredictErrorKind::Timeout => self.is_late(),
             _ => false,
         }
-    }
-
-    /// Only a run can be parked, not a graph within a node.
-    fn may_park(&self, error: &PredictError) -> bool {
-        error.kind == PredictErrorKind::Waiting && self.within.is_none()
     }
 
     /// Parks a node. The journal records what it has done before it paused, once.
@@ -163,7 +158,7 @@ impl Execution<'_> {
             nodes.filter(|(_, progress)| progress.outcome.status == NodeStatus::Waiting);
         let node = waiting.next()?.0.name.clone();
         let message = format!("the run waits for the value of `{node}`");
-        let error = PredictError::new(PredictErrorKind::Waiting, message);
+        let error = PredictError::new(PredictErrorKind::Waiting { pause: None }, message);
         Some(RunError { node: Some(node), error })
     }
 
