@@ -162,6 +162,7 @@ async fn run(order: &Order, models: Models) -> Result<Found, Box<dyn Error>> {
         evaluator: Evaluator {
             models: Arc::new(models),
             indexes: None,
+            call_record: None,
             metric: Arc::new(metric),
             budgeted: Some(Arc::new(BudgetedReplies::new(account, Arc::new(NoStore)))),
             timeout: Duration::from_secs(300),
