@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use dsrs::graph::NodeOutcome;
 use dsrs::lm::{Prefix, Usage};
-use dsrs::predict::{CheckOutcome, PredictError, Span, SpanKind, SpanStatus};
+use dsrs::predict::{CheckOutcome, NodePause, PredictError, Span, SpanKind, SpanStatus};
 use dsrs::value::{Fields, Payload};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -17,7 +17,6 @@ pub(crate) use dsrs_store::run_usage::{usage_json, usage_of_json};
 use crate::clock::timestamp;
 use crate::json::JsonObject;
 use crate::run::failure::predictor_path;
-use crate::run::pause::write_pause;
 
 /// `{name: {status, started_at, duration_ms, outputs, error}}`.
 pub(crate) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTime<Utc>) -> String {
@@ -45,6 +44,18 @@ fn write_node(object: &mut JsonObject, name: &str, node: &NodeOutcome, start: Da
     if let Some(pause) = &node.pause {
         write_pause(object, pause);
     }
+}
+
+/// What a node asks for, in its document: `pause` and `calls`.
+fn write_pause(object: &mut JsonObject, pause: &NodePause) {
+    object.shown("pause", pause.number);
+    let calls = pause.calls.iter().map(|call| {
+        let mut object = JsonObject::new();
+        object.text("id", &call.id).text("tool", &call.tool);
+        object.payload("arguments", &call.arguments);
+        object.finish()
+    });
+    object.list("calls", calls);
 }
 
 /// `{detail, code, predictor?}`.

@@ -16,7 +16,9 @@ use crate::json::JsonObject;
 use crate::run::documents::{
     fields_json, node_json, prefixes_of, trace_json, usage_json, usage_of_json,
 };
-use crate::run::pause::{answers_row_name, continuations, is_pause_row, pause_of};
+use crate::run::pause::{
+    answers_row_name, continuations, is_pause_row, pause_of, with_continuation,
+};
 use crate::{AppError, RunFailure};
 use dsrs_store::background_run::{self, StoredRun};
 use dsrs_store::run::{RunRow, RunStatus, RunStorage};
@@ -91,7 +93,7 @@ impl UnfinishedRun {
     }
 
     /// What the nodes that have paused continue from.
-    pub(crate) fn continuations(&self) -> HashMap<Arc<str>, NodeContinuation> {
+    pub(crate) fn continuations(&self) -> HashMap<Arc<str>, Arc<NodeContinuation>> {
         continuations(&self.ended)
     }
 
@@ -168,20 +170,28 @@ impl UnfinishedRun {
             concatenate(std::iter::once(run.trace.as_str()).chain(traces).chain([&*added.trace]));
         let checkpoints: HashMap<&str, &str> =
             ended.iter().map(|row| (row.node.as_str(), row.outcome.as_str())).collect();
+        let paused = continuations(if not_started.is_some() { &ended } else { &[] });
         let mut nodes = JsonObject::with_capacity(run.nodes.len());
         for (name, before) in members(&run.nodes) {
             // A checkpoint takes precedence: a signal may have set the value since the attempt.
-            match (checkpoints.get(&*name), added.nodes.get(&name)) {
-                (Some(checkpoint), _) => nodes.raw(&name, checkpoint),
-                (None, Some(own)) => nodes.raw(&name, own),
-                (None, None) => {
-                    let before = match is_answered(&ended, &name, &before) {
-                        true => with_status(before, "running"),
-                        false => before,
-                    };
-                    nodes.raw(&name, &with_final_status(before, not_started).to_json())
+            let node = match (checkpoints.get(&*name), added.nodes.get(&name)) {
+                (Some(checkpoint), _) => (*checkpoint).to_owned(),
+                (None, own) => {
+                    let document = own.cloned().unwrap_or_else(|| {
+                        let is_answered = is_answered(&ended, &name, &before);
+                        let before =
+                            if is_answered { with_status(before, "running") } else { before };
+                        with_final_status(before, not_started).to_json()
+                    });
+                    match paused.get(&name) {
+                        Some(continuation) if !is_complete(&document) => {
+                            with_continuation(&document, continuation)
+                        }
+                        _ => document,
+                    }
                 }
             };
+            nodes.raw(&name, &node);
         }
         RunRow {
             usage: usage_json(&usage),
@@ -191,6 +201,11 @@ impl UnfinishedRun {
             ..run
         }
     }
+}
+
+/// Whether the document of a node has outputs.
+fn is_complete(node: &str) -> bool {
+    Payload::from_record(node).is_ok_and(|node| outputs_of(&node).is_some())
 }
 
 /// Whether the calls that a node waits for are answered.
@@ -335,7 +350,7 @@ pub(crate) fn outputs_of(node: &Payload) -> Option<Payload> {
 fn with_final_status(node: Payload, not_started: Option<&str>) -> Payload {
     let status = match (not_started, node_status(&node)) {
         (Some(status), Some("pending")) => status,
-        (Some(_), Some("waiting")) => "cancelled",
+        (Some(_), Some("waiting" | "running")) => "cancelled",
         _ => return node,
     };
     with_status(node, status)

@@ -1,7 +1,7 @@
 //! Nodes that wait for answers in the middle of their work: the checkpoint of a pause, the checkpoint of its answers, and what
 //! a later attempt continues from. Does not know how either is stored.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -22,6 +22,11 @@ const SEPARATOR: char = '#';
 /// The end of the name of the checkpoint with the answers.
 const ANSWERS: &str = ".answers";
 
+/// The members of the documents.
+const PROGRESS: &str = "progress";
+const ANSWERED: &str = "answers";
+const CONTINUATION: &str = "continuation";
+
 /// Whether a checkpoint is that of a pause or of its answers, not that of a completed node.
 pub(crate) fn is_pause_row(row: &NodeRow) -> bool {
     row.node.contains(SEPARATOR)
@@ -39,35 +44,28 @@ pub(crate) fn answers_row_name(node: &str, number: u32) -> String {
 /// The checkpoint of a node that has paused, with what it has cost until now.
 pub(crate) fn pause_row(node: &CompletedNode, pause: &NodePause, start: DateTime<Utc>) -> NodeRow {
     let row = node_row(node, start);
-    NodeRow { node: pause_row_name(&node.name, pause.number), outcome: progress_json(pause), ..row }
+    NodeRow {
+        node: pause_row_name(&node.name, pause.number),
+        outcome: document(PROGRESS, &pause.progress),
+        ..row
+    }
 }
 
 /// The same for a run whose record has the trace and the usage already.
 pub(crate) fn pause_row_without_trace(node: &str, pause: &NodePause) -> NodeRow {
-    bare_row(pause_row_name(node, pause.number), progress_json(pause))
+    bare_row(pause_row_name(node, pause.number), document(PROGRESS, &pause.progress))
 }
 
-fn progress_json(pause: &NodePause) -> String {
+/// An object of one member.
+fn document(name: &str, value: &Payload) -> String {
     let mut object = JsonObject::new();
-    object.payload("progress", &pause.progress);
+    object.payload(name, value);
     object.finish()
 }
 
 fn bare_row(node: String, outcome: String) -> NodeRow {
     let usage = usage_json(&Usage::default());
     NodeRow { node, outcome, usage, trace: NO_TRACE.to_owned(), prefixes: Vec::new() }
-}
-
-/// What a node asks for, in its document: `pause` and `calls`.
-pub(crate) fn write_pause(object: &mut JsonObject, pause: &NodePause) {
-    object.shown("pause", pause.number);
-    let calls = pause.calls.iter().map(|call| {
-        let mut object = JsonObject::new();
-        object.text("id", &call.id).text("tool", &call.tool);
-        object.payload("arguments", &call.arguments);
-        object.finish()
-    });
-    object.list("calls", calls);
 }
 
 /// The number of the pause of a node that waits for answers, from its document.
@@ -91,31 +89,73 @@ pub(crate) fn answers_row(
     let ids: Vec<&str> =
         calls.iter().filter_map(|call| call.as_map()?.get("id")?.as_str()).collect();
     let answers = admit_answers(&ids, value, at, problems)?;
-    let mut object = JsonObject::new();
-    object.payload("answers", &answers);
-    Some(bare_row(answers_row_name(name, number), object.finish()))
+    Some(bare_row(answers_row_name(name, number), document(ANSWERED, &answers)))
 }
 
-/// What the nodes that have paused continue from: each from its last pause.
-pub(crate) fn continuations(rows: &[NodeRow]) -> HashMap<Arc<str>, NodeContinuation> {
-    let mut found: HashMap<Arc<str>, NodeContinuation> = HashMap::new();
-    for (name, continuation) in rows.iter().filter_map(|row| continuation(row, rows)) {
-        let last = found.entry(name).or_insert_with(|| continuation.clone());
-        if last.number < continuation.number {
-            *last = continuation;
+/// What the nodes that have paused continue from.
+pub(crate) fn continuations(rows: &[NodeRow]) -> HashMap<Arc<str>, Arc<NodeContinuation>> {
+    let mut progress: BTreeMap<(&str, u32), Payload> = BTreeMap::new();
+    for row in rows {
+        if let Some((name, number)) = pause_of_row(row)
+            && let Some(found) = member(row, PROGRESS)
+        {
+            progress.insert((name, number), found);
         }
     }
-    found
+    let mut found: HashMap<Arc<str>, NodeContinuation> = HashMap::new();
+    for ((name, number), part) in progress {
+        let node = found.entry(name.into()).or_insert_with(|| NodeContinuation {
+            number,
+            progress: Vec::new(),
+            answers: None,
+        });
+        node.number = number;
+        node.progress.push(part);
+        let answers = answers_row_name(name, number);
+        let answers = rows.iter().find(|row| row.node == answers);
+        node.answers = answers.and_then(|row| member(row, ANSWERED));
+    }
+    found.into_iter().map(|(name, node)| (name, Arc::new(node))).collect()
 }
 
-fn continuation(row: &NodeRow, rows: &[NodeRow]) -> Option<(Arc<str>, NodeContinuation)> {
+/// The node and the number of a pause, from its checkpoint.
+fn pause_of_row(row: &NodeRow) -> Option<(&str, u32)> {
     let (name, number) = row.node.split_once(SEPARATOR)?;
-    let number = number.parse().ok()?;
-    let progress = member(row, "progress")?;
-    let answers = answers_row_name(name, number);
-    let answers = rows.iter().find(|row| row.node == answers);
-    let answers = answers.and_then(|row| member(row, "answers"));
-    Some((name.into(), NodeContinuation { number, progress, answers }))
+    Some((name, number.parse().ok()?))
+}
+
+/// The document of a node that has not completed, with what it continues from if the run is resumed.
+pub(crate) fn with_continuation(node: &str, continuation: &NodeContinuation) -> String {
+    let mut object = JsonObject::new();
+    object.splice(node);
+    object.object(CONTINUATION, |object| {
+        object.shown("pause", continuation.number);
+        object.list(PROGRESS, continuation.progress.iter().map(Payload::to_json));
+        object.payload(ANSWERED, continuation.answers.as_ref().unwrap_or(&Payload::Null));
+    });
+    object.finish()
+}
+
+/// The checkpoints of the pauses of a node of a run that has ended, for the run that resumes it.
+pub(crate) fn resumed_pauses(name: &str, node: &Payload) -> Vec<NodeRow> {
+    let rows = || {
+        let continuation = node.as_map()?.get(CONTINUATION)?.as_map()?;
+        let last = match continuation.get("pause")? {
+            Payload::Int(number) => u32::try_from(*number).ok()?,
+            _ => return None,
+        };
+        let parts = continuation.get(PROGRESS)?.as_list()?;
+        let first = last.checked_sub(u32::try_from(parts.len()).ok()?)?;
+        let row = |(number, part): (u32, &Payload)| {
+            bare_row(pause_row_name(name, number), document(PROGRESS, part))
+        };
+        let mut rows: Vec<NodeRow> = (first + 1..).zip(parts).map(row).collect();
+        let answers = continuation.get(ANSWERED).filter(|answers| !answers.is_null());
+        let row = |answers| bare_row(answers_row_name(name, last), document(ANSWERED, answers));
+        rows.extend(answers.map(row));
+        Some(rows)
+    };
+    rows().unwrap_or_default()
 }
 
 fn member(row: &NodeRow, name: &str) -> Option<Payload> {
@@ -147,10 +187,25 @@ mod tests {
         ]);
         let all = continuations(&rows);
         assert_eq!(all.len(), 1);
-        let last = NodeContinuation { number: 3, progress: "c".into(), answers: None };
-        assert_eq!(all["work"], last);
+        let progress = vec!["a".into(), "b".into(), "c".into()];
+        assert_eq!(*all["work"], NodeContinuation { number: 3, progress, answers: None });
         let before = continuations(&rows[..4]);
         assert_eq!(before["work"].answers.as_ref().unwrap().to_json(), r#"{"2-1":{"result":2}}"#);
+    }
+
+    #[test]
+    fn a_run_that_ended_while_a_node_waited_is_resumed_with_its_pauses() {
+        let rows = rows(&[
+            ("work#1", r#"{"progress":"a"}"#),
+            ("work#1.answers", r#"{"answers":{"1-1":{"result":1}}}"#),
+            ("work#2", r#"{"progress":"b"}"#),
+            ("work#2.answers", r#"{"answers":{"2-1":{"error":"no"}}}"#),
+        ]);
+        let before = continuations(&rows);
+        let node = with_continuation(r#"{"status":"cancelled"}"#, &before["work"]);
+        let again = resumed_pauses("work", &Payload::from_json(&node).unwrap());
+        assert_eq!(continuations(&again), before);
+        assert!(resumed_pauses("work", &Payload::from_json("{}").unwrap()).is_empty());
     }
 
     #[test]

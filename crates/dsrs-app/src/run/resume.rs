@@ -19,6 +19,7 @@ use crate::json::JsonObject;
 use crate::run::documents::{fields_json, usage_json};
 use crate::run::execute::admit;
 use crate::run::merged_record::{NO_TRACE, PENDING, members, outputs_of};
+use crate::run::pause::resumed_pauses;
 use crate::run::record::recorded_inputs;
 use crate::{AnswerBuilder, App, AppError, RequestId};
 use dsrs_store::Scope;
@@ -65,13 +66,17 @@ impl App {
         self.check_waiting(scope, &new).await?;
         request.request_id.note_run(run.id);
         let job = JobRequest::new(request.timeout, request.request_id);
-        let (completed, ended_at) = (completed_nodes(&run, &nodes), run.finished_at);
+        let is_same = pick == (run.graph_version, run.state_version);
+        let mut completed = completed_nodes(&run, &nodes);
+        let documents = nodes_json(&completed, &nodes);
+        completed.extend(is_same.then(|| pauses(&run, &nodes)).into_iter().flatten());
+        let ended_at = run.finished_at;
         let next = RunRow {
             graph_version: pick.0,
             state_version: pick.1,
             status: RunStatus::Queued,
             inputs: fields_json(&inputs),
-            nodes: nodes_json(&completed, &nodes),
+            nodes: documents,
             outputs: None,
             error: None,
             finished_at: None,
@@ -154,6 +159,14 @@ fn completed_nodes(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> 
             })
         })
         .collect()
+}
+
+/// The checkpoints of nodes that had paused, which continue from there.
+fn pauses(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> Vec<NodeRow> {
+    let recorded: Map = members(&run.nodes);
+    let again = nodes.iter().filter(|(_, verdict)| **verdict != ResumeDecision::Reuse);
+    let of_node = |(name, _): (&Arc<str>, _)| Some(resumed_pauses(name, recorded.get(name)?));
+    again.filter_map(of_node).flatten().collect()
 }
 
 fn nodes_json(completed: &[NodeRow], nodes: &IndexMap<Arc<str>, ResumeDecision>) -> String {

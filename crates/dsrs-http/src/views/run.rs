@@ -309,6 +309,9 @@ pub struct RunNode {
     pub pause: Option<u32>,
     /// Of an agent that waits: the calls of its tools that a client answers.
     pub calls: Option<Vec<RunCall>>,
+    /// Of an agent that had waited before the run ended: what it continues from if the run is resumed.
+    #[schema(value_type = Option<Object>)]
+    pub continuation: Option<Json>,
 }
 
 /// A call of a tool that a client answers.

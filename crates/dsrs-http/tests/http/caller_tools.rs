@@ -166,7 +166,68 @@ async fn a_run_that_is_cancelled_while_it_waits_has_what_it_cost() {
     let run = api.get(&place).await.expect(200).json();
     assert_eq!(lm_spans(&run), 2);
     api.post(&format!("{place}/resume"), json!({})).await.expect(202);
-    assert_eq!(asks(&api, &place, 1).await["calls"][0]["id"], "1-1");
+    let run = answer_all(&api, &place).await;
+    assert_whole(&run, &lm);
+    assert!(run["nodes"]["work"].get("continuation").is_none(), "{run}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_resumed_after_answers_continues_with_them() {
+    let lm = lm();
+    let api = with_agent(&lm).await;
+    let accepted = api.post("/v1/graphs/agent/runs", question()).await.expect(202);
+    let place = accepted.header("location").to_owned();
+    asks(&api, &place, 1).await;
+    let found = json!({"1-1": {"result": ["a dog"]}, "1-2": {"error": "no such page"}});
+    signal(&api, &place, found).await.expect(202);
+    asks(&api, &place, 2).await;
+    api.post(&format!("{place}/cancel"), "").await.expect(200);
+    api.post(&format!("{place}/resume"), json!({})).await.expect(202);
+    let work = asks(&api, &place, 2).await;
+    assert_eq!(
+        work["calls"][0]["id"], "2-1",
+        "an answer to an earlier step is none to a later one"
+    );
+    signal(&api, &place, json!({"2-1": {"result": "it lives"}})).await.expect(202);
+    let run = api.ended(place.rsplit('/').next().unwrap()).await;
+    assert_whole(&run, &lm);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_within_a_tool_has_steps_of_its_own() {
+    let more = r#"[{"name": "inner", "args": {"question": "q"}}]"#;
+    let lm = Arc::new(ScriptedLm::by(move |request| {
+        let asked: String = request.chat.turns.iter().map(|turn| &*turn.content).collect();
+        let is_inner = asked.contains("[[ ## question ## ]]\nq\n");
+        match (is_inner, asked.contains("[[ ## reasoning ## ]]")) {
+            (_, true) => sections(&[("reasoning", "r"), ("answer", "a dog")]),
+            (true, false) => step("finish", "{}", "null"),
+            (false, _) if asked.contains("result: answer") => step("finish", "{}", "null"),
+            (false, _) if asked.contains("result: a secret") => {
+                step("look", r#"{"word": "x"}"#, more)
+            }
+            (false, _) => step("look", r#"{"word": "hound"}"#, "null"),
+        }
+    }));
+    let api = Api::start(&test_database().await, Some(lm.clone()), &[]).await;
+    let inner = json!({"name": "inner", "description": "An agent.", "nodes": {
+        "r": {"strategy": "react", "signature": "question -> answer", "config": {"tools": ["calculator"]}}}});
+    api.post("/v1/graphs", inner).await.expect(201);
+    let graph = json!({"name": "agent", "nodes": {"work": {"strategy": "react",
+        "signature": "question -> answer", "config": {"tools": [look(), {"graph": "inner"}]}}}});
+    api.post("/v1/graphs", graph).await.expect(201);
+    let accepted = api.post("/v1/graphs/agent/runs", question()).await.expect(202);
+    let place = accepted.header("location").to_owned();
+    asks(&api, &place, 1).await;
+    signal(&api, &place, json!({"1-1": {"result": "a secret"}})).await.expect(202);
+    asks(&api, &place, 2).await;
+    let inner = lm.requests().into_iter().find(|request| {
+        let asked: String = request.chat.turns.iter().map(|turn| &*turn.content).collect();
+        asked.contains("[[ ## question ## ]]\nq\n")
+    });
+    let asked: String =
+        inner.unwrap().chat.turns.iter().map(|turn| turn.content.to_string()).collect();
+    assert!(asked.contains("(no steps yet)") && !asked.contains("a secret"), "{asked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

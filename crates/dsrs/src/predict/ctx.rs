@@ -64,7 +64,7 @@ pub struct RunScope {
     /// The id of the run, which it has again when it continues elsewhere.
     pub id: Option<[u8; 16]>,
     /// What nodes that paused continue from, by name.
-    pub paused: HashMap<Arc<str>, NodeContinuation>,
+    pub paused: HashMap<Arc<str>, Arc<NodeContinuation>>,
 }
 
 /// One of several attempts of a whole program at the same inputs. It has its own seeds and
@@ -160,6 +160,8 @@ pub struct Ctx {
     pub call_key: Option<Arc<str>>,
     /// Whether a program in a sandbox waits for this call.
     pub in_program: bool,
+    /// What the node of the run continues from; never that of a node within it.
+    pub continuation: Option<Arc<NodeContinuation>>,
     /// Where in its node a call is made: the parts that lead there, each round and each element. The same in another run.
     pub place: CallPlace,
 }
@@ -194,6 +196,7 @@ impl Ctx {
             listener,
             call_key,
             in_program: false,
+            continuation: None,
             place,
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::problem::{At, Code, Problems};
-use crate::read::{listed, map, wrong_type};
+use crate::read::{listed, map};
 use crate::value::{Map, Payload};
 
 /// A call of a tool that the caller of the run answers.
@@ -25,7 +25,7 @@ pub struct NodePause {
     pub number: u32,
     /// What it asks for; never empty.
     pub calls: Vec<CallerCall>,
-    /// What the node has done so far. Only the node reads it.
+    /// What the node has done since the pause before. Only the node reads it.
     pub progress: Payload,
 }
 
@@ -34,9 +34,9 @@ pub struct NodePause {
 pub struct NodeContinuation {
     /// The number of the pause.
     pub number: u32,
-    /// The progress of the pause.
-    pub progress: Payload,
-    /// The answers, by the ids of the calls, as [`admit_answers`] returned them; `None` if there are none yet.
+    /// The progress of all pauses, the oldest first.
+    pub progress: Vec<Payload>,
+    /// The answers to the last one, by the ids of the calls, as [`admit_answers`] returned them; `None` if there are none yet.
     pub answers: Option<Payload>,
 }
 
@@ -76,12 +76,8 @@ fn check_answer(answer: &Payload, at: &At<'_>, problems: &mut Problems) {
         && (members.contains_key("result")
             || members.get("error").is_some_and(|error| error.as_str().is_some()));
     if !is_answer {
-        wrong_type(
-            at,
-            problems,
-            "{\"result\": …} with any value, or {\"error\": \"…\"} with a text",
-            answer,
-        );
+        let detail = "expected exactly one member: `result` with any value, or `error` with a text";
+        problems.add(at, Code::WrongType, detail);
     }
 }
 

@@ -39,6 +39,11 @@ impl StepHistory {
         &self.done
     }
 
+    /// The steps from a number on.
+    pub(super) fn since(&self, number: usize) -> &[StepTexts] {
+        self.done.get(number..).unwrap_or_default()
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.done.is_empty()
     }

@@ -86,7 +86,8 @@ impl NodeCall<'_> {
         match self.within {
             None => {
                 let own = Ctx::of(self.run.clone(), Arc::new(scope), Some(self.span));
-                let own = Ctx { tally: self.tally.clone(), ..own };
+                let continuation = self.run.paused.get(self.name).cloned();
+                let own = Ctx { tally: self.tally.clone(), continuation, ..own };
                 match self.run.variation {
                     None => own,
                     Some(varied) => own.for_attempt_at(varied.number, varied.temperature),
@@ -94,7 +95,8 @@ impl NodeCall<'_> {
             }
             Some(outer) => {
                 let place = outer.place.then(self.name, 0);
-                Ctx { node: Arc::new(scope), parent: Some(self.span), place, ..outer.clone() }
+                let (node, parent) = (Arc::new(scope), Some(self.span));
+                Ctx { node, parent, place, continuation: None, ..outer.clone() }
             }
         }
     }

@@ -68,14 +68,15 @@ impl Agent {
         input: &Fields,
     ) -> Result<StepHistory, PredictError> {
         let (mut steps, mut number) = (StepHistory::default(), 0);
-        if let Some(pause) = ctx.run.paused.get(&ctx.node.node) {
+        if let Some(pause) = &ctx.continuation {
             number = pause.number;
             let (earlier, step) = continued(ctx, &self.toolbox, pause)?;
             steps = earlier;
-            if self.finish_step(&mut steps, step) {
+            if finish_step(&mut steps, step) {
                 return Ok(steps);
             }
         }
+        let since = steps.steps().len().saturating_sub(1);
         while steps.steps().len() < self.limits.max_iters {
             let ask = |input| action.forward_with_tools(ctx, input, &self.offer, read, words);
             let answer = match with_steps(&mut steps, TRAJECTORY, input, ask).await {
@@ -85,19 +86,13 @@ impl Agent {
             let (thought, calls) = thought_and_calls(&answer);
             let results = self.call(ctx, &calls).await?;
             let step = OpenStep { thought, calls, results };
-            let step = step.completed().map_err(|open| pause(number + 1, &steps, &open))?;
-            if self.finish_step(&mut steps, step) {
+            let step =
+                step.completed().map_err(|open| pause(number + 1, steps.since(since), &open))?;
+            if finish_step(&mut steps, step) {
                 break;
             }
         }
         Ok(steps)
-    }
-
-    /// Adds a step. Returns whether it was the last.
-    fn finish_step(&self, steps: &mut StepHistory, step: AgentStep) -> bool {
-        let finished = step.calls.iter().any(AgentCall::is_finish);
-        steps.push(step.texts());
-        finished
     }
 
     /// The results of all calls but for `finish`, in their order; `None` for those that the caller of the run answers.
@@ -119,6 +114,13 @@ impl Agent {
         }
         self.toolbox.call(ctx, &call.name, &call.args).await.map(Some)
     }
+}
+
+/// Adds a step. Returns whether it was the last.
+fn finish_step(steps: &mut StepHistory, step: AgentStep) -> bool {
+    let finished = step.calls.iter().any(AgentCall::is_finish);
+    steps.push(step.texts());
+    finished
 }
 
 /// The tool that ends the steps, for native tool calls.

@@ -82,16 +82,14 @@ fn call_id(number: u32, place: usize) -> Arc<str> {
     format!("{number}-{}", place + 1).into()
 }
 
-/// The pause of an agent whose last step waits for the caller.
-pub(super) fn pause(number: u32, steps: &StepHistory, open: &OpenStep) -> PredictError {
+/// The pause of an agent whose last step waits for the caller. `steps` are those since the pause before.
+pub(super) fn pause(number: u32, steps: &[StepTexts], open: &OpenStep) -> PredictError {
     let text = |(label, text): &(&'static str, String)| {
         Payload::list(vec![Payload::from(*label), Payload::from(text.as_str())])
     };
     let step = |step: &StepTexts| Payload::list(step.iter().map(text).collect());
-    let progress = [
-        ("steps", Payload::list(steps.steps().iter().map(step).collect())),
-        ("open", open.payload()),
-    ];
+    let progress =
+        [("steps", Payload::list(steps.iter().map(step).collect())), ("open", open.payload())];
     waiting(NodePause {
         number,
         calls: open.caller_calls(number),
@@ -135,16 +133,20 @@ pub(super) fn continued(
         Err(open) => Err(waiting(NodePause {
             number: pause.number,
             calls: open.caller_calls(pause.number),
-            progress: pause.progress.clone(),
+            progress: pause.progress.last().cloned().unwrap_or_default(),
         })),
     }
 }
 
-fn read_progress(progress: &Payload) -> Option<(StepHistory, OpenStep)> {
-    let members = progress.as_map()?;
-    let steps = members.get("steps")?.as_list()?.iter().map(read_step);
-    let open = OpenStep::read(members.get("open")?)?;
-    Some((StepHistory::of(steps.collect::<Option<_>>()?), open))
+fn read_progress(progress: &[Payload]) -> Option<(StepHistory, OpenStep)> {
+    let mut steps = Vec::new();
+    for part in progress {
+        for step in part.as_map()?.get("steps")?.as_list()? {
+            steps.push(read_step(step)?);
+        }
+    }
+    let open = OpenStep::read(progress.last()?.as_map()?.get("open")?)?;
+    Some((StepHistory::of(steps), open))
 }
 
 fn read_step(step: &Payload) -> Option<StepTexts> {

@@ -30,6 +30,12 @@ impl CallerToolConfig {
     /// The tool. What is wrong with its name is reported.
     pub(super) fn tool(self, at: &At<'_>, problems: &mut Problems) -> Option<Arc<dyn Tool>> {
         let schema = self.arguments.unwrap_or_else(|| Payload::map(no_arguments()));
+        let kind = schema.as_map().and_then(|members| members.get("type"));
+        if kind.is_some_and(|kind| kind.as_str() != Some("object")) {
+            let detail = "the arguments of a call are an object: \"type\": \"object\"";
+            problems.add(&at.key("arguments").key("type"), Code::InvalidConfig, detail);
+            return None;
+        }
         let parameters = RawValue::from_string(schema.to_json()).ok()?.into();
         let name = tool_name(&self.name, &at.key("name"), problems)?;
         Some(Arc::new(CallerTool(ToolSpec {

@@ -54,7 +54,7 @@ async fn run(lm: &Arc<ScriptedLm>, from: Option<NodeContinuation>, book: &Book) 
     let model: Arc<dyn Lm> = lm.clone();
     let deadline = Instant::now() + std::time::Duration::from_secs(600);
     let mut scope = RunScope::new(Arc::new(Models::only(model)), deadline);
-    scope.paused = HashMap::from_iter(from.map(|from| ("work".into(), from)));
+    scope.paused = HashMap::from_iter(from.map(|from| ("work".into(), Arc::new(from))));
     let inputs = fields(r#"{"question": "What is a hound?"}"#);
     agent().execute_from(&Arc::new(scope), inputs, CompletedNodes::new(), book).await
 }
@@ -71,9 +71,11 @@ fn calls(pause: &NodePause) -> Vec<String> {
     pause.calls.iter().map(call).collect()
 }
 
-fn answered(pause: &NodePause, answers: &str) -> NodeContinuation {
-    let progress = Payload::from_json(&pause.progress.to_json()).unwrap();
-    NodeContinuation { number: pause.number, progress, answers: Some(json(answers)) }
+fn answered(pauses: &[&NodePause], answers: &str) -> NodeContinuation {
+    let stored = |pause: &&NodePause| Payload::from_json(&pause.progress.to_json()).unwrap();
+    let progress = pauses.iter().map(stored).collect();
+    let number = pauses.last().unwrap().number;
+    NodeContinuation { number, progress, answers: Some(json(answers)) }
 }
 
 fn tools(spans: &[Span]) -> Vec<String> {
@@ -92,23 +94,23 @@ async fn a_step_waits_for_the_caller_and_continues_with_the_answers() {
         extract(),
     ]));
     let book = Book::default();
-    let parked = run(&lm, None, &book).await;
-    let first = pause(&parked);
+    let first = run(&lm, None, &book).await;
+    let (parked, first) = (&first, pause(&first));
     assert_eq!(calls(first), [r#"1-1 look {"word":"hound"}"#, r#"1-3 look {"word":"dog"}"#]);
     assert_eq!(tools(&parked.spans), ["calculator Succeeded"]);
 
     // Without answers nothing is asked again, and nothing is recorded again.
-    let lost = NodeContinuation { answers: None, ..answered(first, "{}") };
+    let lost = NodeContinuation { answers: None, ..answered(&[first], "{}") };
     assert_eq!(pause(&run(&lm, Some(lost), &book).await), first);
     assert_eq!(lm.requests().len(), 1);
 
     let found = r#"{"1-1": {"result": ["a dog"]}, "1-3": {"error": "no such page"}}"#;
-    let parked = run(&lm, Some(answered(first, found)), &book).await;
+    let parked = run(&lm, Some(answered(&[first], found)), &book).await;
     let second = pause(&parked);
     assert_eq!(calls(second), [r#"2-1 look {"word":"animal"}"#]);
     assert_eq!(tools(&parked.spans), ["look Succeeded", "look Failed"]);
 
-    let found = answered(second, r#"{"2-1": {"result": "it lives"}}"#);
+    let found = answered(&[first, second], r#"{"2-1": {"result": "it lives"}}"#);
     let done = run(&lm, Some(found), &book).await;
     let expected = "Step 1\nthought: so\ncall: look {\"word\":\"hound\"}\nresult: [\"a dog\"]\n\
                     call: calculator {\"expression\":\"6 * 7\"}\nresult: 42\n\
@@ -139,7 +141,7 @@ async fn a_pause_in_the_last_step_is_followed_by_the_outputs() {
     let lm =
         Arc::new(ScriptedLm::answering([step("look", r#"{"word": "hound"}"#, finish), extract()]));
     let parked = run(&lm, None, &Book::default()).await;
-    let found = answered(pause(&parked), r#"{"1-1": {"result": {"kind": "dog"}}}"#);
+    let found = answered(&[pause(&parked)], r#"{"1-1": {"result": {"kind": "dog"}}}"#);
     let done = run(&lm, Some(found), &Book::default()).await;
     assert!(outputs(&done).contains("result: {\\\"kind\\\":\\\"dog\\\"}"), "{}", outputs(&done));
     assert_eq!(lm.requests().len(), 2);
@@ -148,7 +150,7 @@ async fn a_pause_in_the_last_step_is_followed_by_the_outputs() {
 #[tokio::test]
 async fn steps_that_cannot_be_read_fail_the_node() {
     let lm = Arc::new(ScriptedLm::answering([extract()]));
-    let broken = NodeContinuation { number: 1, progress: json("{}"), answers: None };
+    let broken = NodeContinuation { number: 1, progress: vec![json("{}")], answers: None };
     let failed = run(&lm, Some(broken), &Book::default()).await.outputs.unwrap_err();
     assert!(failed.to_string().contains("start the run again"), "{failed}");
 }
