@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::decision::check_rules;
 use super::demo_pool::DemoPool;
 use super::demos;
+use super::evidence_reader::EvidenceReader;
 use super::predictor_tools::PredictorTools;
 use super::tool_dispatcher::ToolDispatcher;
 use super::{Decision, PredictState};
@@ -28,6 +29,8 @@ pub(super) struct PredictorCore {
     pub(super) tool_names: Arc<[Arc<str>]>,
     /// What the node decides by the outputs.
     pub(super) decisions: Arc<[Decision]>,
+    /// What is read from the probabilities of tokens; `None` if evidence is asked for in words.
+    pub(super) evidence: Option<EvidenceReader>,
 }
 
 impl PredictorCore {
@@ -36,7 +39,17 @@ impl PredictorCore {
         let prefix = plan.prefix(&plan.schema().instructions, []);
         let (state, tool_names, decisions) =
             (PredictState::default(), Arc::default(), Arc::default());
-        Self { plan, path, state, prefix, pool: None, tools: None, tool_names, decisions }
+        Self {
+            plan,
+            path,
+            state,
+            prefix,
+            pool: None,
+            tools: None,
+            tool_names,
+            decisions,
+            evidence: None,
+        }
     }
 
     pub(super) fn set_tools(&mut self, tools: ToolDispatcher) {
@@ -50,6 +63,7 @@ impl PredictorCore {
         mut state: PredictState,
         at: &At<'_>,
     ) -> Result<(), Problems> {
+        self.drop_evidence(&mut state);
         let mut problems = Problems::new();
         check_rules(&self.decisions, &state.decisions, &at.key("decisions"), &mut problems);
         match demos::admit(self.plan.schema(), &state, at) {
@@ -62,6 +76,15 @@ impl PredictorCore {
         self.state = state;
         self.render();
         Ok(())
+    }
+
+    /// Removes what was read from tokens from demos that were made of calls: an LM does not write it.
+    fn drop_evidence(&self, state: &mut PredictState) {
+        for (decision, _) in self.evidence.iter().flat_map(|reader| reader.iter()) {
+            for demo in &mut state.demos {
+                demo.output.shift_remove(&decision.evidence);
+            }
+        }
     }
 
     /// Replaces the instruction alone. `None` is the schema's own.

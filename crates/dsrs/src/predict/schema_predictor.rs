@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::call::{self, ToolOffer};
 use super::predictor_core::PredictorCore;
 use super::tool_dispatcher::ToolDispatcher;
-use super::{Ctx, Decision, DynPredictor, PredictError, PredictState};
+use super::{AnswerWords, Ctx, Decision, DynPredictor, PredictError, PredictState};
 use crate::lm::{LmReply, Message, Prefix, ToolSet};
 use crate::problem::{At, Problems};
 use crate::reflect::ReflectError;
@@ -42,6 +42,12 @@ impl SchemaPredictor {
     /// The same predictor, with what its node decides by its outputs.
     pub(crate) fn with_decisions(mut self, decisions: Arc<[Decision]>) -> Self {
         self.core.decisions = decisions;
+        self
+    }
+
+    /// The same predictor, which reads the evidence of its decisions from the probabilities of tokens.
+    pub(crate) fn reading_logprobs(mut self, words: Vec<AnswerWords>) -> Self {
+        self.core.evidence = Some(self.core.decisions.iter().cloned().zip(words).collect());
         self
     }
 

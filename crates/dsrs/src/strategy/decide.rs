@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
 use self::criteria::DecisionReader;
-use self::prompt::{evidence_schema, node_schema};
+use self::prompt::{answer_schema, answer_words, evidence_schema, node_schema};
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};
@@ -33,6 +33,19 @@ struct DecideConfig {
     /// for each; of an `int`: the list of its levels from 0, which makes it a score.
     #[facet(default)]
     criteria: IndexMap<String, Payload>,
+    /// Where probabilities come from: the LM writes them (`words`), or it writes the answers, and the model's alias has the
+    /// capability `logprobs`, so that the probabilities are those of their tokens.
+    #[facet(default = EvidenceSource::Words)]
+    evidence: EvidenceSource,
+}
+
+/// Where the evidence of a node comes from.
+#[derive(Clone, Copy, Facet, PartialEq, Eq)]
+#[facet(rename_all = "snake_case")]
+#[repr(u8)]
+enum EvidenceSource {
+    Words,
+    Logprobs,
 }
 
 struct Factory;
@@ -68,10 +81,18 @@ impl StrategyFactory for Factory {
         let config: DecideConfig = read_config(config, &at.key("config"))?;
         let reader = DecisionReader { base, named: config.decisions.as_deref() };
         let read = reader.read(&config.criteria, at)?;
-        let schema = Arc::new(evidence_schema(base, &read));
+        let schema = Arc::new(node_schema(base, &read));
+        let words = read.iter().map(|(_, criteria)| answer_words(criteria)).collect();
+        let asked = match config.evidence {
+            EvidenceSource::Words => evidence_schema(base, &read),
+            EvidenceSource::Logprobs => answer_schema(base, &read),
+        };
         let decisions: Arc<[Decision]> = read.into_iter().map(|(found, _)| found).collect();
-        let predict = SchemaPredictor::new(schema, Arc::from("")).with_decisions(decisions.clone());
-        let schema = Arc::new(node_schema(base, &predict));
+        let predict = SchemaPredictor::new(Arc::new(asked), Arc::from(""));
+        let mut predict = predict.with_decisions(decisions.clone());
+        if config.evidence == EvidenceSource::Logprobs {
+            predict = predict.reading_logprobs(words);
+        }
         let checks = SignatureChecks::of(base);
         Ok(Box::new(DecideModule { predict, decisions, schema, checks }))
     }
@@ -101,25 +122,18 @@ impl DecideModule {
             .collect()
     }
 
-    /// The outputs of the node: those of the predictor, each decision after its evidence.
-    fn outputs(&self, found: Fields, decided: Vec<(Evidence, Payload)>) -> Fields {
-        let mut outputs = Fields::with_capacity(self.schema.outputs.len());
-        let mut decided: IndexMap<&Arc<str>, _> = self
-            .decisions
-            .iter()
-            .map(|it| &it.evidence)
-            .zip(self.decisions.iter().zip(decided))
-            .collect();
-        for (name, value) in found {
-            let decision = decided.swap_remove(&name);
-            outputs.insert(name, value);
-            let Some((decision, (evidence, value))) = decision else { continue };
+    /// The outputs of the node: those of the predictor, and what is decided.
+    fn outputs(&self, mut found: Fields, decided: Vec<(Evidence, Payload)>) -> Fields {
+        for (decision, (evidence, value)) in self.decisions.iter().zip(decided) {
             if let DecisionKind::Score(_) = decision.kind {
-                outputs.insert(mean_name(&decision.field.name), Payload::Float(evidence.mean()));
+                found.insert(mean_name(&decision.field.name), Payload::Float(evidence.mean()));
             }
-            outputs.insert(decision.field.name.clone(), value);
+            found.insert(decision.field.name.clone(), value);
         }
+        let outputs = self.schema.outputs.iter();
         outputs
+            .filter_map(|field| Some((field.name.clone(), found.swap_remove(&field.name)?)))
+            .collect()
     }
 }
 

@@ -38,12 +38,13 @@ pub(super) fn file_schema<'p>(predictor: &'p dyn DynPredictor) -> Cow<'p, Signat
 /// A demo of a file with evidence under the names of the predictor. A decision without evidence is named by its place.
 pub(super) fn with_evidence(
     demo: &Map,
-    decisions: &[Decision],
+    predictor: &dyn DynPredictor,
     at: &At<'_>,
     ignored: &mut Vec<String>,
 ) -> Map {
     let mut given = demo.clone();
-    for decision in decisions {
+    let asks_words = |decision: &&Decision| predictor.schema().output(&decision.evidence).is_some();
+    for decision in predictor.decisions().iter().filter(asks_words) {
         let name = &decision.field.name;
         let Some(value) = given.shift_remove(name).filter(|value| !value.is_null()) else {
             continue;

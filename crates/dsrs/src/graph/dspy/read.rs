@@ -138,7 +138,7 @@ impl DspyReader {
             match name.as_ref() {
                 SIGNATURE => state.instruction = self.signature(&schema, value, &at),
                 DEMOS => state.demos = self.demos(predictor, value, &at),
-                FIELDS => {
+                FIELDS if !predictor.decisions().is_empty() => {
                     let (rules, ignored) = rules(value, &at, &mut self.problems);
                     state.decisions = rules;
                     self.import.ignored.extend(ignored);
@@ -238,7 +238,7 @@ impl DspyReader {
             if decisions.is_empty() {
                 return self.demo(schema, demo, &at);
             }
-            let stated = with_evidence(demo, decisions, &at, &mut self.import.ignored);
+            let stated = with_evidence(demo, predictor, &at, &mut self.import.ignored);
             self.demo(schema, &stated, &at)
         });
         read.collect()

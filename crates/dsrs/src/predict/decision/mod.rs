@@ -3,6 +3,7 @@
 
 mod document;
 mod evidence;
+mod logprobs;
 mod rule;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::value::Payload;
 pub(crate) use document::read_rules;
 pub(super) use document::rules_to_payload;
 pub use evidence::Evidence;
+pub(crate) use logprobs::AnswerWords;
 pub(super) use rule::check_rules;
 pub use rule::{DecisionRule, DecisionRules};
 

@@ -7,9 +7,9 @@ use indexmap::IndexMap;
 
 use super::criteria::Criteria;
 use super::mean_name;
-use crate::predict::{Decision, DecisionKind, DynPredictor, SchemaPredictor};
+use crate::predict::{AnswerWords, Decision, DecisionKind};
 use crate::signature::{FieldPath, FieldSchema, SignatureSchema};
-use crate::types::{Class, ClassField, TypeIR};
+use crate::types::{Class, ClassField, Literal, TypeIR};
 
 /// The signature of the predictor.
 pub(super) fn evidence_schema(
@@ -23,22 +23,57 @@ pub(super) fn evidence_schema(
     SignatureSchema { outputs: outputs.collect(), ..base.clone() }
 }
 
+/// The signature of a predictor that writes the answers themselves: criteria are in the descriptions, a score is one of its
+/// levels.
+pub(super) fn answer_schema(
+    base: &SignatureSchema,
+    decisions: &[(Decision, Criteria)],
+) -> SignatureSchema {
+    let outputs = base.outputs.iter().map(|field| {
+        let found = decisions.iter().find(|(decision, _)| decision.field.name == field.name);
+        found.map_or_else(|| field.clone(), |(decision, criteria)| answer(decision, criteria))
+    });
+    SignatureSchema { outputs: outputs.collect(), ..base.clone() }
+}
+
+fn answer(decision: &Decision, criteria: &Criteria) -> FieldSchema {
+    let mut field = decision.field.clone();
+    if let DecisionKind::Score(levels) = decision.kind {
+        let levels = (0..i64::try_from(levels).unwrap_or_default()).map(Literal::Int);
+        field.ty = TypeIR::union(levels.map(TypeIR::Literal));
+    }
+    let meanings = criteria.iter().filter_map(|(label, answer)| {
+        let word = answer.alias.as_ref().unwrap_or(label);
+        Some(format!("{word} means: {}", answer.meaning.as_deref()?.trim()))
+    });
+    let own = field.description.as_deref().map(|own| own.trim().to_owned());
+    let text = own.into_iter().chain(meanings).collect::<Vec<_>>().join("; ");
+    field.description = (!text.is_empty()).then(|| text.into());
+    field
+}
+
+/// What the LM may write for each answer.
+pub(super) fn answer_words(criteria: &Criteria) -> AnswerWords {
+    criteria.iter().map(|(label, answer)| answer.alias.as_ref().unwrap_or(label).clone()).collect()
+}
+
 /// The signature of the node: each decision after its evidence.
-pub(super) fn node_schema(base: &SignatureSchema, predictor: &SchemaPredictor) -> SignatureSchema {
-    let decisions = predictor.decisions();
+pub(super) fn node_schema(
+    base: &SignatureSchema,
+    decisions: &[(Decision, Criteria)],
+) -> SignatureSchema {
     let mut outputs = Vec::with_capacity(base.outputs.len() + decisions.len());
-    for asked in &predictor.schema().outputs {
-        let Some(found) = decisions.iter().find(|it| it.evidence == asked.name) else {
-            outputs.push(asked.clone());
-            continue;
-        };
-        outputs.push(stated(asked.clone(), &found.kind));
-        if let DecisionKind::Score(_) = found.kind {
-            let mut mean = FieldSchema::of(mean_name(&found.field.name), TypeIR::Float);
-            mean.description = Some("the mean level".into());
-            outputs.push(mean);
+    for field in &base.outputs {
+        let found = decisions.iter().find(|(decision, _)| decision.field.name == field.name);
+        if let Some((decision, criteria)) = found {
+            outputs.push(stated(evidence(decision, criteria), &decision.kind));
+            if let DecisionKind::Score(_) = decision.kind {
+                let mut mean = FieldSchema::of(mean_name(&field.name), TypeIR::Float);
+                mean.description = Some("the mean level".into());
+                outputs.push(mean);
+            }
         }
-        outputs.push(found.field.clone());
+        outputs.push(field.clone());
     }
     SignatureSchema { outputs, ..base.clone() }
 }

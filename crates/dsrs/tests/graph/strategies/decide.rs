@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use dsrs::graph::{GraphState, Program, state_diff};
-use dsrs::lm::ScriptedLm;
+use dsrs::lm::{Lm, LmReply, Model, Models, ScriptedLm, TokenLogprobs};
+use dsrs::predict::RunScope;
 use dsrs::problem::{At, Problems};
+
+use tokio::time::Instant;
 
 use super::support::{
     Env, answer, assert_demos_are_seen, build, fields, json, module, outputs, paths, refused,
@@ -237,5 +240,101 @@ fn rules_are_carried_over_while_the_answers_are_the_same() {
     assert_eq!(
         carried(&DESK.replace("\"green\": null", "\"grey\": null").replace("green", "grey")),
         (0, 1)
+    );
+}
+
+const SORT: &str = r#"{"name": "g", "nodes": {"a": {"strategy": "decide", "retries": 0, "parse_retries": 0,
+    "signature": "text -> spam: bool, queue: 'bill' | 'billing' | 'tech', mood: int, long: bool",
+    "config": {"evidence": "logprobs", "decisions": ["spam", "queue", "mood"],
+               "criteria": {"spam": {"true": "sold to many"}, "mood": ["bad", "good"]}}}}}"#;
+
+/// A token, and the probabilities of what might have been written in its place.
+fn token(text: &str, likely: &[(&str, f64)]) -> TokenLogprobs {
+    let own = likely.iter().find(|(other, _)| *other == text).map_or(1.0, |(_, p)| *p);
+    TokenLogprobs::of(text, own.ln(), likely.iter().map(|(other, p)| (Arc::from(*other), p.ln())))
+}
+
+/// An answer of these tokens.
+fn tokens() -> Vec<TokenLogprobs> {
+    vec![
+        token("[[ ## spam ## ]]\n", &[]),
+        token("true", &[("true", 0.6), ("false", 0.15), ("no", 0.25)]),
+        token("\n\n[[ ## queue ## ]]\n", &[]),
+        token("bill", &[("bill", 0.5), ("tech", 0.5)]),
+        token("ing", &[("ing", 0.5), ("\n\n", 0.5)]),
+        token("\n\n[[ ## mood ## ]]\n", &[]),
+        token("1", &[("1", 0.75), ("0", 0.25)]),
+        token("\n\n[[ ## long ## ]]\nno", &[]),
+    ]
+}
+
+/// Runs the graph over one answer, of a model that reports probabilities or does not.
+async fn sorted(
+    document: &str,
+    logprobs: Vec<TokenLogprobs>,
+    reports: bool,
+) -> (String, Arc<ScriptedLm>) {
+    let text: String = tokens().iter().map(|token| token.token.to_string()).collect();
+    let reply = LmReply { logprobs, ..LmReply::of(text, "small") };
+    let scripted = Arc::new(ScriptedLm::answering([reply]));
+    let lm: Arc<dyn Lm> = scripted.clone();
+    let model = Model { logprobs: reports, ..Model::of(Models::DEFAULT, lm) };
+    let models = Arc::new(Models::new([model], Some(Models::DEFAULT.into())));
+    let run = Arc::new(RunScope::new(models, Instant::now() + std::time::Duration::from_secs(600)));
+    let outcome = build(document).execute(&run, fields(r#"{"text": "x"}"#)).await;
+    let text = match &outcome.outputs {
+        Ok(outputs) => dsrs::value::Payload::map(outputs.clone()).to_json(),
+        Err(failure) => failure.error.message.clone(),
+    };
+    (text, scripted)
+}
+
+#[tokio::test]
+async fn evidence_is_read_from_the_probabilities_of_the_tokens_of_answers() {
+    let (found, lm) = sorted(SORT, tokens(), true).await;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let near = |place: &str, wanted: f64| {
+        let found = found.pointer(place).and_then(serde_json::Value::as_f64).unwrap();
+        assert!((found - wanted).abs() < 1e-9, "{place}: {found}");
+    };
+    near("/spam_probability", 0.8);
+    near("/queue_probabilities/bill", 0.25);
+    near("/queue_probabilities/billing", 0.25);
+    near("/queue_probabilities/tech", 0.5);
+    near("/mood_probabilities/1", 0.75);
+    near("/mood_mean", 0.75);
+    assert_eq!(found["spam"], true);
+    assert_eq!((&found["queue"], &found["mood"]), (&"tech".into(), &1.into()));
+    assert_eq!(found["long"], false);
+    let request = &lm.requests()[0];
+    assert!(request.logprobs);
+    let system = &request.chat.prefix[0].content;
+    for wanted in [
+        "- `spam` (bool): true means: sold to many",
+        "- `mood` (0 | 1): 0 means: bad; 1 means: good",
+    ] {
+        assert!(system.contains(wanted), "{wanted} in {system}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_without_probabilities_of_tokens_is_refused_with_the_way_out() {
+    let (off, lm) = sorted(SORT, tokens(), false).await;
+    assert!(off.contains("add `logprobs` to its `capabilities`"), "{off}");
+    assert_eq!(lm.requests().len(), 0);
+    let (none, _) = sorted(SORT, Vec::new(), true).await;
+    assert!(none.contains("reported no probabilities of tokens"), "{none}");
+}
+
+#[test]
+fn demos_of_calls_lose_what_was_read_from_tokens() {
+    let mut problems = Problems::new();
+    let state = r#"{"a": {"demos": [{"input": {"text": "x"}, "output": {"spam": true, "spam_probability": 0.9}}],
+                          "decisions": {"spam": {"threshold": 0.3}}}}"#;
+    let read = GraphState::read(&json(state), &At::Root, &mut problems).unwrap();
+    let program = build(SORT).with_state(&Env, &read, &At::Root).unwrap();
+    assert_eq!(
+        self::state(&program).to_payload().to_json(),
+        r#"{"a":{"instruction":null,"demos":[{"input":{"text":"x"},"output":{"spam":true}}],"decisions":{"spam":{"threshold":0.3}}}}"#
     );
 }
