@@ -29,6 +29,7 @@ pub struct PredictorState {
 /// How a decision follows from its probabilities: one of the three.
 #[derive(ToSchema)]
 #[schema(as = DecisionRule)]
+#[serde(deny_unknown_fields)]
 pub struct DecisionRuleView {
     /// A bool is true from this probability.
     #[schema(minimum = 0, maximum = 1)]

@@ -56,11 +56,12 @@ class Decided(Symbolic):
         """A `Noul` is its value; the others are objects, which are true."""
         return truth(self.value) if issubclass(self._kind, Noul) else True
 
-    def _whole(self, *_: object) -> NoReturn:
+    def whole(self, *_: object) -> NoReturn:
+        """Refuses any other use."""
         refuse(f"uses `{self._name}`, a `{kind_name(self._kind)}`, as a whole", "Read its `.value`.")
 
-    __getattr__ = __getitem__ = __iter__ = __len__ = __str__ = __repr__ = __format__ = __call__ = _whole
-    __add__ = __radd__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = __hash__ = __contains__ = _whole
+    __getattr__ = __getitem__ = __iter__ = __len__ = __str__ = __repr__ = __format__ = __call__ = whole
+    __add__ = __radd__ = __eq__ = __ne__ = __lt__ = __gt__ = __le__ = __ge__ = __hash__ = __contains__ = whole
 
 
 def kind_name(kind: Any) -> str:

@@ -20,7 +20,7 @@ const OPTIONS: usize = 100;
 /// What an answer means, by option: `true` and `false`, a label, or the number of a level.
 pub(super) type Criteria = IndexMap<Arc<str>, AnswerName>;
 
-/// What an LM is told about one answer.
+/// What an LM sees of one answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AnswerName {
     /// What it means.

@@ -221,8 +221,8 @@ fn a_patch_of_rules_leaves_the_rest() {
         assert!(problems.is_empty(), "{problems}");
         dsrs::predict::state_to_payload(&state).to_json()
     };
-    let kept = patch(r#"{"instruction": "Sort."}"#);
-    assert!(kept.contains(r#""decisions":{"urgent":{"threshold":0.6}}"#), "{kept}");
+    let stays = patch(r#"{"instruction": "Sort."}"#);
+    assert!(stays.contains(r#""decisions":{"urgent":{"threshold":0.6}}"#), "{stays}");
     let changed = patch(r#"{"decisions": {"mood": {"cuts": [0.5, 1]}}}"#);
     assert!(changed.ends_with(r#""decisions":{"mood":{"cuts":[0.5,1.0]}}}"#), "{changed}");
     assert_eq!(patch(r#"{"decisions": null}"#), r#"{"instruction":"Sort.","demos":[]}"#);
