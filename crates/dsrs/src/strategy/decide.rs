@@ -3,6 +3,7 @@
 
 mod criteria;
 mod prompt;
+mod reader;
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use facet::Facet;
 use futures_util::future::BoxFuture;
 use indexmap::IndexMap;
 
-use self::criteria::DecisionReader;
 use self::prompt::{answer_schema, answer_words, evidence_schema, node_schema};
+use self::reader::DecisionReader;
 use super::registry::StrategyRegistration;
 use super::{BuildEnv, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};

@@ -1,15 +1,15 @@
-//! Which outputs of a signature are decided, and what their answers mean. Knows no probabilities.
+//! The answers of a decision, and what they mean. Knows no probabilities and no other decisions.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::predict::{ChoiceOption, Decision, DecisionKind};
+use crate::predict::{ChoiceOption, DecisionKind};
 use crate::problem::{At, Code, Problems};
-use crate::read::{self, listed, nearest};
-use crate::signature::{FieldSchema, SignatureSchema};
-use crate::types::{Literal, ResolvedType, TypeShape, brief, resolve};
-use crate::value::{Payload, is_identifier};
+use crate::read::{self, listed};
+use crate::signature::FieldSchema;
+use crate::types::{Literal, ResolvedType, TypeShape};
+use crate::value::Payload;
 
 /// The most levels of a score.
 const LEVELS: usize = 10;
@@ -29,112 +29,30 @@ pub(super) struct AnswerName {
     pub(super) alias: Option<Arc<str>>,
 }
 
-/// Finds the decisions of a signature.
-pub(super) struct DecisionReader<'r> {
-    pub(super) base: &'r SignatureSchema,
-    /// The outputs that the config names.
-    pub(super) named: Option<&'r [String]>,
-}
-
-impl DecisionReader<'_> {
-    /// The decisions in the order of the outputs, each with its criteria; `at` is the place of the node.
-    pub(super) fn read(
-        &self,
-        criteria: &IndexMap<String, Payload>,
-        at: &At<'_>,
-    ) -> Result<Vec<(Decision, Criteria)>, Problems> {
-        let config = at.key("config");
-        let mut problems = Problems::new();
-        self.check_names(criteria, &config, &mut problems);
-        let mut decisions = Vec::new();
-        for field in &self.base.outputs {
-            let given = criteria.get(field.name.as_ref());
-            let place = config.key("criteria");
-            let place = place.key(&field.name);
-            if let Some(found) = self.decision(field, given, (&config, &place), &mut problems) {
-                check_added(self.base, &found.0, &at.key("signature"), &mut problems);
-                decisions.push(found);
-            }
+/// What an output of this type decides, with what the config says about its answers; `None` if it decides nothing.
+pub(super) fn kind_of(
+    ty: &ResolvedType<'_>,
+    field: &FieldSchema,
+    given: Option<&Payload>,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<(DecisionKind, Criteria)> {
+    match (&ty.shape, given) {
+        (TypeShape::Bool, _) => {
+            let options = ["true", "false"].map(|label| (Arc::from(label), AnswerName::default()));
+            let options = options.into_iter().collect();
+            Some((DecisionKind::Bool, with_meanings(options, given, at, problems)))
         }
-        if decisions.is_empty() && problems.is_empty() {
-            let detail = "nothing is decided: give the signature an output that is a bool, an enum, or an int with \
-                          criteria in the config; or use predict";
-            problems.add(&at.key("signature"), Code::InvalidSignature, detail);
+        (TypeShape::Int, Some(given)) => {
+            // A list that cannot be read is reported; the kind only has to be that of a score.
+            let criteria = levels(given, at, problems).unwrap_or_default();
+            Some((DecisionKind::Score(criteria.len()), criteria))
         }
-        problems.or(decisions)
-    }
-
-    /// Reports names in the config that are no outputs.
-    fn check_names(
-        &self,
-        criteria: &IndexMap<String, Payload>,
-        config: &At<'_>,
-        problems: &mut Problems,
-    ) {
-        let known = || self.base.outputs.iter().map(|field| field.name.as_ref());
-        let mut check = |name: &str, at: &At<'_>| {
-            if known().any(|known| known == name) {
-                return;
-            }
-            let hint = nearest(name, known())
-                .map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-            let detail =
-                format!("there is no output `{name}`; {hint}there are {}", listed(known()));
-            problems.add(at, Code::UnknownField, detail);
-        };
-        for name in criteria.keys() {
-            check(name, &config.key("criteria").key(name));
+        _ => {
+            let (options, own) = choice(ty)?;
+            check_options(&options, field, at, problems);
+            Some((DecisionKind::Choice(options), with_meanings(own, given, at, problems)))
         }
-        for (position, name) in self.named.unwrap_or_default().iter().enumerate() {
-            check(name, &config.key("decisions").index(position));
-        }
-    }
-
-    fn decision(
-        &self,
-        field: &FieldSchema,
-        given: Option<&Payload>,
-        (config, at): (&At<'_>, &At<'_>),
-        problems: &mut Problems,
-    ) -> Option<(Decision, Criteria)> {
-        let named = self.named.is_some_and(|all| all.iter().any(|name| **name == *field.name));
-        let wanted = named || given.is_some();
-        if self.named.is_some() && !wanted {
-            return None;
-        }
-        let resolved = resolve(&field.ty, &self.base.defs);
-        let (kind, criteria) = match &resolved.shape {
-            TypeShape::Bool => {
-                let options =
-                    ["true", "false"].map(|label| (Arc::from(label), AnswerName::default()));
-                let criteria = with_meanings(options.into_iter().collect(), given, at, problems);
-                (DecisionKind::Bool, criteria)
-            }
-            TypeShape::Int if given.is_some() => {
-                let criteria = levels(given?, at, problems)?;
-                (DecisionKind::Score(criteria.len()), criteria)
-            }
-            _ => match choice(&resolved) {
-                Some((options, own)) => {
-                    check_options(&options, config, field, problems);
-                    let criteria = with_meanings(own, given, at, problems);
-                    (DecisionKind::Choice(options), criteria)
-                }
-                None if wanted => {
-                    let detail = format!(
-                        "`{}` is `{}`: only a bool, an enum, literals, or an int with the list of its levels is decided",
-                        field.name,
-                        brief(&field.ty)
-                    );
-                    problems.add(at, Code::InvalidConfig, detail);
-                    return None;
-                }
-                None => return None,
-            },
-        };
-        let many = if kind == DecisionKind::Bool { "probability" } else { "probabilities" };
-        let evidence = format!("{}_{many}", field.name).into();
-        Some((Decision { field: field.clone(), evidence, kind }, criteria))
     }
 }
 
@@ -182,8 +100,8 @@ fn literal(shape: &TypeShape<'_>) -> Option<ChoiceOption> {
 /// Evidence has one member for each label.
 fn check_options(
     options: &[ChoiceOption],
-    at: &At<'_>,
     field: &FieldSchema,
+    at: &At<'_>,
     problems: &mut Problems,
 ) {
     let mut labels: Vec<&str> = options.iter().map(|option| option.label.as_ref()).collect();
@@ -239,28 +157,4 @@ fn levels(given: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<Crite
         (level.to_string().into(), AnswerName { meaning: Some(meaning), alias: None })
     });
     Some(meanings.collect())
-}
-
-/// Reports an added output whose name is taken or too long.
-fn check_added(base: &SignatureSchema, decision: &Decision, at: &At<'_>, problems: &mut Problems) {
-    let mean = super::mean_name(&decision.field.name);
-    let added = [
-        Some(&decision.evidence),
-        matches!(decision.kind, DecisionKind::Score(_)).then_some(&mean),
-    ];
-    for added in added.into_iter().flatten() {
-        let taken = base.inputs.iter().chain(&base.outputs).any(|field| field.name == *added);
-        if taken {
-            let detail = format!(
-                "`{added}` is an output that decide adds; rename the signature's own field"
-            );
-            problems.add(at, Code::DuplicateName, detail);
-        } else if !is_identifier(added) {
-            let detail = format!(
-                "decide adds the output `{added}`, whose name is too long; shorten `{}`",
-                decision.field.name
-            );
-            problems.add(at, Code::InvalidName, detail);
-        }
-    }
 }
