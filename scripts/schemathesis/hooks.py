@@ -54,7 +54,7 @@ EXCEPTIONS = [
     # The limit of concurrency is a setting.
     (r".*", r"/concurrency", r"invalid_value"),
     # Paths of predictors, fields of demos and the size of vectors depend on the graph.
-    (r"(PUT|PATCH) .*|POST .*/render", r"/(predictors|demos|nearest|state)(/.*)?", r"(unknown_field|missing_field|invalid_value|wrong_type)"),
+    (r"(PUT|PATCH) .*|POST .*/render", r"/(predictors|demos|nearest|decisions|state)(/.*)?", r"(unknown_field|missing_field|invalid_value|wrong_type)"),
     # An edit names nodes and fields of the graph.
     (r"PATCH /v1/graphs/\{graph\}", r"/edits/.*", r"(unknown_field|missing_field|invalid_value|invalid_name|wrong_type)"),
     # Some members and headers are written by the server, or direct a gateway.

@@ -92,6 +92,8 @@ pub enum Capability {
     StructuredOutputs,
     /// `tools` in the request, and tool calls in the answer.
     Tools,
+    /// `logprobs` and `top_logprobs` in the request, and the probabilities of tokens in the answer.
+    Logprobs,
     /// Vectors of texts instead of answers.
     Embeddings,
 }
@@ -99,13 +101,14 @@ pub enum Capability {
 impl Capability {
     /// The capabilities that the settings may list. Embedding models have a setting of their own,
     /// because they can do nothing else.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::JsonObject,
         Self::JsonSchema,
         Self::Grammar,
         Self::GuidedGrammar,
         Self::StructuredOutputs,
         Self::Tools,
+        Self::Logprobs,
     ];
 
     /// The word for it in the settings.
@@ -117,6 +120,7 @@ impl Capability {
             Self::GuidedGrammar => "guided_grammar",
             Self::StructuredOutputs => "structured_outputs",
             Self::Tools => "tools",
+            Self::Logprobs => "logprobs",
             Self::Embeddings => "embeddings",
         }
     }

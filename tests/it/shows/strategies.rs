@@ -17,6 +17,7 @@ fn configs() -> Map<String, Value> {
     let configs = json!({
         "predict": {},
         "chain_of_thought": {},
+        "decide": {},
         "react": {"tools": ["calculator"]},
         "program_of_thought": {},
         "code_act": {"tools": ["calculator"]},
@@ -93,6 +94,10 @@ fn lm() -> ScriptedLm {
             ("reasons", "Too long."),
             ("score", "0.5"),
             ("advice", "{}"),
+            ("answer_probability", "0.5"),
+            ("urgent_probability", "0.5"),
+            ("queue_probabilities", r#"{"money": 0.2, "delivery": 0.7, "rest": 0.1}"#),
+            ("anger_probabilities", r#"{"0": 0.6, "1": 0.3, "2": 0.1}"#),
             ("result", "7"),
             ("count", "3"),
             ("mood", "calm"),
@@ -108,6 +113,9 @@ fn lm() -> ScriptedLm {
 fn node(strategy: &str, config: &Value) -> Value {
     match strategy {
         "graph" | "call" => json!({"strategy": strategy, "config": config}),
+        "decide" => {
+            json!({"strategy": strategy, "config": config, "signature": "question -> answer: bool"})
+        }
         _ => json!({"strategy": strategy, "config": config, "signature": "question -> answer"}),
     }
 }

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import dspy
-from dspy.adapters.types.decision import Noul
 from pydantic import AfterValidator, BaseModel, ConfigDict, field_validator
 
 
@@ -126,13 +125,3 @@ class Guest(BaseModel):
 def decides(kind: Any) -> Any:
     """A predictor of a decision."""
     return dspy.Predict(dspy.Signature("question -> answer").append("blocked", dspy.OutputField(), kind))
-
-
-def with_criteria() -> Any:
-    """A predictor with criteria for its output."""
-    predictor = decides(Literal["yes", "no"])
-    predictor.fields = {"blocked": {"criteria": {"yes": "rude", "no": None}}}
-    return predictor
-
-
-BLOCKED = Annotated[bool, Noul[(True, "rude")]]

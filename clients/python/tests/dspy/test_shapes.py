@@ -15,6 +15,7 @@ import pytest
 import shapes
 from alike import assert_alike
 from conftest import Run
+from dspy.adapters.types.decision import Choice, Noul
 
 from dsrs_client import Client
 from dsrs_client.dspy import CannotPush, graph_of, push
@@ -116,19 +117,19 @@ def test_a_forward_that_is_no_function_is_refused_at_its_class() -> None:
 
 
 DECISIONS = {
-    "criteria": (
-        shapes.with_criteria,
-        "has criteria or thresholds for `blocked` (`Predict.fields`), which a graph does not have.",
-    ),
-    "a decision": (
-        lambda: shapes.decides(shapes.BLOCKED),
+    "several": (
+        lambda: shapes.decides(list[Noul]),
         "field `blocked` has the type `Noul` of DSPy, which a graph does not have.",
+    ),
+    "an option": (
+        lambda: shapes.decides(Choice[("yes", "rude"), (None, "unclear")]),
+        "decides `blocked` between options one of which is `None`. Name it by a text.",
     ),
 }
 
 
 @pytest.mark.parametrize(("make", "what"), DECISIONS.values(), ids=DECISIONS.keys())
-def test_decisions_of_dspy_are_refused(make: Any, what: str) -> None:
+def test_decisions_that_no_node_makes_are_refused(make: Any, what: str) -> None:
     class Decides(dspy.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()

@@ -86,6 +86,7 @@ fn engine_model(alias: &str, settings: &ModelConfig) -> Result<Model, ModelError
         prices: prices(&settings.prices),
         constrain: Arc::new(constrained_decoding(settings)),
         tools: settings.capabilities.contains(&Capability::Tools),
+        logprobs: settings.capabilities.contains(&Capability::Logprobs),
         gate: settings.max_concurrent.map(Gate::of),
         cache: settings.cache.map(reply_cache),
         fallback: settings.fallback.iter().map(|alias| alias.as_str().into()).collect(),

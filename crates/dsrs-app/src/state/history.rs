@@ -110,7 +110,9 @@ fn outline(before: &GraphState, after: &GraphState) -> Vec<PredictorOutline> {
             path: path.clone(),
             instruction: old.instruction != new.instruction,
             demos: (old.demos != new.demos).then_some((old.demos.len(), new.demos.len())),
-            settings: old.lm != new.lm || old.nearest != new.nearest,
+            settings: old.lm != new.lm
+                || old.nearest != new.nearest
+                || old.decisions != new.decisions,
         })
     });
     changed.collect()

@@ -2,6 +2,7 @@
 
 use dsrs::predict::{DynPredictor, state_to_payload};
 use dsrs::value::Payload;
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -20,6 +21,23 @@ pub struct PredictorState {
     pub lm: Option<LmSettings>,
     /// The choice of the demos of each call; without it, every call has all demos.
     pub nearest: Option<Nearest>,
+    /// The rules of decisions, by output of a `decide` node: `{"threshold": …}` of a bool, `{"weights": {label: …}}` of an
+    /// enum, `{"cuts": […]}` of a score. Decisions without a rule have the default.
+    pub decisions: Option<IndexMap<String, DecisionRuleView>>,
+}
+
+/// How a decision follows from its probabilities: one of the three.
+#[derive(ToSchema)]
+#[schema(as = DecisionRule)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionRuleView {
+    /// A bool is true from this probability.
+    #[schema(minimum = 0, maximum = 1)]
+    pub threshold: Option<f64>,
+    /// What the probability of an option is multiplied with before the highest is chosen; 1 where there is none.
+    pub weights: Option<IndexMap<String, f64>>,
+    /// The mean levels from which each level after the first counts, rising.
+    pub cuts: Option<Vec<f64>>,
 }
 
 /// Chooses the demos of each call by the cosine similarity of their inputs to those of the call, the most

@@ -85,6 +85,8 @@ pub struct PredictorDiffView {
     /// The choice of the demos of each call, if it differs: `model`, `k`, the number of `demos`,
     /// `dimensions`, and in `vectors` the first digits of a hash.
     pub nearest: Option<BeforeAfter>,
+    /// The rules of decisions that differ, by output.
+    pub decisions: Option<IndexMap<String, BeforeAfter>>,
 }
 
 /// An instruction before and after.

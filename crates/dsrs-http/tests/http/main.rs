@@ -14,6 +14,7 @@ mod compression;
 mod constraints;
 mod cross_origin;
 mod datasets;
+mod decisions;
 mod edits;
 mod evaluations;
 mod execute;

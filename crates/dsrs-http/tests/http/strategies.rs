@@ -14,6 +14,7 @@ async fn strategies_are_listed_with_their_config_schemas() {
     for name in [
         "best_of_n",
         "chain_of_thought",
+        "decide",
         "graph",
         "majority",
         "multi_chain_comparison",

@@ -50,12 +50,14 @@ pub(crate) fn outline_of(change: &Value) -> String {
     if change["nearest"].is_object() {
         words.push("another choice of demos for each call".to_owned());
     }
+    let rules = rules(change).map(|(output, _)| format!("another rule for {output}"));
+    words.extend(rules);
     words.join(", ")
 }
 
 pub(crate) fn predictor_change(change: &Value) -> Markup {
     let instruction = &change["instruction"];
-    let has_settings = change["lm"].is_object() || change["nearest"].is_object();
+    let has_settings = ["lm", "nearest", "decisions"].iter().any(|name| change[name].is_object());
     html! {
         @if instruction.is_object() {
             section.part {
@@ -122,10 +124,16 @@ fn settings(change: &Value) -> Markup {
                 tbody {
                     @for (name, sides) in change["lm"].as_object().into_iter().flatten() { (setting(name, sides)) }
                     @if change["nearest"].is_object() { (setting("nearest", &change["nearest"])) }
+                    @for (output, sides) in rules(change) { (setting(&format!("decisions.{output}"), sides)) }
                 }
             }
         }
     }
+}
+
+/// The rules of decisions that changed, by output.
+fn rules(change: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    change["decisions"].as_object().into_iter().flatten()
 }
 
 fn setting(name: &str, sides: &Value) -> Markup {

@@ -114,6 +114,9 @@ impl Standing<'_> {
                 @if let Some(nearest) = &state.nearest {
                     p.small.muted { "Each call shows the " (nearest.k) " nearest of " (state.demos.len()) " demos, by " (nearest.model) "." }
                 }
+                @for (output, rule) in &state.decisions {
+                    p.small.muted { "Decides " code { (output) } " by " span.mono { (rule.to_payload().to_json()) } }
+                }
                 @if !state.demos.is_empty() { (demos(&state.demos)) }
                 @if self.is_edited {
                     div { a.button href=(edit) { @if visitor.may(KeyScope::Write) { "Edit" } @else { "Prompt" } } }

@@ -33,6 +33,7 @@ mod single;
 mod system;
 mod trajectory;
 mod turn;
+mod value_start;
 mod whole_answer;
 mod write;
 

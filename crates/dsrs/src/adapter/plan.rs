@@ -8,6 +8,7 @@ use super::checks::{BrokenInput, CheckOutcome, Checks};
 use super::constrain::Constraints;
 use super::outputs::Outputs;
 use super::problem::{OutputProblem, OutputProblemKind, ParseError};
+use super::value_start::value_start;
 use super::{continuation, cut, partial_value, system, turn};
 use crate::coerce::{Leniencies, split_first_step};
 use crate::lm::{ConstraintForm, DecodingConstraint, Message, Prefix};
@@ -137,6 +138,12 @@ impl ChatPlan {
     #[must_use]
     pub fn cut_output(&self, text: &str) -> Option<Arc<str>> {
         cut::cut_output(&self.outputs, text)
+    }
+
+    /// The position in an answer at which the value of an output begins.
+    #[must_use]
+    pub fn value_start(&self, text: &str, output: &str) -> Option<usize> {
+        value_start(&self.outputs, text, output)
     }
 
     /// The user message after a cut answer, which asks for the rest of it.

@@ -47,6 +47,9 @@ impl RequestKey {
             }
         }
         part(request.tools.as_ref().map_or("", |tools| tools.json()).as_bytes());
+        if request.logprobs {
+            part(b"logprobs");
+        }
         Self(hash.finalize().into())
     }
 

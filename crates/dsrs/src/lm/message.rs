@@ -7,8 +7,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
-    AnswerEnd, DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, RequestTrace, ToolCall,
-    ToolSet,
+    AnswerEnd, DecodingConstraint, LmParams, OmittedParams, ReplyReasoning, RequestTrace,
+    TokenLogprobs, ToolCall, ToolSet,
 };
 
 /// The author of a message.
@@ -169,15 +169,17 @@ pub struct LmRequest {
     pub constraint: Option<DecodingConstraint>,
     /// The tools that the LM may call.
     pub tools: Option<Arc<ToolSet>>,
+    /// Whether the reply is to have the probabilities of its tokens.
+    pub logprobs: bool,
     /// The span that sends it, for a run in a distributed trace. No part of what is asked.
     pub trace: Option<RequestTrace>,
 }
 
 impl LmRequest {
-    /// A request without constraint and tools.
+    /// A request without constraint, tools and probabilities.
     #[must_use]
     pub const fn new(chat: Chat, params: LmParams) -> Self {
-        Self { chat, params, constraint: None, tools: None, trace: None }
+        Self { chat, params, constraint: None, tools: None, logprobs: false, trace: None }
     }
 }
 
@@ -200,6 +202,8 @@ pub struct LmReply {
     pub finish_reason: Option<Arc<str>>,
     /// What the model or a filter said when it refused to answer.
     pub refusal: Option<Arc<str>>,
+    /// The probabilities of its tokens, if they were asked for and the endpoint reports them.
+    pub logprobs: Vec<TokenLogprobs>,
     /// Its usage.
     pub usage: Usage,
 }
@@ -219,6 +223,7 @@ impl LmReply {
             id: None,
             finish_reason: None,
             refusal: None,
+            logprobs: Vec::new(),
             usage,
         }
     }

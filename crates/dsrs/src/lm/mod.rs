@@ -40,6 +40,7 @@ pub mod retry;
 mod scripted;
 #[cfg(feature = "http")]
 mod sse;
+mod token_logprobs;
 mod tool;
 mod trace_context;
 mod vectors;
@@ -79,6 +80,7 @@ pub use params::LmParams;
 pub use payment::{PaidEmbedder, PaidLm, RunAccount, RunBudget};
 pub use reasoning::{ReasoningEffort, ReplyReasoning};
 pub use scripted::{ScriptedAnswer, ScriptedLm, sections};
+pub use token_logprobs::TokenLogprobs;
 pub use tool::{ToolCall, ToolSet, ToolSpec};
 pub use trace_context::{RequestTrace, TRACEPARENT, TRACESTATE, TraceContext, traceparent};
 pub use vectors::Vectors;

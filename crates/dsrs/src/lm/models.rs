@@ -27,6 +27,8 @@ pub struct Model {
     pub constrain: Arc<ConstrainedDecoding>,
     /// Whether it accepts tools and replies with native tool calls.
     pub tools: bool,
+    /// Whether it reports the probabilities of tokens.
+    pub logprobs: bool,
     /// The limit of requests in flight, if there is one.
     pub gate: Option<Gate>,
     /// The cache of its replies, if there is one.
@@ -48,6 +50,7 @@ impl Model {
             prices: None,
             constrain: Arc::default(),
             tools: false,
+            logprobs: false,
             gate: None,
             cache: None,
             fallback: Vec::new(),

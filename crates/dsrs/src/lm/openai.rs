@@ -9,6 +9,7 @@ mod reply;
 mod request;
 mod stream;
 mod token_counts;
+mod wire_logprobs;
 mod wire_text;
 
 use std::fmt;

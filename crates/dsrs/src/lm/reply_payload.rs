@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{LmReply, OmittedParams, ReplyReasoning, ToolCall, Usage};
+use super::{LmReply, OmittedParams, ReplyReasoning, TokenLogprobs, ToolCall, Usage};
 use crate::value::Payload;
 
 impl LmReply {
@@ -22,7 +22,9 @@ impl LmReply {
         ];
         let reasoning = self.reasoning.as_ref().map(|found| ("reasoning", found.to_payload()));
         let refusal = self.refusal.as_ref().map(|refusal| ("refusal", text(refusal)));
-        let members = members.into_iter().chain(reasoning).chain(refusal);
+        let tokens = || self.logprobs.iter().map(TokenLogprobs::to_payload).collect();
+        let logprobs = (!self.logprobs.is_empty()).then(|| ("logprobs", Payload::list(tokens())));
+        let members = members.into_iter().chain(reasoning).chain(refusal).chain(logprobs);
         Payload::map(members.map(|(name, member)| (Arc::from(name), member)).collect())
     }
 
@@ -49,6 +51,13 @@ impl LmReply {
             refusal: match members.get("refusal") {
                 Some(refusal) => Some(refusal.as_str()?.into()),
                 None => None,
+            },
+            logprobs: match members.get("logprobs") {
+                Some(tokens) => {
+                    let tokens = tokens.as_list()?.iter().map(TokenLogprobs::from_payload);
+                    tokens.collect::<Option<_>>()?
+                }
+                None => Vec::new(),
             },
             usage: Usage::from_payload(members.get("usage")?)?,
         })
@@ -135,7 +144,9 @@ mod tests {
         let signatures = vec!["s1".into()];
         let reasoning = Some(Arc::new(ReplyReasoning { texts: vec!["hm".into()], signatures }));
         let calling = LmReply { tool_calls: vec![call], reasoning, finish_reason, ..plain.clone() };
-        for reply in [plain, calling] {
+        let likely = TokenLogprobs::of("Paris", -0.25, [("Rome".into(), -1.5)]);
+        let stated = LmReply { logprobs: vec![likely], ..plain.clone() };
+        for reply in [plain, calling, stated] {
             let read = Payload::from_json(&reply.to_payload().to_json()).unwrap();
             assert_eq!(LmReply::from_payload(&read), Some(reply));
         }

@@ -47,7 +47,7 @@ pub use optimizer::{
 };
 pub use optimizers::{
     BootstrapFewShot, BootstrapRandomSearch, CandidateSelection, ComponentSelector, Copro, Gepa,
-    KnnFewShot, LabeledFewShot, MiproEffort, MiproV2, Simba,
+    KnnFewShot, LabeledFewShot, MiproEffort, MiproV2, Simba, ThresholdCalibration,
 };
 pub use predictor_call::{PredictorCall, predictor_calls};
 pub use progress::{NoopListener, ProgressEvent, ProgressListener};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::cut_answer;
+use super::evidence_reader::{no_logprobs, no_probabilities, with_evidence};
 use super::exchange::{Exchange, observe_repairs};
 use super::predictor_core::PredictorCore;
 use super::predictor_tools::{PredictorTools, ROUNDS};
@@ -63,6 +64,9 @@ pub(super) async fn predict<T>(
     };
     let outcome = match refused.map_or_else(|| model(predictor, ctx), Err) {
         Ok(model) if predictor.tools.is_some() && !model.tools => Err(no_tools(model)),
+        Ok(model) if predictor.evidence.is_some() && !model.logprobs => {
+            Err(ctx.request_error(no_logprobs(model)))
+        }
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
             let mut call = PredictorConversation::new(predictor, ctx, model, offer, span);
@@ -172,7 +176,9 @@ impl<'c> PredictorConversation<'c> {
         let mut asked = 1;
         let mut last_turn = chat.turns.last().cloned();
         let trace = self.ctx.run.trace_context.clone().map(RequestTrace::new);
-        let mut request = LmRequest { constraint, tools, trace, ..LmRequest::new(chat, params) };
+        let logprobs = self.predictor.evidence.is_some();
+        let mut request =
+            LmRequest { constraint, tools, logprobs, trace, ..LmRequest::new(chat, params) };
         for remaining in (0..=self.ctx.node.parse_retries).rev() {
             let before = request.chat.turns.len();
             let reply = self.answer(&mut request).await?;
@@ -183,7 +189,18 @@ impl<'c> PredictorConversation<'c> {
                 asked = request.chat.turns.len();
                 last_turn = request.chat.turns.last().cloned();
             }
+            if logprobs && reply.logprobs.is_empty() && !reply.text.is_empty() {
+                let error = no_probabilities(self.exchange.model);
+                self.exchange.refuse(error.kind.as_str(), &error.message);
+                return Err(self.ctx.request_error(error));
+            }
             let read = self.read(&reply);
+            let read = match &self.predictor.evidence {
+                None => read,
+                Some(reader) => {
+                    read.and_then(|read| with_evidence(read, &reply, &self.predictor.plan, reader))
+                }
+            };
             let read = cut_answer::check(&self.predictor.plan, &reply, read, &request.params)
                 .inspect_err(|error| self.exchange.refuse(error.kind.code(), &error.message))?;
             if remaining == self.ctx.node.parse_retries {
@@ -374,7 +391,10 @@ impl<'c> PredictorConversation<'c> {
         }
         let (models, first) = (&self.ctx.run.models, self.exchange.model);
         let others = self.others.get_or_insert_with(|| models.after(first).into_iter());
-        let mut able = others.filter(|model| model.tools || self.predictor.tools.is_none());
+        let mut able = others.filter(|model| {
+            (model.tools || self.predictor.tools.is_none())
+                && (model.logprobs || self.predictor.evidence.is_none())
+        });
         let Some(next) = able.next() else { return false };
         self.exchange.model = next;
         true

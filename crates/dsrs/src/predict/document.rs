@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::decision::{read_rules, rules_to_payload};
 use super::{Demo, LmOverrides, NearestDemos, PredictState};
 use crate::lm::{ExtraBody, ExtraHeaders, LmParams, OnLength, ReasoningEffort, Vectors};
 use crate::problem::{At, Code, Problems};
@@ -62,7 +63,7 @@ pub fn lm_to_payload(lm: &LmOverrides) -> Option<Payload> {
     (!map.is_empty()).then(|| Payload::map(map))
 }
 
-/// Reads `{instruction, demos: [{input, output}], lm?, nearest?}`. Ignores the read-only member
+/// Reads `{instruction, demos: [{input, output}], lm?, nearest?, decisions?}`. Ignores the read-only member
 /// `effective_instruction`, so that clients can PUT what they got.
 pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Option<PredictState> {
     let mut object = Object::open(payload, at, problems)?;
@@ -76,9 +77,10 @@ pub fn read_state(payload: &Payload, at: &At<'_>, problems: &mut Problems) -> Op
     });
     let lm = object.optional("lm", read_lm);
     let nearest = object.optional("nearest", read_nearest);
+    let decisions = object.optional("decisions", read_rules).unwrap_or_default();
     object.close();
     let (demos, lm) = (demos.unwrap_or_default(), lm.unwrap_or_default());
-    Some(PredictState { instruction, demos, lm, nearest })
+    Some(PredictState { instruction, demos, lm, nearest, decisions })
 }
 
 /// Reads `{model, k, dimensions, vectors}`. Loading the state checks the number of vectors: a patch
@@ -110,8 +112,8 @@ fn nearest_to_payload(nearest: &NearestDemos) -> Payload {
 }
 
 impl PredictState {
-    /// Replaces the members that a document `{instruction?, demos?, lm?, nearest?}` contains and
-    /// leaves the others; null sets the default. Readable parts are applied even if others are not,
+    /// Replaces the members that a document `{instruction?, demos?, lm?, nearest?, decisions?}` contains
+    /// and leaves the others; null sets the default. Readable parts are applied even if others are not,
     /// so that they are checked too.
     pub fn patch(&mut self, change: &Payload, at: &At<'_>, problems: &mut Problems) {
         let Some(given) = read_state(change, at, problems) else { return };
@@ -133,10 +135,13 @@ impl PredictState {
         if has("lm") {
             self.lm = given.lm;
         }
+        if has("decisions") {
+            self.decisions = given.decisions;
+        }
     }
 }
 
-/// A state as a document: `instruction` and `demos` always, `lm` and `nearest` when they are set.
+/// A state as a document: `instruction` and `demos` always, `lm`, `nearest` and `decisions` when they are set.
 #[must_use]
 pub fn state_to_payload(state: &PredictState) -> Payload {
     let demos = state.demos.iter().map(|demo| {
@@ -147,7 +152,8 @@ pub fn state_to_payload(state: &PredictState) -> Payload {
     let members = [("instruction", instruction), ("demos", Payload::list(demos.collect()))];
     let lm = lm_to_payload(&state.lm).map(|lm| ("lm", lm));
     let nearest = state.nearest.as_ref().map(|nearest| ("nearest", nearest_to_payload(nearest)));
-    object(members.into_iter().chain(lm).chain(nearest))
+    let decisions = rules_to_payload(&state.decisions).map(|rules| ("decisions", rules));
+    object(members.into_iter().chain(lm).chain(nearest).chain(decisions))
 }
 
 fn object(members: impl IntoIterator<Item = (&'static str, Payload)>) -> Payload {

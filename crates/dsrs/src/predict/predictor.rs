@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::{Ctx, Demo, PredictError, PredictState};
+use super::{Ctx, Decision, Demo, PredictError, PredictState};
 use crate::lm::Message;
 use crate::problem::{At, Problems};
 use crate::signature::SignatureSchema;
@@ -48,11 +48,16 @@ pub trait DynPredictor: Send + Sync {
         &[]
     }
 
+    /// What the node decides by its outputs.
+    fn decisions(&self) -> &[Decision] {
+        &[]
+    }
+
     /// Replaces the whole state, or nothing. Every demo value is checked against the schema first.
     ///
     /// # Errors
     /// Every field that does not fit, with pointers below `at` into `{"instruction", "demos":
-    /// [{"input", "output"}], "lm", "nearest"}`.
+    /// [{"input", "output"}], "lm", "nearest", "decisions"}`.
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems>;
 
     /// Replaces the instruction alone; `None` returns to the schema's own.

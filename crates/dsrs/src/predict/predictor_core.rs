@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use super::PredictState;
+use super::decision::check_rules;
 use super::demo_pool::DemoPool;
 use super::demos;
+use super::evidence_reader::EvidenceReader;
 use super::predictor_tools::PredictorTools;
 use super::tool_dispatcher::ToolDispatcher;
+use super::{Decision, PredictState};
 use crate::adapter::ChatPlan;
 use crate::lm::Prefix;
 use crate::problem::{At, Problems};
@@ -25,14 +27,29 @@ pub(super) struct PredictorCore {
     pub(super) tools: Option<Arc<PredictorTools>>,
     /// The names of the tools that the LM may call, those of an agent around it included.
     pub(super) tool_names: Arc<[Arc<str>]>,
+    /// What the node decides by the outputs.
+    pub(super) decisions: Arc<[Decision]>,
+    /// What is read from the probabilities of tokens; `None` if evidence is asked for in words.
+    pub(super) evidence: Option<EvidenceReader>,
 }
 
 impl PredictorCore {
     pub(super) fn new(schema: Arc<SignatureSchema>, path: Arc<str>) -> Self {
         let plan = ChatPlan::new(schema);
         let prefix = plan.prefix(&plan.schema().instructions, []);
-        let (state, tool_names) = (PredictState::default(), Arc::default());
-        Self { plan, path, state, prefix, pool: None, tools: None, tool_names }
+        let (state, tool_names, decisions) =
+            (PredictState::default(), Arc::default(), Arc::default());
+        Self {
+            plan,
+            path,
+            state,
+            prefix,
+            pool: None,
+            tools: None,
+            tool_names,
+            decisions,
+            evidence: None,
+        }
     }
 
     pub(super) fn set_tools(&mut self, tools: ToolDispatcher) {
@@ -46,10 +63,28 @@ impl PredictorCore {
         mut state: PredictState,
         at: &At<'_>,
     ) -> Result<(), Problems> {
-        state.demos = demos::admit(self.plan.schema(), &state, at)?;
+        self.drop_evidence(&mut state);
+        let mut problems = Problems::new();
+        check_rules(&self.decisions, &state.decisions, &at.key("decisions"), &mut problems);
+        match demos::admit(self.plan.schema(), &state, at) {
+            Ok(demos) => state.demos = problems.or(demos)?,
+            Err(mut found) => {
+                found.append(problems);
+                return Err(found);
+            }
+        }
         self.state = state;
         self.render();
         Ok(())
+    }
+
+    /// Removes what was read from tokens from demos that were made of calls: an LM does not write it.
+    fn drop_evidence(&self, state: &mut PredictState) {
+        for (decision, _) in self.evidence.iter().flat_map(|reader| reader.iter()) {
+            for demo in &mut state.demos {
+                demo.output.shift_remove(&decision.evidence);
+            }
+        }
     }
 
     /// Replaces the instruction alone. `None` is the schema's own.

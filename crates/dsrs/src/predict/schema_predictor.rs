@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::call::{self, ToolOffer};
 use super::predictor_core::PredictorCore;
 use super::tool_dispatcher::ToolDispatcher;
-use super::{Ctx, DynPredictor, PredictError, PredictState};
+use super::{AnswerWords, Ctx, Decision, DynPredictor, PredictError, PredictState};
 use crate::lm::{LmReply, Message, Prefix, ToolSet};
 use crate::problem::{At, Problems};
 use crate::reflect::ReflectError;
@@ -39,6 +39,18 @@ impl SchemaPredictor {
         self
     }
 
+    /// The same predictor, with what its node decides by its outputs.
+    pub(crate) fn with_decisions(mut self, decisions: Arc<[Decision]>) -> Self {
+        self.core.decisions = decisions;
+        self
+    }
+
+    /// The same predictor, which reads the evidence of its decisions from the probabilities of tokens.
+    pub(crate) fn reading_logprobs(mut self, words: Vec<AnswerWords>) -> Self {
+        self.core.evidence = Some(self.core.decisions.iter().cloned().zip(words).collect());
+        self
+    }
+
     /// Its path within its node.
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
@@ -56,7 +68,20 @@ impl SchemaPredictor {
         input: Fields,
         accept: impl Fn(&Fields) -> Result<T, ReflectError> + Sync,
     ) -> Result<T, PredictError> {
-        Ok(call::predict(&self.core, ctx, input, &accept, None).await?.1)
+        Ok(self.forward_with(ctx, input, accept).await?.1)
+    }
+
+    /// As [`Self::forward_as`], with the outputs themselves, too.
+    ///
+    /// # Errors
+    /// As [`DynPredictor::forward`].
+    pub(crate) async fn forward_with<T>(
+        &self,
+        ctx: &Ctx,
+        input: Fields,
+        accept: impl Fn(&Fields) -> Result<T, ReflectError> + Sync,
+    ) -> Result<(Fields, T), PredictError> {
+        call::predict(&self.core, ctx, input, &accept, None).await
     }
 
     /// Predicts with tools offered through native tool calls, if the model supports them; the
@@ -97,6 +122,10 @@ impl DynPredictor for SchemaPredictor {
 
     fn tools(&self) -> &[Arc<str>] {
         &self.core.tool_names
+    }
+
+    fn decisions(&self) -> &[Decision] {
+        &self.core.decisions
     }
 
     fn load_state(&mut self, state: PredictState, at: &At<'_>) -> Result<(), Problems> {

@@ -1,7 +1,8 @@
-//! The tuned state of a predictor: instruction, demos, LM settings. Plain data without the schema.
+//! The tuned state of a predictor: instruction, demos, LM settings, rules of decisions. Plain data without the schema.
 
 use std::sync::Arc;
 
+use super::DecisionRules;
 use crate::lm::{LmParams, Vectors};
 use crate::value::Fields;
 
@@ -55,6 +56,8 @@ pub struct PredictState {
     pub lm: LmOverrides,
     /// How the demos of a call are chosen. If not set, every call shows all of them.
     pub nearest: Option<NearestDemos>,
+    /// How decisions follow from their evidence, by output. Decisions without a rule have the default.
+    pub decisions: DecisionRules,
 }
 
 impl PredictState {

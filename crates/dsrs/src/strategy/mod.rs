@@ -11,6 +11,7 @@ mod chain_of_thought;
 mod code_act;
 mod config;
 mod config_ref;
+mod decide;
 mod factory;
 mod graph;
 mod graph_ref;

@@ -445,3 +445,55 @@ fn the_limit_of_a_reasoning_model_is_a_limit() {
     );
     assert_eq!(found.ignored, ["/lm/model"]);
 }
+
+const DECIDE: &str = r#"{"name": "g", "types": {"Queue": {"enum": {"amber": null, "blue": null}}}, "nodes": {
+    "ask": {"strategy": "decide", "signature": {"instructions": "Judge.", "inputs": [{"name": "ticket", "type": "str"}],
+        "outputs": [{"name": "urgent", "type": "bool", "description": "whether somebody waits"},
+                    {"name": "queue", "type": "Queue"}, {"name": "mood", "type": "int"}]},
+        "config": {"criteria": {"mood": ["bad", "good"]}}},
+    "reply": {"strategy": "predict", "signature": "ticket -> answer"}}}"#;
+
+/// What `dspy` 3.4.1 writes for the same predictor after `ReAnchor`, with a demo of a label and one of evidence.
+const DECIDED: &str = r#"{"ask": {
+    "traces": [], "train": [],
+    "demos": [{"ticket": "x", "urgent": true},
+              {"ticket": "y", "urgent": {"noul": 0.75}, "queue": {"probabilities": {"amber": 0.5, "blue": 0.5}}}],
+    "signature": {"instructions": "Judge.", "fields": [
+      {"prefix": "Ticket:", "description": "${ticket}"}, {"prefix": "Urgent:", "description": "whether somebody waits"},
+      {"prefix": "Queue:", "description": "${queue}"}, {"prefix": "Mood:", "description": "${mood}"}]},
+    "lm": null,
+    "fields": {"urgent": {"criteria": {"true": "in a hurry"}, "threshold": 0.25}, "queue": {"weights": {"amber": 2}},
+               "mood": {"cuts": [0.25]}}}}"#;
+
+#[test]
+fn rules_and_evidence_are_read_and_written_under_the_names_of_decisions() {
+    let program = graph(DECIDE);
+    let found = read(DECIDED, &program);
+    assert_eq!(
+        found.state.to_payload().to_json(),
+        concat!(
+            r#"{"ask":{"instruction":null,"demos":[{"input":{"ticket":"y"},"output":{"urgent_probability":0.75,"#,
+            r#""queue_probabilities":{"amber":0.5,"blue":0.5}}}],"decisions":{"urgent":{"threshold":0.25},"#,
+            r#""queue":{"weights":{"amber":2.0}},"mood":{"cuts":[0.25]}}}}"#
+        )
+    );
+    assert_eq!(
+        found.ignored,
+        ["/ask/demos/0/urgent", "/ask/demos/0", "/ask/fields/urgent/criteria"]
+    );
+    let written = to_dspy(&tuned(&program, &found.state)).unwrap();
+    let written = written.as_map().unwrap()["ask"].as_map().unwrap();
+    assert_eq!(
+        written["fields"].to_json(),
+        r#"{"urgent":{"threshold":0.25},"queue":{"weights":{"amber":2.0}},"mood":{"cuts":[0.25]}}"#
+    );
+    assert_eq!(
+        written["demos"].to_json(),
+        r#"[{"ticket":"y","urgent":{"noul":0.75},"queue":{"probabilities":{"amber":0.5,"blue":0.5}}}]"#
+    );
+    let fields = written["signature"].as_map().unwrap()["fields"].to_json();
+    assert!(
+        fields.contains(r#"{"prefix":"Urgent:","description":"whether somebody waits"}"#),
+        "{fields}"
+    );
+}

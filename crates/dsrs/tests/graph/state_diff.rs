@@ -211,7 +211,12 @@ fn states() -> impl Strategy<Value = GraphState> {
             LmOverrides { model: fast.then(|| "fast".into()), params }
         });
     let triage = (instruction, proptest::collection::vec(demo, 0..7), lm).prop_map(
-        |(instruction, demos, lm)| PredictState { instruction, demos, lm, nearest: None },
+        |(instruction, demos, lm)| PredictState {
+            instruction,
+            demos,
+            lm,
+            ..PredictState::default()
+        },
     );
     triage.prop_map(|state| {
         let tuned = (!state.is_default()).then_some((Arc::from("triage"), state));

@@ -14,6 +14,11 @@ const TASKS: [(&str, u64); 3] = [("triage", 1_500), ("sums", 1_500), ("orders", 
 /// The minimum gain on held-out examples.
 const GAIN: f64 = 0.04;
 
+/// All but the one that needs decisions, which no task has.
+fn names() -> impl Iterator<Item = &'static str> {
+    optimizers().map(|found| found.name()).filter(|name| *name != "threshold_calibration")
+}
+
 fn task(name: &str, calls: u64) -> (Task, Vec<Example>) {
     let budget = Budget { lm_calls: Some(calls), ..Budget::default() };
     let (mut task, held_out) = synthetic(name, 1, budget);
@@ -26,7 +31,7 @@ fn task(name: &str, calls: u64) -> (Task, Vec<Example>) {
 #[tokio::test]
 async fn finds_the_improvement_of_every_task_within_its_budget() {
     for (name, calls) in TASKS {
-        for optimizer in optimizers().map(|found| found.name()) {
+        for optimizer in names() {
             let (task, held_out) = task(name, calls);
             let (report, _) = run(optimizer, "{}", task, &held_out).await;
             let report = report.unwrap();
@@ -44,7 +49,7 @@ async fn finds_the_improvement_of_every_task_within_its_budget() {
 #[tokio::test]
 async fn stops_within_a_small_budget() {
     for (name, _) in TASKS {
-        for optimizer in optimizers().map(|found| found.name()) {
+        for optimizer in names() {
             let (task, held_out) = task(name, 120);
             let (report, _) = run(optimizer, "{}", task, &held_out).await;
             let report = report.unwrap();

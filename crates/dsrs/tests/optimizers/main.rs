@@ -26,5 +26,6 @@ mod story;
 mod strategy_search;
 mod support;
 mod synthetic;
+mod threshold_calibration;
 mod typed_modules;
 mod typed_optimization;

@@ -153,7 +153,10 @@ async fn every_optimizer_of_states_improves_a_typed_module_of_two_predictors() {
     ];
     names.sort_unstable();
     let of_states = optimizers().filter(|factory| !factory.changes_graph());
-    assert_eq!(names, of_states.map(|factory| factory.name()).collect::<Vec<_>>());
+    let of_states = of_states.map(|factory| factory.name());
+    // Typed modules have no decisions.
+    let of_states = of_states.filter(|name| *name != "threshold_calibration");
+    assert_eq!(names, of_states.collect::<Vec<_>>());
 }
 
 #[tokio::test]

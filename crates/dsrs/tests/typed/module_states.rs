@@ -77,7 +77,7 @@ fn tuned(instruction: &str) -> PredictState {
     let demo =
         Demo { input: fields(r#"{"question": "2 + 2?"}"#), output: fields(r#"{"answer": "4"}"#) };
     let instruction = Some(instruction.into());
-    PredictState { instruction, demos: vec![demo], lm, nearest: None }
+    PredictState { instruction, demos: vec![demo], lm, ..PredictState::default() }
 }
 
 fn prompts<M: Facet<'static>>(module: &M) -> Vec<String> {

@@ -22,6 +22,11 @@ def _attempts(strategy: str, module: Any, options: Options) -> Leaf:
             f"makes attempts of `{kind}`, a program of several steps, and nothing else",
             "Make it an attribute of a program that calls it.",
         )
+    if leaf.objects:
+        name = next(iter(leaf.objects))
+        refuse(
+            f"makes attempts of a predictor whose output `{name}` is an object", "Annotate it: `Annotated[bool, Noul]`."
+        )
     inner = {"strategy": leaf.strategy, **({"config": leaf.config} if leaf.config else {})}
     reward = named_reward(module, options) or expressed(reward_function(module), kinds_of(leaf))
     config = settings_of(module, inner, reward)

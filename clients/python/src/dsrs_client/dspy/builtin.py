@@ -12,6 +12,7 @@ from dspy.dsp.utils.utils import deduplicate
 from .annotation import element_of, is_list, is_text, plural
 from .computed import computed, computed_of, refuse_none, rendered
 from .container import collected
+from .decided import Decided
 from .link import Link, Operation
 from .refusal import op, refuse
 from .structure import constant
@@ -32,6 +33,8 @@ STRUCTURAL: tuple[Any, ...] = (
 
 def _number(kind: type) -> Callable[..., Value]:
     def convert(value: Any, *more: Any) -> Value:
+        if isinstance(value, Decided) and kind is float and not more:
+            return convert(value.value)
         if more or not isinstance(value, Value):
             what = "with a base" if more else f"of a `{type(value).__name__}` of values of the run"
             refuse(f"calls `{kind.__name__}` {what}", op("coerce"))

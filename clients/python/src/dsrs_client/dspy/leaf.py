@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
 
+from . import evidence
 from . import signature as signatures
 from .options import Options
 from .refusal import op, refuse
@@ -35,20 +36,35 @@ class Leaf:
     config: dict[str, Any] = field(default_factory=dict)
     #: whether the node declares the signature; a stored graph has its own
     declares: bool = True
+    #: the outputs that DSPy returns as objects with their probabilities, and the types of these
+    objects: dict[str, Any] = field(default_factory=dict)
 
 
 def predict(module: Any, options: Options) -> Leaf:
     """`dspy.Predict`."""
-    refuse_decisions(module)
+    if evidence.decided(module):
+        return decide(module)
     signature = module.signature
     outputs = {name: info.annotation for name, info in signature.output_fields.items()}
     return Leaf("predict", signature, outputs, [Inner("", "", module)])
 
 
+def decide(module: Any) -> Leaf:
+    """A `dspy.Predict` with decision outputs."""
+    refuse_nested(module)
+    signature = evidence.signature_of(module)
+    outputs = {name: info.annotation for name, info in signature.output_fields.items()}
+    given = module.signature.output_fields
+    objects = {name: kind for name, kind in evidence.decided(module).items() if given[name].annotation is kind}
+    inner = [Inner("", "", module)]
+    return Leaf("decide", signature, outputs, inner, evidence.config_of(module), objects=objects)
+
+
 def chain_of_thought(module: Any, options: Options) -> Leaf:
     """`dspy.ChainOfThought`; one with a reasoning field of its own is a `predict` node with that field."""
-    refuse_decisions(module.predict)
     extended = module.predict.signature
+    if evidence.decided(module.predict):
+        return replace(decide(module.predict), inner=[Inner("predict", "", module.predict)])
     reasoning = extended.output_fields.get("reasoning")
     if not _is_standard_reasoning(reasoning):
         leaf = predict(module.predict, options)
@@ -78,11 +94,12 @@ def _is_standard_reasoning(info: Any) -> bool:
     return info is not None and info.annotation is str and signatures.description("reasoning", info) is None
 
 
-def refuse_decisions(predictor: Any) -> None:
-    """Criteria and thresholds of decision outputs change the prompt and the answer."""
-    if getattr(predictor, "fields", None):
-        names = ", ".join(f"`{name}`" for name in predictor.fields)
-        refuse(f"has criteria or thresholds for {names} (`Predict.fields`), which a graph does not have", op("branch"))
+def refuse_nested(module: Any) -> None:
+    """DSPy decides whole outputs only; a decision within another type it asks for as it is."""
+    known = evidence.decided(module)
+    for name, info in module.signature.output_fields.items():
+        if name not in known:
+            signatures.field(name, info)
 
 
 #: the strategies of which one call may ask for several completions

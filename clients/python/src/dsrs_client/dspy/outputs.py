@@ -9,6 +9,7 @@ import dspy
 from .annotation import Unknown
 from .container import collected
 from .contents import holds_value
+from .decided import Decided
 from .draft import Draft
 from .link import Link
 from .place import Place
@@ -23,6 +24,9 @@ def declare_outputs(draft: Draft, returned: Any, place: Place | None) -> None:
         name = "a value" if isinstance(returned, Value) else f"a {type(returned).__name__}"
         refuse(f"`forward` returns {name}, which has no name; return `dspy.Prediction(answer=…)`", None, place)
     for name, value in returned.items():
+        if isinstance(value, Decided):
+            draft.note(f"the output `{name}` is the value of a decision, without its probabilities and confidence")
+            value = value.value
         draft.outputs[name] = draft.selection(_link(name, value))
 
 

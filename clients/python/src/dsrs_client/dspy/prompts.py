@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from . import signature as signatures
 from .definition import holds_nodes, sample_inputs
 from .draft import Bound, Draft
+from .evidence import description, outputs_of
 from .server import Server
 from .state import predictor_state
 
@@ -47,17 +47,21 @@ def _differences(item: Bound, shown: dict[str, Any], messages: list[dict[str, An
 def _in_schema(item: Bound, shown: dict[str, Any]) -> Iterator[str]:
     """Fields in their order, descriptions, the instruction and the demos, as the server keeps them."""
     signature, state = item.predictor.signature, predictor_state(item)
-    for side, fields in (("inputs", signature.input_fields), ("outputs", signature.output_fields)):
+    called = outputs_of(item.predictor)
+    for side, given in (("inputs", signature.input_fields), ("outputs", signature.output_fields)):
+        fields = {called.get(name, name) if side == "outputs" else name: name for name in given}
         there = [field["name"] for field in shown["schema"][side]]
         if [name for name in there if name in fields] != list(fields):
             yield f"has the {side} {', '.join(there)} instead of {', '.join(fields)}"
         described = {field["name"]: field.get("description") for field in shown["schema"][side]}
-        for name, info in fields.items():
-            text = signatures.description(name, info)
+        for name, own in fields.items():
+            text = description(item.predictor, own)
             if text is not None and item.generated is None and text not in (described.get(name) or ""):
                 yield f"describes `{name}` as {described.get(name)!r} instead of {text!r}"
     if "instruction" in state and shown["effective_instruction"] != state["instruction"]:
         yield f"has the instruction {shown['effective_instruction']!r} instead of {state['instruction']!r}"
+    if shown.get("decisions", {}) != state.get("decisions", {}):
+        yield f"has the rules {shown.get('decisions')!r} instead of {state.get('decisions')!r}"
     if shown.get("demos", []) != state["demos"]:
         yield f"has {len(shown.get('demos', []))} demos that differ from the {len(state['demos'])} of the program"
 
@@ -65,10 +69,10 @@ def _in_schema(item: Bound, shown: dict[str, Any]) -> Iterator[str]:
 def _in_messages(item: Bound, messages: list[dict[str, Any]]) -> Iterator[str]:
     """The same in the messages that the model receives."""
     system, signature, state = _text(messages[0]), item.predictor.signature, predictor_state(item)
-    for name, info in signature.fields.items():
+    for name in signature.fields:
         if f"`{name}`" not in system:
             yield f"does not list the field `{name}`"
-        text = signatures.description(name, info)
+        text = description(item.predictor, name)
         if text is not None and item.generated is None and text not in system:
             yield f"does not describe `{name}`: {text!r}"
     instruction = state.get("instruction")

@@ -10,13 +10,19 @@ from .server import Requests, Server
 from .state import apply_state
 from .trace import Tracer
 
+#: what all paths of one predictor have in common
+SHARED = ("demos", "effective_instruction", "decisions")
+
 
 class CannotPull(Exception):
     """The state of the graph does not fit the program."""
 
 
 def pull(program: Any, name: str, *, client: Requests, **options: Any) -> Any:
-    """Sets instructions and demos of ``program`` to the active state of the graph ``name``; returns the program."""
+    """Sets instructions, demos and rules of decisions of ``program`` to the active state of the graph ``name``.
+
+    Returns the program.
+    """
     draft = Tracer(program, Options(**options)).run()
     stored = Server(client).state(name)["predictors"]
     missing = [item.path for item in draft.bound if item.path not in stored]
@@ -34,7 +40,7 @@ def pull(program: Any, name: str, *, client: Requests, **options: Any) -> Any:
 
 def _same_state(items: list[Bound], stored: dict[str, Any]) -> None:
     """A predictor that is called several times has several paths; it can take one state only."""
-    states = [(stored[item.path].get("demos", []), stored[item.path]["effective_instruction"]) for item in items]
+    states = [[stored[item.path].get(name) for name in SHARED] for item in items]
     if any(state != states[0] for state in states):
         paths = ", ".join(item.path for item in items)
         raise CannotPull(f"the predictor `{items[0].name}` is called at {paths}, which have different states")

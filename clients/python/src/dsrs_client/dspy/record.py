@@ -12,6 +12,7 @@ from . import signature as signatures
 from .annotation import Unknown, is_optional, schema_of
 from .container import collected
 from .contents import holds_value
+from .decided import Decided
 from .draft import Bound, Draft
 from .json_value import to_json
 from .leaf import Leaf
@@ -55,7 +56,8 @@ def record(
     for key, link in feeds:
         draft.connect(link, f"{node}.{key}", place)
     draft.kinds |= {f"{node}.{key}": kind for key, kind in leaf.outputs.items()}
-    return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
+    values: dict[str, Any] = {key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()}
+    return dspy.Prediction(**{**values, **{key: Decided(node, key, kind) for key, kind in leaf.objects.items()}})
 
 
 def node_name(attribute: str, module: Any) -> str:
@@ -71,6 +73,8 @@ def _input(
     if name not in arguments:
         return _left_out(name, info)
     given = arguments[name]
+    if isinstance(given, Decided):
+        refuse(f"gives a predictor a decision as `{name}`", "Give it its `.value`.")
     if not holds_value(given):
         kind = _type_of_constant(given) if signatures.is_untyped(info) else None
         return {**signatures.field(name, info, kind), "default": to_json(given)}

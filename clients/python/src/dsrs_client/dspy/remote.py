@@ -23,6 +23,9 @@ from .streaming import listener_of
 from .typed_outputs import signature_of, typed, types_of
 from .unmeasured import measured
 
+#: the members of a predictor's state
+MEMBERS = ("instruction", "demos", "lm", "nearest", "decisions")
+
 
 class Remote(dspy.Module):
     """The stored graph ``name``: called with its inputs, it returns its outputs.
@@ -100,8 +103,10 @@ class Remote(dspy.Module):
         """The whole state, unless it is the one that was loaded. Hints of `dspy.Refine` belong to it."""
         hints = {path: hint_of(predictor) for path, predictor in self.nodes.items()}
         shown = {path: with_hint(state, hints[path]) for path, state in self._shown().items()}
-        changed = {path: state for path, state in shown.items() if state != self.loaded[path]}
-        return {**self.loaded_state(), **changed} if changed else None
+        loaded = self.loaded_state()
+        rules = {path: {key: state[key] for key in ("decisions",) if key in state} for path, state in loaded.items()}
+        changed = {path: {**rules[path], **state} for path, state in shown.items() if state != self.loaded[path]}
+        return {**loaded, **changed} if changed else None
 
     def _shown(self) -> dict[str, Any]:
         """The state of all predictors as it is now."""
@@ -143,4 +148,4 @@ def _shown(predictor: Any, defaults: frozenset[str]) -> dict[str, Any]:
 
 
 def _stored(item: dict[str, Any]) -> dict[str, Any]:
-    return {key: item[key] for key in ("instruction", "demos", "lm", "nearest") if item.get(key) is not None}
+    return {key: item[key] for key in MEMBERS if item.get(key) is not None}

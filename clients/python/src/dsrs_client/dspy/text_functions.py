@@ -10,6 +10,7 @@ from .annotation import element_of, is_list
 from .computed import computed, quoted, refuse_none
 from .container import collected, holds_splice
 from .contents import holds_value
+from .decided import Decided
 from .link import Link
 from .notation import WRITERS, Slot
 from .refusal import op, refuse
@@ -73,6 +74,8 @@ def part_of_text(value: Any, conversion: str, spec: str) -> Any:
         return Slot(value, conversion, spec)
     if isinstance(value, list) and holds_value(value) and all(isinstance(item, WRITTEN) for item in value):
         return Slot(Value(collected(value)), conversion, spec)
+    if isinstance(value, Decided):
+        value.whole()
     if holds_value(value):
         refuse(f"writes a `{type(value).__name__}` of values of the run into a text", op("render"))
     converted = WRITERS[conversion](value) if conversion else value

@@ -9,6 +9,7 @@
 //! one node of a graph calls an LM, its path may also be that of a lone module: `predict` for
 //! `reply.predict`, and no path at all for a `predict` node.
 
+mod decisions;
 mod module;
 mod names;
 mod python_values;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::decisions::{FIELDS, file_schema, rules, with_evidence};
 use super::names::{described, description, fields, prefix};
 use super::python_values::from_python;
 use super::{DEMOS, LM, METADATA, Predictors, SIGNATURE};
@@ -126,7 +127,7 @@ impl DspyReader {
         at: &At<'_>,
     ) {
         let Some(members) = read::map(value, at, &mut self.problems) else { return };
-        let schema = predictor.schema();
+        let schema = file_schema(predictor);
         let mut state = PredictState::default();
         if !members.contains_key(SIGNATURE) {
             let detail = format!("`{SIGNATURE}` is missing");
@@ -135,8 +136,13 @@ impl DspyReader {
         for (name, value) in members {
             let at = at.key(name);
             match name.as_ref() {
-                SIGNATURE => state.instruction = self.signature(schema, value, &at),
-                DEMOS => state.demos = self.demos(schema, value, &at),
+                SIGNATURE => state.instruction = self.signature(&schema, value, &at),
+                DEMOS => state.demos = self.demos(predictor, value, &at),
+                FIELDS if !predictor.decisions().is_empty() => {
+                    let (rules, ignored) = rules(value, &at, &mut self.problems);
+                    state.decisions = rules;
+                    self.import.ignored.extend(ignored);
+                }
                 LM => state.lm = self.lm(value, &at),
                 _ => self.ignore(value, &at),
             }
@@ -221,13 +227,20 @@ impl DspyReader {
         }
     }
 
-    fn demos(&mut self, schema: &SignatureSchema, value: &Payload, at: &At<'_>) -> Vec<Demo> {
+    fn demos(&mut self, predictor: &dyn DynPredictor, value: &Payload, at: &At<'_>) -> Vec<Demo> {
+        let (schema, decisions) = (predictor.schema(), predictor.decisions());
         let demos = read::list(value, at, &mut self.problems, |demo, at, problems| {
             Some(read::map(demo, at, problems))
         });
         let demos = demos.unwrap_or_default().into_iter().enumerate();
-        let read =
-            demos.filter_map(|(position, demo)| self.demo(schema, demo?, &at.index(position)));
+        let read = demos.filter_map(|(position, demo)| {
+            let (demo, at) = (demo?, at.index(position));
+            if decisions.is_empty() {
+                return self.demo(schema, demo, &at);
+            }
+            let stated = with_evidence(demo, predictor, &at, &mut self.import.ignored);
+            self.demo(schema, &stated, &at)
+        });
         read.collect()
     }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::decisions::{FIELDS, file_output, file_rules, file_schema};
 use super::names::{description, fields, prefix};
 use super::python_values::{has_bytes, to_python};
 use super::{DEMOS, LM, METADATA, Predictors, SIGNATURE};
 use crate::graph::Program;
-use crate::predict::{Demo, DynPredictor, lm_to_payload};
+use crate::predict::{Decision, Demo, DynPredictor, lm_to_payload};
 use crate::problem::{At, Code, Problems};
 use crate::value::{Map, Payload};
 
@@ -125,7 +126,8 @@ fn check_same(
 }
 
 fn predictor(found: &dyn DynPredictor) -> Payload {
-    let fields = fields(found.schema()).map(|field| {
+    let schema = file_schema(found);
+    let fields = fields(&schema).map(|field| {
         object([
             ("prefix", Payload::from(prefix(&field.name).as_str())),
             ("description", Payload::from(description(field).as_str())),
@@ -135,19 +137,23 @@ fn predictor(found: &dyn DynPredictor) -> Payload {
         ("instructions", Payload::from(found.instruction())),
         ("fields", Payload::list(fields.collect())),
     ]);
-    let demos = found.state().demos.iter().map(demo);
-    object([
+    let demos = found.state().demos.iter().map(|one| demo(one, found.decisions()));
+    let rules = file_rules(&found.state().decisions).map(|rules| (FIELDS, rules));
+    let members = [
         ("traces", Payload::list(Vec::new())),
         ("train", Payload::list(Vec::new())),
         (DEMOS, Payload::list(demos.collect())),
         (SIGNATURE, signature),
         (LM, Payload::Null),
-    ])
+    ];
+    object(members.into_iter().chain(rules))
 }
 
-fn demo(demo: &Demo) -> Payload {
-    let both = demo.input.iter().chain(&demo.output);
-    Payload::map(both.map(|(name, value)| (name.clone(), to_python(value))).collect())
+fn demo(demo: &Demo, decisions: &[Decision]) -> Payload {
+    let output = demo.output.iter().map(|(name, value)| file_output(name, value, decisions));
+    let input = demo.input.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let both = input.chain(output);
+    Payload::map(both.map(|(name, value)| (name, to_python(&value))).collect())
 }
 
 /// The LM settings, how demos are chosen, and demos with bytes that DSPy reads as others, by their places in a state.
@@ -156,7 +162,8 @@ fn lost(found: &dyn DynPredictor, at: &At<'_>) -> Vec<Payload> {
     let names = settings.iter().filter_map(Payload::as_map).flat_map(Map::keys);
     let settings = names.map(|name| at.key(LM).key(name).pointer());
     let nearest = found.state().nearest.iter().map(|_| at.key(NEAREST).pointer());
-    let demos = found.state().demos.iter().enumerate().filter(|(_, one)| has_bytes(&demo(one)));
+    let demos =
+        found.state().demos.iter().enumerate().filter(|(_, one)| has_bytes(&demo(one, &[])));
     let demos = demos.map(|(position, _)| at.key(DEMOS).index(position).pointer());
     settings.chain(nearest).chain(demos).map(|place| Payload::from(place.as_str())).collect()
 }

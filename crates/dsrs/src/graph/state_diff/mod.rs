@@ -12,7 +12,8 @@ use indexmap::{IndexMap, IndexSet};
 use super::GraphState;
 use super::program::Program;
 use crate::predict::{
-    DynPredictor, LmOverrides, NearestDemos, PredictState, lm_to_payload, read_lm,
+    DecisionRule, DecisionRules, DynPredictor, LmOverrides, NearestDemos, PredictState,
+    lm_to_payload, read_lm,
 };
 use crate::problem::{At, Problems};
 use crate::value::{Map, Payload};
@@ -72,6 +73,8 @@ pub struct PredictorDiff {
     pub lm: IndexMap<Arc<str>, ValueChange<Payload>>,
     /// How the demos of a call are chosen, if that is another.
     pub nearest: Option<ValueChange<NearestDemos>>,
+    /// Its rules of decisions that are others, by output.
+    pub decisions: IndexMap<Arc<str>, ValueChange<DecisionRule>>,
 }
 
 /// What turns the state of `old` into that of `new`.
@@ -124,7 +127,14 @@ impl PredictorDiff {
             Some(change) => change.after.clone(),
             None => before.nearest,
         };
-        PredictState { instruction, demos, lm, nearest }
+        let mut decisions = before.decisions;
+        for (output, change) in &self.decisions {
+            match &change.after {
+                Some(rule) => drop(decisions.insert(output.clone(), rule.clone())),
+                None => drop(decisions.shift_remove(output)),
+            }
+        }
+        PredictState { instruction, demos, lm, nearest, decisions }
     }
 }
 
@@ -156,14 +166,29 @@ fn predictor(
     let demos = demos::changes(&before.demos, &after.demos);
     let lm = settings(&before.lm, &after.lm);
     let nearest = ValueChange::of(before.nearest.clone(), after.nearest.clone());
-    let same = instruction.is_none() && demos.is_empty() && lm.is_empty() && nearest.is_none();
+    let decisions = rules(&before.decisions, &after.decisions);
+    let settled = lm.is_empty() && nearest.is_none() && decisions.is_empty();
+    let same = instruction.is_none() && demos.is_empty() && settled;
     (presence != Presence::Both || !same).then_some(PredictorDiff {
         presence,
         instruction,
         demos,
         lm,
         nearest,
+        decisions,
     })
+}
+
+fn rules(
+    before: &DecisionRules,
+    after: &DecisionRules,
+) -> IndexMap<Arc<str>, ValueChange<DecisionRule>> {
+    let outputs: IndexSet<&Arc<str>> = before.keys().chain(after.keys()).collect();
+    let changed = outputs.into_iter().filter_map(|output| {
+        let change = ValueChange::of(before.get(output).cloned(), after.get(output).cloned())?;
+        Some((output.clone(), change))
+    });
+    changed.collect()
 }
 
 fn settings(before: &LmOverrides, after: &LmOverrides) -> IndexMap<Arc<str>, ValueChange<Payload>> {

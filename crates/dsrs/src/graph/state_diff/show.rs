@@ -8,14 +8,14 @@ use sha2::{Digest, Sha256};
 use super::{
     DemoChange, DemoField, InstructionChange, PredictorDiff, Presence, StateDiff, ValueChange,
 };
-use crate::predict::{Demo, NearestDemos};
+use crate::predict::{DecisionRule, Demo, NearestDemos};
 use crate::value::Payload;
 
 /// How many digits of a hash represent the vectors of a state.
 const DIGITS: usize = 16;
 
 impl StateDiff {
-    /// `{path: {change, instruction?, demos?, lm?, nearest?}}`; unchanged members are
+    /// `{path: {change, instruction?, demos?, lm?, nearest?, decisions?}}`; unchanged members are
     /// left out. Vectors are represented by the first digits of their hash.
     #[must_use]
     pub fn to_payload(&self) -> Payload {
@@ -45,12 +45,16 @@ impl PredictorDiff {
         let demos = || Payload::list(self.demos.iter().map(demo_change).collect());
         let lm =
             || Payload::map(self.lm.iter().map(|(name, c)| (name.clone(), sides(c))).collect());
+        let rules = self.decisions.iter();
+        let rules =
+            || Payload::map(rules.map(|(name, c)| (name.clone(), sides(&rule(c)))).collect());
         let members = [
             Some(("change", Payload::from(change))),
             self.instruction.as_ref().map(|found| ("instruction", instruction(found))),
             (!self.demos.is_empty()).then(|| ("demos", demos())),
             (!self.lm.is_empty()).then(|| ("lm", lm())),
             self.nearest.as_ref().map(|found| ("nearest", sides(&brief(found)))),
+            (!self.decisions.is_empty()).then(|| ("decisions", rules())),
         ];
         object(members.into_iter().flatten())
     }
@@ -79,6 +83,12 @@ impl PredictorDiff {
             let (before, after) =
                 (json_or_none(found.before.as_ref()), json_or_none(found.after.as_ref()));
             line(text, '~', format_args!("{path} nearest: {before} -> {after}"));
+        }
+        for (output, change) in &self.decisions {
+            let change = rule(change);
+            let (before, after) =
+                (json_or_none(change.before.as_ref()), json_or_none(change.after.as_ref()));
+            line(text, '~', format_args!("{path} decisions.{output}: {before} -> {after}"));
         }
     }
 }
@@ -182,6 +192,11 @@ fn brief(found: &ValueChange<NearestDemos>) -> ValueChange<Payload> {
         ]))
     };
     ValueChange { before: summary(&found.before), after: summary(&found.after) }
+}
+
+fn rule(change: &ValueChange<DecisionRule>) -> ValueChange<Payload> {
+    let shown = |rule: &Option<DecisionRule>| rule.as_ref().map(DecisionRule::to_payload);
+    ValueChange { before: shown(&change.before), after: shown(&change.after) }
 }
 
 fn demo_payload(demo: &Demo) -> Payload {

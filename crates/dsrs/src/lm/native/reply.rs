@@ -33,6 +33,7 @@ pub(super) fn whole(answer: ChatResponse) -> Result<LmReply, Fault> {
         id: answer.response_id.map(Arc::from),
         refusal: notes.refusal_of(finish_reason.as_deref()),
         finish_reason,
+        logprobs: Vec::new(),
         usage: usage(Some(&answer.usage)),
     })
 }
@@ -164,6 +165,7 @@ fn finish(
         id: end.captured_response_id.map(Arc::from),
         refusal: notes.refusal_of(finish_reason.as_deref()),
         finish_reason,
+        logprobs: Vec::new(),
         usage,
     })
 }

@@ -12,9 +12,10 @@ use super::reply::{
     NoReply, answer_id, arguments, is_error, no_choices, reason, refusal, unless_failed,
 };
 use super::token_counts::{TokenCounts, usage};
+use super::wire_logprobs::token_logprobs;
 use super::wire_text::{LooseText, WireText};
 use crate::lm::sse::SseEvent;
-use crate::lm::{DeltaSink, LmReply, OmittedParams, ReplyReasoning, ToolCall};
+use crate::lm::{DeltaSink, LmReply, OmittedParams, ReplyReasoning, TokenLogprobs, ToolCall};
 
 /// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
@@ -57,6 +58,8 @@ struct ChunkChoice {
     error: Option<IgnoredAny>,
     #[serde(default)]
     content_filter_results: Option<Value>,
+    #[serde(default)]
+    logprobs: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -109,6 +112,7 @@ pub(super) struct Chunks {
     refusal: String,
     reasoning: String,
     calls: Vec<PartialToolCall>,
+    logprobs: Vec<TokenLogprobs>,
     id: Option<Arc<str>>,
     model: Option<Arc<str>>,
     finish_reason: Option<Arc<str>>,
@@ -133,6 +137,7 @@ impl Chunks {
             refusal: String::new(),
             reasoning: String::new(),
             calls: Vec::new(),
+            logprobs: Vec::new(),
             id: None,
             model: None,
             finish_reason: None,
@@ -208,6 +213,7 @@ impl Chunks {
             }
             self.finish_reason = reason(choice.finish_reason).or(self.finish_reason.take());
             self.filters = choice.content_filter_results.or(self.filters.take());
+            self.add_logprobs(choice.logprobs)?;
             if let Some(delta) = choice.delta {
                 self.add(delta, deltas)?;
             }
@@ -293,6 +299,15 @@ impl Chunks {
         }
     }
 
+    fn add_logprobs(&mut self, logprobs: Option<Value>) -> Result<(), NoReply> {
+        for token in token_logprobs(logprobs) {
+            let texts = token.alternatives.iter().map(|(text, _)| text.len());
+            self.reserve(texts.sum())?;
+            self.logprobs.push(token);
+        }
+        Ok(())
+    }
+
     fn reserve(&mut self, bytes: usize) -> Result<(), NoReply> {
         self.room = self.room.checked_sub(bytes).ok_or(NoReply::TooLarge)?;
         Ok(())
@@ -318,6 +333,7 @@ impl Chunks {
             id: self.id,
             finish_reason: self.finish_reason,
             refusal: refusal(Some(self.refusal.into()), self.filters.as_ref()),
+            logprobs: self.logprobs,
             usage: usage(self.tokens),
         })
     }
@@ -383,6 +399,18 @@ mod tests {
         let reply = reply.unwrap();
         assert_eq!((&*reply.text, reply.reasoning.unwrap().text()), ("4", "2 and 2".to_owned()));
         assert_eq!(deltas, ["4"]);
+    }
+
+    #[test]
+    fn probabilities_of_tokens_are_collected_from_the_chunks() {
+        let (reply, _) = read(&[
+            r#"{"choices":[{"delta":{"content":"ye"},"logprobs":{"content":[{"token":"ye","logprob":-0.5}]}}]}"#,
+            r#"{"choices":[{"delta":{"content":"s"},"logprobs":{"content":[{"token":"s","logprob":-1}]}}]}"#,
+            r#"{"choices":[{"delta":{},"logprobs":null,"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ]);
+        let wanted = [TokenLogprobs::of("ye", -0.5, []), TokenLogprobs::of("s", -1.0, [])];
+        assert_eq!(reply.unwrap().logprobs, wanted);
     }
 
     /// The calls that these parts form, each part in its own chunk.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::token_counts::{TokenCounts, usage};
+use super::wire_logprobs::token_logprobs;
 use super::wire_text::{LooseText, WireText};
 use crate::lm::{AnswerEnd, LmReply, OmittedParams, ReplyReasoning, ToolCall};
 
@@ -40,6 +41,8 @@ struct CompletionChoice {
     error: Option<IgnoredAny>,
     #[serde(default)]
     content_filter_results: Option<Value>,
+    #[serde(default)]
+    logprobs: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -168,6 +171,7 @@ pub(super) fn reply(body: &[u8], asked: &Arc<str>) -> Result<LmReply, NoReply> {
             message.refusal.map(|refusal| refusal.0),
             choice.content_filter_results.as_ref(),
         ),
+        logprobs: token_logprobs(choice.logprobs),
         usage: usage(completion.usage),
     })
 }
@@ -195,6 +199,7 @@ fn call(number: usize, called: WireToolCall) -> ToolCall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lm::TokenLogprobs;
 
     fn read(body: &str) -> Result<LmReply, NoReply> {
         reply(body.as_bytes(), &"asked".into())
@@ -213,6 +218,23 @@ mod tests {
         let usage = got.usage;
         assert_eq!((usage.lm_calls, usage.input_tokens, usage.output_tokens), (1, 9, 2));
         assert_eq!((usage.cached_tokens, usage.cost), (4, None));
+    }
+
+    #[test]
+    fn probabilities_of_tokens_are_read_and_others_ignored() {
+        let read = |logprobs: &str| {
+            let message = r#"{"content":"yes"}"#;
+            let body = format!(r#"{{"choices":[{{"message":{message},"logprobs":{logprobs}}}]}}"#);
+            read(&body).unwrap().logprobs
+        };
+        let found = read(
+            r#"{"content":[{"token":"yes","logprob":-0.5,"bytes":[121],"top_logprobs":[
+            {"token":"yes","logprob":-0.5},{"token":"no","logprob":-1}]}],"refusal":null}"#,
+        );
+        assert_eq!(found, [TokenLogprobs::of("yes", -0.5, [("no".into(), -1.0)])]);
+        for odd in ["null", "{}", r#"{"content":null}"#, r#"{"tokens":["yes"]}"#] {
+            assert!(read(odd).is_empty(), "{odd}");
+        }
     }
 
     #[test]

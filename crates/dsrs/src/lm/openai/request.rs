@@ -10,6 +10,9 @@ use crate::lm::{
     Chat, DecodingConstraint, ExtraBody, LmParams, LmRequest, Message, ReasoningEffort, Role,
 };
 
+/// How many alternatives of each token are asked for; no endpoint of this protocol reports more.
+const ALTERNATIVES: u8 = 20;
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -37,6 +40,10 @@ struct Body<'a> {
     structured_outputs: Option<StructuredOutputs<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_logprobs: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +147,8 @@ pub(super) fn body(
         structured_outputs: grammar(GrammarField::StructuredOutputs)
             .map(|grammar| StructuredOutputs { grammar }),
         response_format: request.constraint.as_ref().and_then(response_format),
+        logprobs: request.logprobs.then_some(true),
+        top_logprobs: request.logprobs.then_some(ALTERNATIVES),
         stream: (mode != ResponseMode::Whole).then_some(true),
         stream_options: counts.then_some(StreamOptions { include_usage: true }),
     };
@@ -258,6 +267,16 @@ mod tests {
         ));
         let newer = written(params, MaxTokensField::MaxCompletionTokens);
         assert!(newer.contains(r#""max_completion_tokens":64"#) && !newer.contains("max_tokens\""));
+    }
+
+    #[test]
+    fn probabilities_of_tokens_are_asked_for() {
+        let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("why?")] };
+        let request = LmRequest { logprobs: true, ..LmRequest::new(chat, LmParams::default()) };
+        assert_eq!(
+            wire(&request, Dialect::default()),
+            r#"{"model":"small","logprobs":true,"top_logprobs":20,"messages":[{"role":"user","content":"why?"}]}"#
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod mipro_v2;
 mod proposal;
 mod simba;
 mod strategy_search;
+mod threshold_calibration;
 
 pub use bootstrap_few_shot::BootstrapFewShot;
 pub use bootstrap_random_search::BootstrapRandomSearch;
@@ -22,3 +23,4 @@ pub use knn_few_shot::KnnFewShot;
 pub use labeled_few_shot::LabeledFewShot;
 pub use mipro_v2::{MiproEffort, MiproV2};
 pub use simba::Simba;
+pub use threshold_calibration::ThresholdCalibration;

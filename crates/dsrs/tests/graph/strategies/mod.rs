@@ -3,6 +3,7 @@
 mod best_of_n;
 mod call;
 mod chain_of_thought;
+mod decide;
 mod majority;
 mod multi_chain_comparison;
 mod program_of_thought;

@@ -14,6 +14,9 @@ const WRAPPED: &str = "chain_of_thought";
 /// The strategy for numeric outputs.
 const COMPUTES: &str = "program_of_thought";
 
+/// The strategy that is worth it once its rules are set, which is another optimizer's work.
+const DECIDES: &str = "decide";
+
 /// A strategy with a config.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StrategyChoice {
@@ -89,6 +92,7 @@ impl AllowedStrategies {
 
 fn of_registry(base: &SignatureSchema) -> Vec<StrategyChoice> {
     let asks = registry::list().filter(|factory| factory.op().is_none() && factory.calls_lm());
+    let asks = asks.filter(|factory| factory.name() != DECIDES);
     let fitting = asks.filter(|factory| factory.name() != COMPUTES || has_number(base));
     let made = fitting.filter_map(|factory| {
         let config = StrategyChoice::config_for(factory)?;
