@@ -85,6 +85,20 @@ impl ChatPlan {
         Message::user(turn::input(&self.schema, &self.closing, input, hints))
     }
 
+    /// The system message for an LM that answers by tool calls instead of outputs in a layout. The input `hidden` is left
+    /// out; `examples` are texts of single steps.
+    #[must_use]
+    pub fn system_for_calls(&self, hidden: &str, instruction: &str, examples: &[&str]) -> Message {
+        Message::system(system::build_for_calls(&self.schema, hidden, instruction, examples))
+    }
+
+    /// The user message for an LM that answers by tool calls: the given inputs, hints, and a note at the end.
+    #[must_use]
+    pub fn user_message_for_calls(&self, input: &Fields, hints: &[&str], note: &str) -> Message {
+        let text = turn::input(&self.schema, note, input, hints);
+        Message::user(text.trim_end())
+    }
+
     /// The user message after an answer that does not fit.
     #[must_use]
     pub fn correction(&self, error: &ParseError) -> Message {

@@ -37,6 +37,7 @@ mod sampling;
 mod search;
 mod sources;
 mod steps;
+mod submission;
 mod tools;
 mod typed_factory;
 mod wrapper;

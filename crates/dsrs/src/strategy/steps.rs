@@ -38,6 +38,19 @@ impl StepHistory {
         ChatAdapter::format_trajectory(self.hidden, self.done.iter().map(texts))
     }
 
+    /// How many of the first steps the LM does not see.
+    pub(super) const fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// What the LM has to know of the steps that it does not see; empty if there are none.
+    pub(super) fn note(&self) -> String {
+        match self.hidden {
+            0 => String::new(),
+            hidden => ChatAdapter::format_trajectory(hidden, [[("", ""); 0]; 0]),
+        }
+    }
+
     /// Every step.
     pub(super) fn whole(&self) -> String {
         ChatAdapter::format_trajectory(0, self.done.iter().map(texts))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use genai::Headers;
 use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent,
-    ReasoningEffort as NativeEffort, Tool, ToolCall as NativeCall, ToolResponse,
+    ReasoningEffort as NativeEffort, Tool, ToolCall as NativeCall, ToolChoice, ToolResponse,
 };
 use serde_json::Value;
 
 use super::fault::Fault;
 use crate::lm::{
     DecodingConstraint, ExtraBody, ExtraHeaders, LmErrorKind, LmParams, LmRequest, Message,
-    ReasoningEffort, ReplyReasoning, RequestTrace, Role, ToolCall, ToolSpec,
+    ReasoningEffort, ReplyReasoning, RequestTrace, Role, ToolCall, ToolSet, ToolSpec,
 };
 
 /// The conversation of a request, and these settings. If `marks_prefix`, the end of the shared prefix
@@ -43,6 +43,7 @@ fn options(request: &LmRequest, params: &LmParams) -> Result<ChatOptions, Fault>
         reasoning_effort: params.reasoning_effort.map(effort),
         extra_headers: headers(params.extra_headers.as_ref(), request.trace.as_ref()),
         extra_body: extra_body(params),
+        tool_choice: request.tools.as_ref().and_then(|tools| forced(tools)),
         ..ChatOptions::default()
     };
     match &request.constraint {
@@ -55,6 +56,11 @@ fn options(request: &LmRequest, params: &LmParams) -> Result<ChatOptions, Fault>
             Err(Fault::new(LmErrorKind::ConstraintRefused, why))
         }
     }
+}
+
+/// The call that the LM has to make, if it has no choice.
+fn forced(tools: &ToolSet) -> Option<ToolChoice> {
+    tools.forced().map(|tool| ToolChoice::tool(&*tool.name))
 }
 
 const fn effort(effort: ReasoningEffort) -> NativeEffort {

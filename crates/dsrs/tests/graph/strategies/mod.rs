@@ -7,6 +7,7 @@ mod majority;
 mod multi_chain_comparison;
 mod program_of_thought;
 mod react;
+mod react_turns;
 mod refine;
 mod refine_within;
 mod rlm;
