@@ -66,8 +66,8 @@ CASES: dict[Any, str] = {
         "the tool `lookup` is a Python function, which a graph cannot call. Name a tool of the server: "
         "`tools={'lookup': {'http': {'method': 'GET', 'url': '…'}}}` (docs/tools.md)."
     ),
-    refused.UsesReActV2: "`dspy.ReActV2` has no strategy. The strategies are in docs/strategies.md.",
 }
+CASES[refused.ActsInTurnsWithAFunction] = CASES[refused.ActsWithAFunction]
 
 
 @pytest.mark.parametrize("program", CASES, ids=lambda program: program.__name__)

@@ -35,6 +35,13 @@ class Leaf:
     config: dict[str, Any] = field(default_factory=dict)
     #: whether the node declares the signature; a stored graph has its own
     declares: bool = True
+    #: arguments of a call that the module takes beside its inputs, and a node does not have
+    without: tuple[str, ...] = ()
+
+
+def of_program(predictor: Any) -> Any:
+    """The predictor of the program, where the graph has other fields than it."""
+    return getattr(predictor, "of", predictor)
 
 
 def predict(module: Any, options: Options) -> Leaf:

@@ -14,7 +14,7 @@ from .container import collected
 from .contents import holds_value
 from .draft import Bound, Draft
 from .json_value import to_json
-from .leaf import Leaf
+from .leaf import Leaf, of_program
 from .link import Link, Operation
 from .place import here
 from .predicted import holds_predictions
@@ -126,7 +126,7 @@ def _bound(
     bound = []
     for inner in leaf.inner:
         name = ".".join(part for part in (attribute, inner.attribute) if part)
-        name = predictors.get(id(inner.predictor), name)
+        name = predictors.get(id(of_program(inner.predictor)), name)
         path = ".".join(part for part in (node, inner.path) if part)
         bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))
     return bound
