@@ -14,7 +14,7 @@ use crate::lm::{ConstraintForm, DecodingConstraint, Message, Prefix};
 use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
 use crate::types::Type;
-use crate::value::Fields;
+use crate::value::{Fields, Payload};
 
 /// The prompt and the parser of a signature.
 #[derive(Clone, Debug)]
@@ -145,6 +145,33 @@ impl ChatPlan {
     /// Every output that does not fit or breaks an assert.
     pub fn parse(&self, text: &str) -> Result<ParsedOutput, ParseError> {
         self.parse_allowing(text, Leniencies::ALL)
+    }
+
+    /// The outputs of an answer with the native reasoning of its model in the outputs that stand for it and were left out.
+    ///
+    /// # Errors
+    /// Every such output if there is no native reasoning, unless it may be null.
+    pub fn with_reasoning(
+        &self,
+        mut parsed: ParsedOutput,
+        reasoning: Option<&str>,
+    ) -> Result<ParsedOutput, ParseError> {
+        let mut problems = Vec::new();
+        for output in self.outputs.iter().filter(|output| output.is_reasoning) {
+            match (parsed.fields.get_mut(&output.name), reasoning) {
+                (Some(value @ Payload::Null), Some(text)) => *value = Payload::from(text),
+                (Some(Payload::Null), None) if output.required => {
+                    let kind = OutputProblemKind::Missing;
+                    let reason = "is missing, and the model reports no reasoning".to_owned();
+                    problems.push(OutputProblem::of(output, kind, String::new(), reason));
+                }
+                _ => {}
+            }
+        }
+        if problems.is_empty() {
+            return Ok(parsed);
+        }
+        Err(ParseError { problems, report: parsed.report })
     }
 
     /// The output that the end of a cut answer leaves unfinished or unwritten. `None` if every output is whole.

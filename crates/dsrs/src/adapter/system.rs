@@ -59,6 +59,13 @@ fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
         if let Some(description) = &field.description {
             let _ = write!(text, ": {}", description.trim());
         }
+        if let Some(language) = &field.language {
+            let _ =
+                write!(text, "; {language} code in a fence: ```{language} before it, ``` after it");
+        }
+        if field.reasoning {
+            text.push_str("; leave it out if you have reasoned before your answer");
+        }
         for constraint in &field.constraints {
             if constraint.kind == ConstraintKind::Assert {
                 let _ = write!(text, "; must hold: `{}`", constraint.expression);

@@ -354,6 +354,10 @@ impl<'c> PredictorConversation<'c> {
                 Some(parsed) => Ok(parsed),
                 None => streamed
                     .unwrap_or_else(|| plan.parse(&reply.text))
+                    .and_then(|parsed| {
+                        let reasoning = reply.reasoning.as_ref().map(|found| found.text());
+                        plan.with_reasoning(parsed, reasoning.as_deref())
+                    })
                     .or_else(|error| self.words(reply).ok_or(error)),
             },
         }

@@ -87,7 +87,7 @@ impl StepPrompt {
     }
 }
 
-/// Gives calls without an id, or with that of another call of the conversation, an id of their own: each result refers to
+/// Gives calls without an id, or with the id of another call of the conversation, an id of their own: each result refers to
 /// one call.
 pub(crate) fn identify(calls: &mut [ToolCall], turns: &[Message]) {
     let before = turns.iter().flat_map(|turn| &turn.tool_calls);

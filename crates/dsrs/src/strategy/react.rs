@@ -1,8 +1,9 @@
 //! `react`: the LM reasons, calls tools and reads their results until it can answer (Yao et al. 2022;
 //! DSPy's modules `ReAct` and `ReActV2`). Two predictors: `action` decides each step, and `extract.predict`
-//! writes the outputs from the steps, unless `action` submits them.
+//! writes the outputs from the steps, unless `action` submits them. A third, `compact`, may summarize old steps.
 
 mod agent;
+mod compaction;
 mod ending;
 mod prompt;
 mod reply;
@@ -16,6 +17,7 @@ use facet::Facet;
 use futures_util::future::BoxFuture;
 
 use self::agent::{Agent, AgentLimits, AgentRun, AgentSettings};
+use self::compaction::{Compaction, Compactor};
 use self::ending::{Submission, reserved};
 use self::prompt::ActionPrompt;
 use super::chain_of_thought::with_reasoning;
@@ -33,6 +35,7 @@ pub use typed::{Action, Extract, FurtherCall, ReAct, ReActBuilder, Trajectory, W
 
 const ACTION: &str = "action";
 const EXTRACT: &str = "extract.predict";
+const COMPACT: &str = "compact";
 
 /// The tool call that ends the steps.
 const FINISH: &str = "finish";
@@ -58,6 +61,9 @@ struct ReactConfig {
     submit: bool,
     /// The names of tools that end the steps: after a call that succeeds, there is no further step.
     stop_at_tools: Option<Vec<String>>,
+    /// Replaces old steps by a summary, which the predictor `compact` writes. By default the oldest steps are left out if they
+    /// exceed the context of the model.
+    compact: Option<Compaction>,
     /// Whether the steps are an additional output, `trajectory`.
     #[facet(default)]
     with_trajectory: bool,
@@ -102,6 +108,10 @@ impl StrategyFactory for Factory {
         let stop_at = config.stop_at(&toolbox, env, &at.key("config"), &mut problems);
         let signature = at.key("signature");
         problems.append(prompt::check_names(base, &signature).err().unwrap_or_default());
+        if config.compact.is_some() {
+            prompt::check_name(base, compaction::STEPS, &signature, &mut problems);
+            prompt::check_name(base, compaction::SUMMARY, &signature, &mut problems);
+        }
         let extract = with_reasoning(&prompt::extract(base), &signature);
         let (Ok(extract), true) = (&extract, problems.is_empty()) else {
             problems.append(extract.err().unwrap_or_default());
@@ -121,6 +131,7 @@ impl StrategyFactory for Factory {
             schema,
             action,
             extract: SchemaPredictor::new(extract.clone().into(), EXTRACT),
+            compact: config.compact.map(|compaction| (compaction::predictor(base), compaction)),
             agent: Agent::new(toolbox, config.settings(stop_at), submission),
             with_trajectory: config.with_trajectory,
         }))
@@ -181,13 +192,19 @@ struct ReactModule {
     schema: Arc<SignatureSchema>,
     action: SchemaPredictor,
     extract: SchemaPredictor,
+    /// The predictor of summaries, and when it is called.
+    compact: Option<(SchemaPredictor, Compaction)>,
     agent: Agent,
     with_trajectory: bool,
 }
 
 impl ReactModule {
     async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
-        let AgentRun { mut steps, outputs } = self.agent.act(ctx, &self.action, &input).await?;
+        let compactor = self.compact.as_ref();
+        let compactor = compactor
+            .map(|(predictor, compaction)| Compactor { predictor, compaction: *compaction });
+        let acted = self.agent.act(ctx, &self.action, compactor, &input).await?;
+        let AgentRun { mut steps, outputs } = acted;
         let ask = |input| self.extract.forward(ctx, input);
         let mut found = match outputs {
             Some(outputs) => outputs,
@@ -207,11 +224,19 @@ impl DynModule for ReactModule {
     }
 
     fn predictors(&self) -> Vec<(&str, &dyn DynPredictor)> {
-        vec![(ACTION, &self.action), (EXTRACT, &self.extract)]
+        let compact = self.compact.iter().map(|(predictor, _)| (COMPACT, predictor as _));
+        [(ACTION, &self.action as _), (EXTRACT, &self.extract as _)]
+            .into_iter()
+            .chain(compact)
+            .collect()
     }
 
     fn predictors_mut(&mut self) -> Vec<(&str, &mut dyn DynPredictor)> {
-        vec![(ACTION, &mut self.action), (EXTRACT, &mut self.extract)]
+        let compact = self.compact.iter_mut().map(|(predictor, _)| (COMPACT, predictor as _));
+        [(ACTION, &mut self.action as _), (EXTRACT, &mut self.extract as _)]
+            .into_iter()
+            .chain(compact)
+            .collect()
     }
 
     fn forward<'a>(

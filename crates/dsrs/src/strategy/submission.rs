@@ -22,7 +22,7 @@ pub(super) fn read_outputs(schema: &SignatureSchema, mut values: Fields) -> Resu
     admitted.ok_or_else(|| described(&problems))
 }
 
-/// Whether a name of an argument is that of an output, or the one that the LM sees.
+/// Whether an argument has the name of an output, or the one that the LM sees.
 pub(super) fn is_named(field: &FieldSchema, name: &str) -> bool {
     &*field.name == name || &**field.lm_name() == name
 }

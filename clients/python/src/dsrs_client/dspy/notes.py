@@ -9,6 +9,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.functional_validators import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
 
+from .text_objects import text_type
+
 VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 #: settings of a model that change or check values
 SETTINGS = ("strict", "str_to_lower", "str_to_upper", "str_strip_whitespace", "str_min_length", "str_max_length")
@@ -18,6 +20,8 @@ def notes_of_types(signature: Any) -> list[str]:
     """A sentence for everything that DSPy checks in the outputs and a graph does not."""
     found: list[str] = []
     for name, info in signature.output_fields.items():
+        if text_type(info.annotation) is not None:
+            continue
         if any(isinstance(check, VALIDATORS) for check in info.metadata):
             found.append(f"the validators of `{name}` are left out")
         found += _of_format(f"`{name}`", _schema(info.annotation))

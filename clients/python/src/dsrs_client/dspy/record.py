@@ -19,6 +19,7 @@ from .link import Link, Operation
 from .place import here
 from .predicted import holds_predictions
 from .refusal import op, refuse
+from .text_objects import plain_type, value_of
 from .value import Value, link_of
 
 
@@ -54,8 +55,10 @@ def record(
     draft.nodes[node], draft.places[node] = body, place
     for key, link in feeds:
         draft.connect(link, f"{node}.{key}", place)
-    draft.kinds |= {f"{node}.{key}": kind for key, kind in leaf.outputs.items()}
-    return dspy.Prediction(**{key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()})
+    kinds = {key: plain_type(kind) for key, kind in leaf.outputs.items()}
+    draft.kinds |= {f"{node}.{key}": kind for key, kind in kinds.items()}
+    links = {key: Link(f"{node}.{key}", "", kind) for key, kind in kinds.items()}
+    return dspy.Prediction(**{key: value_of(link, leaf.outputs[key]) for key, link in links.items()})
 
 
 def node_name(attribute: str, module: Any) -> str:
@@ -82,8 +85,9 @@ def _input(
     if signatures.is_untyped(info) and kind is not Unknown:
         return signatures.field(name, info, kind)
     if not signatures.is_untyped(info):
-        draft.settle_input(link, info.annotation)
-        feeds[-1] = (name, _fitting(link, info.annotation))
+        declared = plain_type(info.annotation)
+        draft.settle_input(link, declared)
+        feeds[-1] = (name, _fitting(link, declared))
     return signatures.field(name, info)
 
 

@@ -13,6 +13,7 @@ from .annotation import is_optional
 from .draft import Bound
 from .json_value import to_json
 from .python_names import by_alias
+from .text_objects import text_of
 
 
 def state_of(bound: Iterable[Bound]) -> dict[str, Any]:
@@ -68,7 +69,7 @@ def _json(value: Any, annotation: Any) -> Any:
     """A value as its field has it, also one of a saved file."""
     if annotation is bytes and isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    return to_json(by_alias(value, annotation))
+    return to_json(by_alias(text_of(value, annotation), annotation))
 
 
 def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = None) -> None:

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use facet::Facet;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
+use super::compaction::Compactor;
 use super::ending::{Submission, finish};
 use super::reply::{any_words, read, read_any, thought_and_calls, words};
 use super::step::{AgentCall, AgentStep, MadeCall};
@@ -67,6 +68,17 @@ struct Asked<'c> {
     ctx: &'c Ctx,
     action: &'c SchemaPredictor,
     input: &'c Fields,
+    compactor: Option<Compactor<'c>>,
+}
+
+impl Asked<'_> {
+    /// Replaces the older steps by a summary, if there is a predictor for it.
+    async fn compact(&self, steps: &mut AgentSteps) -> Result<bool, PredictError> {
+        match self.compactor {
+            Some(compactor) => compactor.compact(self.ctx, self.input, steps).await,
+            None => Ok(false),
+        }
+    }
 }
 
 impl Agent {
@@ -88,9 +100,10 @@ impl Agent {
         &self,
         ctx: &Ctx,
         action: &SchemaPredictor,
+        compactor: Option<Compactor<'_>>,
         input: &Fields,
     ) -> Result<AgentRun, PredictError> {
-        let asked = Asked { ctx, action, input };
+        let asked = Asked { ctx, action, input, compactor };
         let (mut steps, mut tokens) = (AgentSteps::default(), 0);
         for _ in 0..self.settings.limits.max_iters {
             let (answer, reply) = match self.ask(asked, &mut steps, &self.offer).await {
@@ -117,16 +130,20 @@ impl Agent {
         self.settings.limits.max_step_tokens.is_some_and(|most| tokens >= most)
     }
 
-    /// Asks for a step. If the steps so far exceed the context of the LM, the oldest are left out.
+    /// Asks for a step. If the steps so far exceed the context of the LM, a summary replaces the older ones, or the oldest are
+    /// left out.
     async fn ask(
         &self,
         asked: Asked<'_>,
         steps: &mut AgentSteps,
         tools: &Arc<ToolSet>,
     ) -> Result<(Fields, LmReply), PredictError> {
-        let Asked { ctx, action, input } = asked;
+        let Asked { ctx, action, compactor, .. } = asked;
+        if compactor.is_some_and(|compactor| compactor.is_due(steps)) {
+            asked.compact(steps).await?;
+        }
         loop {
-            let mut input = input.clone();
+            let mut input = asked.input.clone();
             input.insert(TRAJECTORY.into(), steps.texts.shown().into());
             let turns = self.settings.turns.then(|| steps.turns());
             let turns = turns.as_ref();
@@ -137,7 +154,11 @@ impl Agent {
                 (false, None) => words(reply),
             };
             match action.forward_in_turns(ctx, input, tools, turns, read, words).await {
-                Err(error) if error.is_context_overflow() && steps.texts.forget() => {}
+                Err(error) if error.is_context_overflow() => {
+                    if !asked.compact(steps).await? && !steps.texts.forget() {
+                        return Err(error);
+                    }
+                }
                 outcome => return outcome,
             }
         }

@@ -147,6 +147,16 @@ pub(super) fn check_names(base: &SignatureSchema, at: &At<'_>) -> Result<(), Pro
     Err(Problem { pointer: at.pointer(), code: Code::DuplicateName, detail }.into())
 }
 
+/// Refuses an input of the signature with the name of a field that a further predictor adds.
+pub(super) fn check_name(base: &SignatureSchema, name: &str, at: &At<'_>, problems: &mut Problems) {
+    let is_taken = |field: &&FieldSchema| &*field.name == name || &**field.lm_name() == name;
+    if let Some(field) = base.inputs.iter().find(is_taken) {
+        let name = &field.name;
+        let detail = format!("`{name}` is a field that react adds; rename the signature's own");
+        problems.add(at, Code::DuplicateName, detail);
+    }
+}
+
 fn trajectory() -> FieldSchema {
     field(TRAJECTORY, TypeIR::Str, "the steps so far: thoughts, tool calls and their results")
 }

@@ -167,7 +167,7 @@ impl<S: Signature> Module for ReAct<S> {
             let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
             PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
         })?;
-        let acted = self.agent.act(ctx, &self.action.predictor, &input).await?;
+        let acted = self.agent.act(ctx, &self.action.predictor, None, &input).await?;
         let AgentRun { mut steps, outputs } = acted;
         if let Some(outputs) = outputs {
             let inner = typed_outputs::<S>(&outputs)

@@ -394,3 +394,50 @@ async fn a_failed_first_answer_fails_the_node() {
     assert!(matches!(error.kind, PredictErrorKind::Parse { .. }), "{error:?}");
     assert_eq!(error.predictor.as_deref(), Some("extract.predict"));
 }
+
+fn summary(text: &str) -> ScriptedAnswer {
+    answer(&[("summary", text)]).into()
+}
+
+#[tokio::test]
+async fn a_predictor_of_its_own_replaces_old_steps_by_a_summary() {
+    let long = "1 + ".repeat(200) + "1";
+    let sum = |id: &'static str| {
+        calls("I add.", &[(id, "calculator", &format!(r#"{{"expression": "{long}"}}"#))])
+    };
+    let lm = scripted([sum("c1"), sum("c2"), sum("c3"), summary("1 was added often."), submit()]);
+    let config = format!(r#"{IN_TURNS}, "compact": {{"max_chars": 2500, "newest": 1}}"#);
+    let outcome = run_native(&config, &lm).await;
+    assert_eq!(outputs(&outcome), r#"{"total":2,"unit":"kg"}"#);
+    assert_eq!(called(&outcome.spans), ["action", "action", "action", "compact", "action"]);
+    let requests = lm.requests();
+    let summarized = asked(&requests[3]);
+    assert!(summarized.contains("Step 2\n") && !summarized.contains("Step 3\n"), "{summarized}");
+    let question = &requests[4].chat.turns[0].content;
+    assert!(question.ends_with("\n\nSteps 1 to 2 in short:\n1 was added often."), "{question}");
+    let results = requests[4].chat.turns.iter().filter_map(|turn| turn.tool_call_id.as_deref());
+    assert_eq!(results.collect::<Vec<_>>(), ["c3"]);
+}
+
+#[tokio::test]
+async fn steps_that_exceed_the_context_are_summarized_before_any_is_left_out() {
+    let lm = Arc::new(ScriptedLm::by(|request| {
+        let text = asked(request);
+        match text {
+            _ if request.chat.prefix[0].content.contains("Summarize") => summary("All is 1."),
+            text if text.contains("Step 1\n") && text.contains("Step 3\n") => {
+                ScriptedAnswer::fail(LmErrorKind::ContextOverflow, "too long").status(400)
+            }
+            _ if request.chat.prefix[0].content.contains("`reasoning`") => extract(),
+            _ => step("calculator", r#"{"expression": "1"}"#),
+        }
+    }));
+    let config = r#""tools": ["calculator"], "max_iters": 4, "compact": {}"#;
+    let outcome = run(&graph(config), &lm, r#"{"question": "?"}"#).await;
+    assert_eq!(outputs(&outcome), r#"{"total":2,"unit":"kg"}"#);
+    let last = asked(lm.requests().last().unwrap());
+    assert!(last.contains("Step 1 in short:\nAll is 1.\n\nStep 2\n"), "{last}");
+    let agent = module("react", "question -> answer", r#"{"compact": {}}"#);
+    assert_eq!(paths(&*agent), ["action", "extract.predict", "compact"]);
+    assert_eq!(refused("react", "steps -> a", r#"{"compact": {}}"#), ["/signature duplicate_name"]);
+}
