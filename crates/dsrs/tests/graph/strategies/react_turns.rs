@@ -127,7 +127,7 @@ async fn a_trace_has_the_steps_as_text_beside_the_turns() {
                     Step 2\nthought:\ncall: submit {\"total\":\"2\",\"unit\":\"KG\"}";
     assert_eq!(found["trajectory"].as_str().unwrap().replace(": \n", ":\n"), expected);
     let second = outcome.spans.iter().filter(|span| span.predictor.as_deref() == Some("action"));
-    let inputs = second.filter_map(|span| span.inputs.clone()).last().unwrap();
+    let inputs = second.filter_map(|span| span.inputs.clone()).next_back().unwrap();
     assert!(inputs["trajectory"].as_str().unwrap().contains("result: 2"), "{inputs:?}");
 }
 
