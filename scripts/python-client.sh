@@ -48,5 +48,5 @@ for minor in 10 11 12 13 14; do
   ../../scripts/with-server.sh "$other/bin/python" -m pytest -q "$PWD/tests" --ignore "$PWD/tests/dspy" "$@"
 done
 
-DSRS_LM_ANSWERS=$PWD/tests/dspy/answers.json PYTHONPATH=tests/dspy \
+DSRS_LM_ANSWERS=$PWD/tests/dspy/answers.json DSRS_SERVER_ENV=DSRS_CONFIG=$PWD/tests/dspy/server.toml PYTHONPATH=tests/dspy \
   ../../scripts/with-server.sh "$home/bin/python" -m pytest -q "$PWD/tests/dspy" "$@"

@@ -4,8 +4,11 @@
     scripts/stand_in_lm.py [--answers FILE]
 
 FILE is a JSON object of answers by the name of a field: a text, or {"words": {WORD: TEXT}, "otherwise": TEXT} for the
-text of the first word that the last message contains. With "learned": true it knows the words only if the prompt has
-demos, so that an optimizer can improve it. It prints its base URL and serves until it is ended.
+text of the first word that the last message contains; with "anywhere": true, that any message after the first does. With
+"learned": true it knows the words only if the prompt has demos, so that an optimizer can improve it. It prints its base
+URL and serves until it is ended.
+If FILE has `tool_calls`, a text `{"tool_calls": [{"name": …, "args": …}]}` or such texts by words, it answers requests that
+offer tools with these calls.
 A prompt with `wait 5 s before you answer` makes it wait. One with `answer with status 503` makes it fail, and one with
 `answer 2 times with status 503` makes it fail so often, counted for each text of the last message.
 """
@@ -29,7 +32,8 @@ def by_word(answer, messages):
     """The text of the first word of the answer that the last message contains."""
     has_demos = any(message["role"] == "assistant" for message in messages)
     if has_demos or not answer.get("learned"):
-        last = str(messages[-1].get("content")).lower()
+        searched = messages[1:] if answer.get("anywhere") else messages[-1:]
+        last = "\n".join(str(message.get("content")) for message in searched).lower()
         for word, text in answer["words"].items():
             if word in last:
                 return text
@@ -69,11 +73,30 @@ def reply(messages):
     return "".join(sections) + "[[ ## completed ## ]]"
 
 
+def tool_calls(request):
+    """The calls of `tool_calls` in the answers, if the request offers tools; of a forced one, the last resort."""
+    offered = [tool["function"]["name"] for tool in request.get("tools") or []]
+    answer = ANSWERS.get("tool_calls")
+    if not offered or answer is None:
+        return []
+    calls = json.loads(by_word(answer, request["messages"]))["tool_calls"]
+    if any(call["name"] not in offered for call in calls):
+        calls = json.loads(answer["otherwise"])["tool_calls"]
+    asked = len(request["messages"])
+    return [
+        {"id": "call_%d_%d" % (asked, number), "type": "function",
+         "function": {"name": call["name"], "arguments": json.dumps(call["args"])}}
+        for number, call in enumerate(calls)]
+
+
 def completion(request):
+    calls = tool_calls(request)
     message = {"role": "assistant", "content": reply(request["messages"])}
+    if calls:
+        message = {"role": "assistant", "content": value("next_thought", "", request["messages"]), "tool_calls": calls}
     return {
         "id": "stand-in", "object": "chat.completion", "created": 0, "model": request.get("model", ""),
-        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "choices": [{"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
 
 

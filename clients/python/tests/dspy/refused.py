@@ -183,7 +183,7 @@ class ActsWithAFunction(dspy.Module):
         return self.agent(question=question)  # here
 
 
-class UsesReActV2(dspy.Module):
+class ActsInTurnsWithAFunction(dspy.Module):
     def __init__(self) -> None:
         super().__init__()
         self.agent = dspy.ReActV2("question -> answer", tools=[lookup])

@@ -67,8 +67,8 @@ CASES: dict[Any, str] = {
         "`tools={'lookup': {'http': {'method': 'GET', 'url': '…'}}}` (docs/tools.md), or let the caller answer it: "
         "`outside={'lookup': str}`."
     ),
-    refused.UsesReActV2: "`dspy.ReActV2` has no strategy. The strategies are in docs/strategies.md.",
 }
+CASES[refused.ActsInTurnsWithAFunction] = CASES[refused.ActsWithAFunction]
 
 
 @pytest.mark.parametrize("program", CASES, ids=lambda program: program.__name__)

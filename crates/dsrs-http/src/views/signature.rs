@@ -29,6 +29,10 @@ pub struct Field {
     pub alias: Option<String>,
     /// `json`, `yaml` or `text`.
     pub format: Option<String>,
+    /// The language that a text is code of: prompts have it in a fence, and the fence of an answer is left out.
+    pub language: Option<String>,
+    /// Whether the native reasoning of a model stands for an output that its answer leaves out.
+    pub reasoning: Option<bool>,
     /// The value of an input that is not given.
     #[schema(value_type = Option<Value>)]
     pub default: Option<Json>,

@@ -188,7 +188,7 @@ async function values(place) {
   if (last === "signature" && place.node?.kind === "string") return typeWithin(place, /:\s*(?:[^,:>]*[|[]\s*)?([A-Za-z_0-9]*)$/);
   if (isTypePlace(place)) return place.node?.kind === "string" ? typeWithin(place, /(?:^|[|[,\s])([A-Za-z_0-9]*)$/) : { items: typeItems(graph) };
   if (last === "format" && isField(steps.slice(0, -1))) return { items: choice(["json", "yaml", "text"]) };
-  if (last === "strict") return { items: choice([true, false]) };
+  if (last === "strict" || last === "reasoning") return { items: choice([true, false]) };
   if (steps[0] === "nodes" && steps[2] === "config") {
     const schema = schemaAt(place, steps.slice(0, 2), steps.slice(3));
     return schema && { items: schemaValues(schema) };

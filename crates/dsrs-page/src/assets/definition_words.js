@@ -68,6 +68,8 @@ export const FIELD = [
   member("description", "text", "What it is; part of the prompt.", '""'),
   member("alias", "text", "The name that the model reads and writes instead.", '""'),
   member("format", "json, yaml or text", "How the value is written in a prompt.", '"json"'),
+  member("language", "text", "The language that the text is code of: prompts have it in a fence.", '"python"'),
+  member("reasoning", "true or false", "Whether the model's own reasoning stands for an output that its answer leaves out.", "true"),
   member("default", "value", "The value if none is given.", "null"),
   member("constraints", "list", "Conditions on the value: `assert` fails it, `check` is recorded.", "[]"),
   member("strict", "true or false", "Whether the parser refuses every leniency.", "true"),

@@ -84,7 +84,7 @@ pub(super) fn conclude(
         let result = known.unwrap_or_else(|| texts.value(index, output, source));
         report.append(result.report);
         match result.value {
-            Ok(value) => drop(fields.insert(output.name.clone(), value)),
+            Ok(value) => drop(fields.insert(output.name.clone(), output.without_fence(value))),
             Err(problem) => problems.push(problem),
         }
     }

@@ -45,6 +45,10 @@ pub(super) fn read(
 
 /// The value of an output that was left out: its default, or null.
 fn absent(output: &Output, report: &mut ParseReport) -> Result<Payload, OutputProblem> {
+    if output.is_reasoning {
+        // Native reasoning may stand for it, which is not in the text.
+        return Ok(Payload::Null);
+    }
     coerce::absent(&output.ty, output.default.as_ref(), report).map_err(|error| {
         OutputProblem::of(output, OutputProblemKind::Missing, error.path, error.reason)
     })

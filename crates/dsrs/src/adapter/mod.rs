@@ -111,6 +111,16 @@ impl ChatAdapter {
         trajectory::write(left_out, steps)
     }
 
+    /// The same with a note about the first `left_out` steps in place of the line that counts them.
+    #[must_use]
+    pub(crate) fn format_steps_after<L: AsRef<str>, T: AsRef<str>>(
+        note: &str,
+        left_out: usize,
+        steps: impl IntoIterator<Item = impl IntoIterator<Item = (L, T)>>,
+    ) -> String {
+        trajectory::write_after(note, left_out, steps)
+    }
+
     /// The sections of an answer, verbatim, by the names in their headers. Only the first section
     /// of a name counts. Text before the first header and after the end mark is left out.
     #[must_use]

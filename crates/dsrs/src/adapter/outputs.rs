@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::header::{self, COMPLETED};
 use super::reasoning::{self, ReasoningTag};
+use crate::coerce::unfenced;
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{Class, ClassField, Type, TypeIR, absent_value};
 use crate::value::Payload;
@@ -26,6 +27,10 @@ pub(super) struct Output {
     pub(super) ty: Type,
     pub(super) default: Option<Payload>,
     pub(super) strict: bool,
+    /// Whether its text is code, which may be in a fence.
+    pub(super) is_code: bool,
+    /// Whether native reasoning stands for it if it is left out.
+    pub(super) is_reasoning: bool,
     /// Whether it has neither a default nor an optional type.
     pub(super) required: bool,
 }
@@ -41,6 +46,16 @@ pub(super) enum HeaderTarget {
     Unknown,
 }
 
+impl Output {
+    /// The value that was read, without the fence around code.
+    pub(super) fn without_fence(&self, value: Payload) -> Payload {
+        match value {
+            Payload::Str(text) if self.is_code => Payload::from(unfenced(&text)),
+            value => value,
+        }
+    }
+}
+
 impl Outputs {
     pub(super) fn of(schema: &SignatureSchema) -> Self {
         let output = |field: &FieldSchema| Output {
@@ -49,6 +64,8 @@ impl Outputs {
             ty: schema.type_of(field),
             default: field.default.clone(),
             strict: field.strict,
+            is_code: field.language.is_some(),
+            is_reasoning: field.reasoning,
             required: absent_value(&field.ty, &schema.defs, field.default.as_ref()).is_none(),
         };
         let member = |field: &FieldSchema| {

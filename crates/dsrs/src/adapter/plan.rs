@@ -15,7 +15,7 @@ use crate::lm::{ConstraintForm, DecodingConstraint, Message, Prefix};
 use crate::reflect::ReflectError;
 use crate::signature::SignatureSchema;
 use crate::types::Type;
-use crate::value::Fields;
+use crate::value::{Fields, Payload};
 
 /// The prompt and the parser of a signature.
 #[derive(Clone, Debug)]
@@ -86,6 +86,20 @@ impl ChatPlan {
         Message::user(turn::input(&self.schema, &self.closing, input, hints))
     }
 
+    /// The system message for an LM that answers by tool calls instead of outputs in a layout. The input `hidden` is left
+    /// out; `examples` are texts of single steps.
+    #[must_use]
+    pub fn system_for_calls(&self, hidden: &str, instruction: &str, examples: &[&str]) -> Message {
+        Message::system(system::build_for_calls(&self.schema, hidden, instruction, examples))
+    }
+
+    /// The user message for an LM that answers by tool calls: the given inputs, hints, and a note at the end.
+    #[must_use]
+    pub fn user_message_for_calls(&self, input: &Fields, hints: &[&str], note: &str) -> Message {
+        let text = turn::input(&self.schema, note, input, hints);
+        Message::user(text.trim_end())
+    }
+
     /// The user message after an answer that does not fit.
     #[must_use]
     pub fn correction(&self, error: &ParseError) -> Message {
@@ -132,6 +146,33 @@ impl ChatPlan {
     /// Every output that does not fit or breaks an assert.
     pub fn parse(&self, text: &str) -> Result<ParsedOutput, ParseError> {
         self.parse_allowing(text, Leniencies::ALL)
+    }
+
+    /// The outputs of an answer with the native reasoning of its model in the outputs that stand for it and were left out.
+    ///
+    /// # Errors
+    /// Every such output if there is no native reasoning, unless it may be null.
+    pub fn with_reasoning(
+        &self,
+        mut parsed: ParsedOutput,
+        reasoning: Option<&str>,
+    ) -> Result<ParsedOutput, ParseError> {
+        let mut problems = Vec::new();
+        for output in self.outputs.iter().filter(|output| output.is_reasoning) {
+            match (parsed.fields.get_mut(&output.name), reasoning) {
+                (Some(value @ Payload::Null), Some(text)) => *value = Payload::from(text),
+                (Some(Payload::Null), None) if output.required => {
+                    let kind = OutputProblemKind::Missing;
+                    let reason = "is missing, and the model reports no reasoning".to_owned();
+                    problems.push(OutputProblem::of(output, kind, String::new(), reason));
+                }
+                _ => {}
+            }
+        }
+        if problems.is_empty() {
+            return Ok(parsed);
+        }
+        Err(ParseError { problems, report: parsed.report })
     }
 
     /// The output that the end of a cut answer leaves unfinished or unwritten. `None` if every output is whole.

@@ -23,12 +23,48 @@ pub(super) fn build(schema: &SignatureSchema, instruction: &str) -> String {
     text
 }
 
+/// The system message for an LM that answers by tool calls: it writes no outputs, so no layout is described. The input
+/// `hidden` is left out.
+pub(super) fn build_for_calls(
+    schema: &SignatureSchema,
+    hidden: &str,
+    instruction: &str,
+    examples: &[&str],
+) -> String {
+    let inputs = schema.inputs.iter().filter(|field| &*field.name != hidden);
+    let shown = SignatureSchema {
+        instructions: Default::default(),
+        inputs: inputs.cloned().collect(),
+        outputs: Vec::new(),
+        defs: schema.defs.clone(),
+    };
+    let mut text = String::with_capacity(512 + instruction.len());
+    if !shown.inputs.is_empty() {
+        text.push_str("You get these inputs:\n");
+        fields(&mut text, &shown, &shown.inputs);
+        definitions(&mut text, &shown);
+        text.push('\n');
+    }
+    let _ = write!(text, "Your task:\n{}", instruction.trim());
+    for (number, example) in (1..).zip(examples) {
+        let _ = write!(text, "\n\nExample {number} of a single step\n{}", example.trim_end());
+    }
+    text
+}
+
 fn fields(text: &mut String, schema: &SignatureSchema, fields: &[FieldSchema]) {
     for field in fields {
         let description = notation::describe_type(&schema.type_of(field));
         let _ = write!(text, "- `{}` ({description})", field.lm_name());
         if let Some(description) = &field.description {
             let _ = write!(text, ": {}", description.trim());
+        }
+        if let Some(language) = &field.language {
+            let _ =
+                write!(text, "; {language} code in a fence: ```{language} before it, ``` after it");
+        }
+        if field.reasoning {
+            text.push_str("; leave it out if you have reasoned before your answer");
         }
         for constraint in &field.constraints {
             if constraint.kind == ConstraintKind::Assert {

@@ -9,10 +9,23 @@ pub(super) fn write<L: AsRef<str>, T: AsRef<str>>(
     left_out: usize,
     steps: impl IntoIterator<Item = impl IntoIterator<Item = (L, T)>>,
 ) -> String {
-    let mut text = match left_out {
+    let note = match left_out {
         0 => String::new(),
-        1 => "(1 earlier step left out)\n\n".to_owned(),
-        more => format!("({more} earlier steps left out)\n\n"),
+        1 => "(1 earlier step left out)".to_owned(),
+        more => format!("({more} earlier steps left out)"),
+    };
+    write_after(&note, left_out, steps)
+}
+
+/// Steps as text after a note about the first ones, which are left out.
+pub(super) fn write_after<L: AsRef<str>, T: AsRef<str>>(
+    note: &str,
+    left_out: usize,
+    steps: impl IntoIterator<Item = impl IntoIterator<Item = (L, T)>>,
+) -> String {
+    let mut text = match note {
+        "" => String::new(),
+        note => format!("{note}\n\n"),
     };
     for (number, step) in (1..).zip(steps).skip(left_out) {
         let _ = writeln!(text, "Step {number}");

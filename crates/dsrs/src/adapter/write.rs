@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::coerce::fenced;
 use crate::signature::{FieldFormat, FieldSchema, SignatureSchema};
 use crate::types::{TypeIR, to_lm};
 use crate::value::Payload;
@@ -42,6 +43,9 @@ pub(super) fn output(
     field: &FieldSchema,
     value: &Payload,
 ) {
+    if let (Some(language), Payload::Str(code)) = (&field.language, value) {
+        return text.push_str(&fenced(code, language));
+    }
     if let (TypeIR::Str, Payload::Str(verbatim)) = (&field.ty, value) {
         return text.push_str(verbatim);
     }

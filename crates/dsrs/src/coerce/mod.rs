@@ -3,6 +3,7 @@
 //! types and values; does not know fields, prompts or LMs.
 
 mod candidates;
+mod fence;
 mod fit;
 mod leniency;
 mod lines;
@@ -20,6 +21,7 @@ mod word;
 use crate::types::Type;
 use crate::value::Payload;
 
+pub(crate) use fence::{fenced, unfenced};
 pub use leniency::{Leniencies, LeniencyKind};
 pub use path::Path;
 pub(crate) use path::split_first_step;

@@ -50,6 +50,9 @@ impl RequestKey {
         if request.logprobs {
             part(b"logprobs");
         }
+        if request.tools.as_ref().is_some_and(|tools| tools.forced().is_some()) {
+            part(b"forced");
+        }
         Self(hash.finalize().into())
     }
 
@@ -268,6 +271,7 @@ mod tests {
             held(DecodingConstraint::JsonSchema { schema: object.clone(), strict: false }),
             with_tool("add"),
             with_tool("sub"),
+            LmRequest { tools: Some(ToolSet::forcing(tool("sub"))), ..request() },
         ];
         let all: Vec<_> = [request()].into_iter().chain(changed).chain(others).collect();
         let keys: std::collections::HashSet<_> = all.iter().map(RequestKey::of).collect();

@@ -19,6 +19,7 @@ use hyper::Uri;
 
 use self::end_notes::NoteCollector;
 use self::fault::Fault;
+use self::request::MessageForm;
 use super::http::{HttpLimits, tls};
 use super::param_support::ParamSupport;
 use super::{DeltaSink, Lm, LmError, LmParams, LmReply, LmRequest, ReasoningEffort};
@@ -58,6 +59,12 @@ impl Protocol {
     /// Whether the provider caches a conversation only up to a mark.
     const fn marks_prefix(self) -> bool {
         matches!(self, Self::Anthropic | Self::Vertex | Self::Bedrock)
+    }
+
+    /// Whether the results of the calls of one message are sent together. The library sends only the last of several
+    /// results of one message to Ollama (genai 0.7.2).
+    const fn joins_results(self) -> bool {
+        !matches!(self, Self::Ollama)
     }
 
     /// Whether texts of reasoning are asked for in any case. Models of OpenAI that do not reason refuse
@@ -180,7 +187,11 @@ impl Native {
         params: &LmParams,
         deltas: &mut DeltaSink<'_>,
     ) -> Result<LmReply, Fault> {
-        let (chat, mut options) = request::translate(request, params, self.marks_prefix)?;
+        let form = MessageForm {
+            marks_prefix: self.marks_prefix,
+            joins_results: self.protocol.joins_results(),
+        };
+        let (chat, mut options) = request::translate(request, params, form)?;
         let reasons = params.reasoning_effort.is_some_and(|effort| effort != ReasoningEffort::None);
         options.capture_reasoning_content =
             Some(reasons || self.protocol.always_captures_reasoning());

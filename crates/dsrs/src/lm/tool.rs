@@ -44,13 +44,28 @@ impl Serialize for ToolSpec {
 pub struct ToolSet {
     tools: Vec<ToolSpec>,
     json: OnceLock<String>,
+    /// Whether the LM has to call its one tool.
+    is_forced: bool,
 }
 
 impl ToolSet {
     /// A shared set of these tools.
     #[must_use]
     pub fn of(tools: impl IntoIterator<Item = ToolSpec>) -> Arc<Self> {
-        Arc::new(Self { tools: tools.into_iter().collect(), json: OnceLock::new() })
+        let tools = tools.into_iter().collect();
+        Arc::new(Self { tools, json: OnceLock::new(), is_forced: false })
+    }
+
+    /// A shared set of one tool, which the LM has to call. An endpoint that cannot force a call offers it alone.
+    #[must_use]
+    pub fn forcing(tool: ToolSpec) -> Arc<Self> {
+        Arc::new(Self { tools: vec![tool], json: OnceLock::new(), is_forced: true })
+    }
+
+    /// The tool that the LM has to call, if it has no choice.
+    #[must_use]
+    pub fn forced(&self) -> Option<&ToolSpec> {
+        self.tools.first().filter(|_| self.is_forced)
     }
 
     /// The tools as a JSON list.

@@ -11,13 +11,14 @@ use super::evidence_reader::{no_logprobs, no_probabilities, with_evidence};
 use super::exchange::{Exchange, observe_repairs};
 use super::predictor_core::PredictorCore;
 use super::predictor_tools::{PredictorTools, ROUNDS};
-use super::rejection::{correct, rejected};
+use super::rejection::{correct, correct_calls, rejected};
+use super::step_turns::{StepTurns, identify};
 use super::trace::{SpanId, SpanKind, SpanStatus};
 use super::{Ctx, PredictError, PredictErrorKind};
 use crate::adapter::{CheckOutcome, ParseError, ParsedOutput};
 use crate::lm::{
     Chat, DecodingConstraint, LmError, LmErrorKind, LmParams, LmReply, LmRequest, Message, Model,
-    Models, Prefix, RequestTrace, ToolSet,
+    Models, RequestTrace, ToolSet,
 };
 use crate::reflect::ReflectError;
 use crate::value::Fields;
@@ -40,6 +41,17 @@ pub(super) struct ToolOffer<'a> {
     pub(super) read: &'a (dyn Fn(&LmReply) -> Result<Fields, String> + Sync),
     /// The outputs of a reply in words that do not fit the layout, if it means something.
     pub(super) words: &'a (dyn Fn(&LmReply) -> Option<Fields> + Sync),
+    /// The steps so far, if they are turns of the conversation.
+    pub(super) turns: Option<&'a StepTurns>,
+}
+
+/// A prediction.
+pub(super) struct Predicted<T> {
+    pub(super) fields: Fields,
+    /// The outputs as the caller wants them.
+    pub(super) accepted: T,
+    /// The reply that they were read from.
+    pub(super) reply: LmReply,
 }
 
 /// Predicts once, in its own span.
@@ -49,9 +61,9 @@ pub(super) async fn predict<T>(
     input: Fields,
     accept: Accept<'_, T>,
     offer: Option<&ToolOffer<'_>>,
-) -> Result<(Fields, T), PredictError> {
+) -> Result<Predicted<T>, PredictError> {
     let hints = ctx.hints.as_ref().map_or_else(Vec::new, |hints| hints.of(&predictor.path));
-    let question = predictor.plan.user_message_with_hints(&input, &hints);
+    let opening = Opening::of(predictor, &input, &hints, offer);
     let compared = predictor.pool.as_ref().map(|_| input.clone());
     let judged = predictor.plan.judge_inputs(&input);
     let span = ctx.trace().open(SpanKind::Predictor, &ctx.node.node, ctx.parent, |span| {
@@ -70,8 +82,8 @@ pub(super) async fn predict<T>(
         Ok(model) => {
             let offer = offer.filter(|_| model.tools);
             let mut call = PredictorConversation::new(predictor, ctx, model, offer, span);
-            match prefix(predictor, ctx, span, compared).await {
-                Ok(prefix) => call.converse(prefix, question, accept).await,
+            match demos(predictor, ctx, span, compared).await {
+                Ok(demos) => call.converse(opening, demos, accept).await,
                 Err(error) => Err(error),
             }
         }
@@ -80,25 +92,28 @@ pub(super) async fn predict<T>(
     close(predictor, ctx, span, input_checks, outcome)
 }
 
-/// The first messages of the conversation: fixed, or with the demos nearest to these inputs.
-async fn prefix(
+/// The indexes of the demos nearest to these inputs. `None` if every call shows all demos.
+async fn demos(
     predictor: &PredictorCore,
     ctx: &Ctx,
     span: SpanId,
     compared: Option<Fields>,
-) -> Result<Arc<Prefix>, PredictError> {
+) -> Result<Option<Vec<usize>>, PredictError> {
     match predictor.pool.as_ref().zip(compared) {
-        None => Ok(predictor.prefix.clone()),
+        None => Ok(None),
         // Boxed to keep the futures of other calls small.
         Some((pool, input)) => {
             let ctx = ctx.under(span);
-            Box::pin(pool.choose(&predictor.plan, &predictor.path, &ctx, &input)).await
+            Box::pin(pool.choose(&predictor.plan, &predictor.path, &ctx, &input)).await.map(Some)
         }
     }
 }
 
 /// The selected model: that of the state, else of the node, else the default.
-fn model<'c>(predictor: &PredictorCore, ctx: &'c Ctx) -> Result<&'c Arc<Model>, PredictError> {
+pub(super) fn model<'c>(
+    predictor: &PredictorCore,
+    ctx: &'c Ctx,
+) -> Result<&'c Arc<Model>, PredictError> {
     let models = &ctx.run.models;
     let alias = predictor.state.lm.model.as_ref().or(ctx.node.lm.model.as_ref());
     let name = alias.map_or(Models::DEFAULT, |alias| alias);
@@ -135,6 +150,36 @@ fn no_tools(model: &Model) -> PredictError {
     PredictError::new(PredictErrorKind::NoTools { alias }, message)
 }
 
+/// The messages of a call after those that every call starts with.
+struct Opening {
+    question: Message,
+    /// The question and the steps so far, for models that call tools natively.
+    in_turns: Option<Vec<Message>>,
+}
+
+impl Opening {
+    fn of(
+        predictor: &PredictorCore,
+        input: &Fields,
+        hints: &[&str],
+        offer: Option<&ToolOffer<'_>>,
+    ) -> Self {
+        let plan = &predictor.plan;
+        let question = plan.user_message_with_hints(input, hints);
+        let turns = predictor.steps.as_ref().zip(offer.and_then(|offer| offer.turns));
+        let in_turns = turns.map(|(prompt, turns)| {
+            let first = prompt.question(plan, input, hints, &turns.note);
+            [first].into_iter().chain(turns.messages.iter().cloned()).collect()
+        });
+        Self { question, in_turns }
+    }
+}
+
+/// What is wrong with a reply that calls no tool.
+fn no_call() -> ParseError {
+    ParseError::of_answer("it calls no tool".to_owned())
+}
+
 /// One prediction in progress.
 struct PredictorConversation<'c> {
     predictor: &'c PredictorCore,
@@ -144,6 +189,10 @@ struct PredictorConversation<'c> {
     exchange: Exchange<'c>,
     /// The fallback models that are left. `None` until the first model has failed for good.
     others: Option<std::vec::IntoIter<&'c Arc<Model>>>,
+    /// The conversation for a fallback model that does not call tools natively, if the current one is made of calls.
+    in_text: Option<Chat>,
+    /// Whether the last request replaced the conversation by that one.
+    is_replaced: bool,
 }
 
 impl<'c> PredictorConversation<'c> {
@@ -155,17 +204,38 @@ impl<'c> PredictorConversation<'c> {
         span: SpanId,
     ) -> Self {
         let exchange = Exchange::new(predictor, ctx, model, span);
-        Self { predictor, ctx, offer, span, exchange, others: None }
+        let (others, in_text, is_replaced) = (None, None, false);
+        Self { predictor, ctx, offer, span, exchange, others, in_text, is_replaced }
+    }
+
+    /// Whether the conversation is made of native tool calls and their results.
+    const fn is_in_turns(&self) -> bool {
+        self.in_text.is_some()
+    }
+
+    /// The conversation so far.
+    fn begin(&mut self, opening: Opening, demos: Option<Vec<usize>>) -> Chat {
+        let Opening { question, in_turns } = opening;
+        let demos = demos.as_deref();
+        let in_text = Chat { prefix: self.predictor.text_prefix(demos), turns: vec![question] };
+        let prefix = self.predictor.call_prefix(demos);
+        match in_turns.zip(prefix).filter(|_| self.offer.is_some()) {
+            None => in_text,
+            Some((turns, prefix)) => {
+                self.in_text = Some(in_text);
+                Chat { prefix, turns }
+            }
+        }
     }
 
     /// Asks until the answer fits or no retries are left.
     async fn converse<T>(
         &mut self,
-        prefix: Arc<Prefix>,
-        question: Message,
+        opening: Opening,
+        demos: Option<Vec<usize>>,
         accept: Accept<'_, T>,
-    ) -> Result<(ParsedOutput, T), PredictError> {
-        let chat = Chat { prefix, turns: vec![question] };
+    ) -> Result<(ParsedOutput, T, LmReply), PredictError> {
+        let chat = self.begin(opening, demos);
         let params = self.params();
         let constraint = self.constraint(params.max_tokens, false);
         let tools = self
@@ -173,7 +243,7 @@ impl<'c> PredictorConversation<'c> {
             .map(|offer| offer.tools)
             .or(self.predictor_tools().map(PredictorTools::offer));
         let tools = tools.cloned();
-        let mut asked = 1;
+        let mut asked = chat.turns.len();
         let mut last_turn = chat.turns.last().cloned();
         let trace = self.ctx.run.trace_context.clone().map(RequestTrace::new);
         let logprobs = self.predictor.evidence.is_some();
@@ -181,11 +251,18 @@ impl<'c> PredictorConversation<'c> {
             LmRequest { constraint, tools, logprobs, trace, ..LmRequest::new(chat, params) };
         for remaining in (0..=self.ctx.node.parse_retries).rev() {
             let before = request.chat.turns.len();
-            let reply = self.answer(&mut request).await?;
+            let mut reply = self.answer(&mut request).await?;
+            if self.is_in_turns() {
+                identify(&mut reply.tool_calls, &request.chat.turns);
+                if self.others.is_some() {
+                    // The next step asks the first model, to which the reasoning of another means nothing.
+                    reply.reasoning = None;
+                }
+            }
             if reply.text.len() > LONG_ANSWER {
                 self.ctx.run.begin_long_work().await;
             }
-            if request.chat.turns.len() > before {
+            if request.chat.turns.len() > before || std::mem::take(&mut self.is_replaced) {
                 asked = request.chat.turns.len();
                 last_turn = request.chat.turns.last().cloned();
             }
@@ -210,7 +287,7 @@ impl<'c> PredictorConversation<'c> {
                 Ok(parsed) => match accept(&parsed.fields) {
                     Ok(accepted) => {
                         self.exchange.complete(&parsed.fields);
-                        return Ok((parsed, accepted));
+                        return Ok((parsed, accepted, reply));
                     }
                     Err(error) => self.predictor.plan.rejection(parsed, &error),
                 },
@@ -225,7 +302,13 @@ impl<'c> PredictorConversation<'c> {
             if let (Some(turn), Some(unchanged)) = (request.chat.turns.last_mut(), &last_turn) {
                 turn.clone_from(unchanged);
             }
-            correct(&mut request.chat.turns, &reply, self.predictor.plan.correction(&error));
+            match self.is_in_turns() {
+                true => correct_calls(&mut request.chat.turns, &reply, &error),
+                false => {
+                    let correction = self.predictor.plan.correction(&error);
+                    correct(&mut request.chat.turns, &reply, correction);
+                }
+            }
             request.constraint = self.constraint(request.params.max_tokens, true);
         }
         Err(PredictError::new(PredictErrorKind::Lm, "the LM was not asked"))
@@ -282,10 +365,16 @@ impl<'c> PredictorConversation<'c> {
         let streamed = self.exchange.streamed();
         match self.offer.filter(|_| !reply.tool_calls.is_empty()) {
             Some(offer) => (offer.read)(reply).map(ParsedOutput::of).map_err(ParseError::of_answer),
+            // No layout was asked for.
+            None if self.is_in_turns() => self.words(reply).ok_or_else(no_call),
             None => match cut_answer::in_reasoning(plan, reply) {
                 Some(parsed) => Ok(parsed),
                 None => streamed
                     .unwrap_or_else(|| plan.parse(&reply.text))
+                    .and_then(|parsed| {
+                        let reasoning = reply.reasoning.as_ref().map(|found| found.text());
+                        plan.with_reasoning(parsed, reasoning.as_deref())
+                    })
                     .or_else(|error| self.words(reply).ok_or(error)),
             },
         }
@@ -329,6 +418,10 @@ impl<'c> PredictorConversation<'c> {
         let (own, node) = (&self.predictor.state.lm.params, &self.ctx.node.lm.params);
         let mut params = own.over(node).over(&self.exchange.model.params);
         params.seed = self.ctx.attempt_seed(params.seed);
+        if self.offer.is_some_and(|offer| offer.tools.forced().is_some()) {
+            // Providers refuse to force a call of a model that reasons.
+            params.reasoning_effort = None;
+        }
         params
     }
 
@@ -408,6 +501,10 @@ impl<'c> PredictorConversation<'c> {
         if !self.exchange.model.tools {
             self.offer = None;
             request.tools = None;
+            if let Some(in_text) = self.in_text.take() {
+                request.chat = in_text;
+                self.is_replaced = true;
+            }
         }
         request.params = self.params();
         request.constraint = self.constraint(request.params.max_tokens, false);
@@ -420,10 +517,10 @@ fn close<T>(
     ctx: &Ctx,
     span: SpanId,
     mut checked: Vec<CheckOutcome>,
-    outcome: Result<(ParsedOutput, T), PredictError>,
-) -> Result<(Fields, T), PredictError> {
+    outcome: Result<(ParsedOutput, T, LmReply), PredictError>,
+) -> Result<Predicted<T>, PredictError> {
     match outcome {
-        Ok((ParsedOutput { fields, report, checks }, accepted)) => {
+        Ok((ParsedOutput { fields, report, checks }, accepted, reply)) => {
             if let Some(tally) = &ctx.tally {
                 tally.add_checks(&predictor.path, span, &checks);
             }
@@ -434,7 +531,7 @@ fn close<T>(
                 checked.extend(checks);
                 span.checks = checked;
             });
-            Ok((fields, accepted))
+            Ok(Predicted { fields, accepted, reply })
         }
         Err(error) => {
             let error = error.at(&predictor.path);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use facet::{ConstTypeId, Facet, Shape};
 
+use super::step_turns::StepLayout;
 use super::tool_dispatcher::ToolDispatcher;
 use super::typed_demo::{TypedDemo, admit_typed, check_typed};
 use super::{Ctx, DynPredictor, ModuleState, PredictError, PredictState, SchemaPredictor};
@@ -148,6 +149,13 @@ impl<S: Signature> Predict<S> {
     pub(crate) fn with_tool_names(self, names: Arc<[Arc<str>]>) -> Self {
         let mut cell = self.0.into_inner();
         cell.predictor = cell.predictor.with_tool_names(names);
+        Self(UnsafeCell::new(cell))
+    }
+
+    /// The same predictor, whose steps are turns of the conversation where its model calls tools natively.
+    pub(crate) fn with_step_turns(self, layout: StepLayout) -> Self {
+        let mut cell = self.0.into_inner();
+        cell.predictor = cell.predictor.with_step_turns(layout);
         Self(UnsafeCell::new(cell))
     }
 

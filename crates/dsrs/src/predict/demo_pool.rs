@@ -42,14 +42,14 @@ impl DemoPool {
         self.prefix(0..self.demos.len().min(self.shown()))
     }
 
-    /// The prefix of a call with these inputs.
+    /// The demos of a call with these inputs, by their indexes.
     pub(super) async fn choose(
         &self,
         plan: &ChatPlan,
         path: &Arc<str>,
         ctx: &Ctx,
         input: &Fields,
-    ) -> Result<Arc<Prefix>, PredictError> {
+    ) -> Result<Vec<usize>, PredictError> {
         let text: Arc<str> = ChatAdapter::inputs_text(plan.schema(), input).into();
         let input = Payload::Str(text.clone());
         let (embedded, span) = embed(ctx, &self.nearest.model, &[text], |span| {
@@ -63,7 +63,7 @@ impl DemoPool {
         // The nearest demo comes last, right before the question.
         chosen.reverse();
         record_choice(ctx, span, &chosen);
-        Ok(self.prefix(chosen.into_iter().map(|(demo, _)| demo)))
+        Ok(chosen.into_iter().map(|(demo, _)| demo).collect())
     }
 
     fn shown(&self) -> usize {
@@ -83,7 +83,8 @@ impl DemoPool {
         Err(PredictError::new(PredictErrorKind::UnknownModel { alias: alias.clone() }, message))
     }
 
-    fn prefix(&self, demos: impl IntoIterator<Item = usize>) -> Arc<Prefix> {
+    /// The prefix with these demos.
+    pub(super) fn prefix(&self, demos: impl IntoIterator<Item = usize>) -> Arc<Prefix> {
         let turns = demos.into_iter().filter_map(|demo| self.demos.get(demo)).flatten();
         Prefix::of([&self.system].into_iter().chain(turns).cloned().collect::<Vec<_>>())
     }

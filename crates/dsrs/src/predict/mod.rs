@@ -34,6 +34,7 @@ mod schema_predictor;
 mod serde;
 mod signature_checks;
 mod state;
+mod step_turns;
 mod stream_reporter;
 mod tally;
 mod tool;
@@ -67,9 +68,10 @@ pub use recorded::{RecordedSpan, Recording};
 pub use schema_predictor::SchemaPredictor;
 pub(crate) use signature_checks::SignatureChecks;
 pub use state::{Demo, LmOverrides, NearestDemos, PredictState};
+pub(crate) use step_turns::{StepLayout, StepTurns, identify, repeat};
 pub use tally::{CallTally, CallTotals, PredictionCheck};
 pub use tool::{Tool, ToolError};
-pub(crate) use tool_dispatcher::{ToolDispatcher, is_tool_name};
+pub(crate) use tool_dispatcher::{CallResult, ToolDispatcher, is_tool_name};
 pub use trace::{
     CheckOutcome, ConstraintStatus, MOST_SPANS, Span, SpanId, SpanKind, SpanStatus, Trace,
 };

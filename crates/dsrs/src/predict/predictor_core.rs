@@ -8,6 +8,7 @@ use super::demo_pool::DemoPool;
 use super::demos;
 use super::evidence_reader::EvidenceReader;
 use super::predictor_tools::PredictorTools;
+use super::step_turns::{StepLayout, StepPrompt};
 use super::tool_dispatcher::ToolDispatcher;
 use super::{Decision, PredictState};
 use crate::adapter::ChatPlan;
@@ -31,6 +32,8 @@ pub(super) struct PredictorCore {
     pub(super) decisions: Arc<[Decision]>,
     /// What is read from the probabilities of tokens; `None` if evidence is asked for in words.
     pub(super) evidence: Option<EvidenceReader>,
+    /// The prompt for models that call tools natively, if its steps are turns of the conversation.
+    pub(super) steps: Option<StepPrompt>,
 }
 
 impl PredictorCore {
@@ -49,12 +52,36 @@ impl PredictorCore {
             tool_names,
             decisions,
             evidence: None,
+            steps: None,
         }
+    }
+
+    /// Makes the steps of the agent around it turns of the conversation, for models that call tools natively.
+    pub(super) fn set_steps(&mut self, layout: StepLayout) {
+        self.steps = Some(StepPrompt::of(layout));
+        self.render();
     }
 
     pub(super) fn set_tools(&mut self, tools: ToolDispatcher) {
         self.tool_names = tools.names();
         self.tools = (!tools.is_empty()).then(|| Arc::new(PredictorTools::of(tools)));
+    }
+
+    /// The messages that a call starts with, with these demos of the pool.
+    pub(super) fn text_prefix(&self, demos: Option<&[usize]>) -> Arc<Prefix> {
+        match self.pool.as_ref().zip(demos) {
+            Some((pool, demos)) => pool.prefix(demos.iter().copied()),
+            None => self.prefix.clone(),
+        }
+    }
+
+    /// The same for models that call tools natively.
+    pub(super) fn call_prefix(&self, demos: Option<&[usize]>) -> Option<Arc<Prefix>> {
+        let steps = self.steps.as_ref()?;
+        Some(match demos {
+            Some(demos) => steps.with_demos(&self.plan, demos.iter().copied()),
+            None => steps.prefix.clone(),
+        })
     }
 
     /// Checks a state, then replaces the current one and renders the prompt again.
@@ -98,6 +125,11 @@ impl PredictorCore {
         let state = &self.state;
         let own = &self.plan.schema().instructions;
         let instruction = state.instruction.as_deref().unwrap_or(own);
+        if let Some(steps) = &mut self.steps {
+            steps.render(&self.plan, instruction, &state.demos);
+        }
+        let with_guide = self.steps.as_ref().map(|steps| steps.with_guide(instruction));
+        let instruction = with_guide.as_deref().unwrap_or(instruction);
         let pool = DemoPool::of(&self.plan, state, instruction);
         let demos = || state.demos.iter().map(|demo| (&demo.input, &demo.output));
         let all = || self.plan.prefix(instruction, demos());

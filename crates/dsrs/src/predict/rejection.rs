@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::step_turns::repeat;
 use super::{PredictError, PredictErrorKind, RejectedAnswer};
 use crate::adapter::ParseError;
 use crate::lm::{LmReply, Message, Role};
@@ -20,6 +21,17 @@ pub(super) fn correct(turns: &mut Vec<Message>, reply: &LmReply, correction: Mes
         Some(turn) => turn.content = format!("{}\n\n{}", turn.content, correction.content).into(),
         None => turns.push(correction),
     }
+}
+
+/// Shows the LM its native tool calls with what is wrong with them, as their results. A reply in words is shown as it is.
+pub(super) fn correct_calls(turns: &mut Vec<Message>, reply: &LmReply, error: &ParseError) {
+    let text = format!("Error: {error}");
+    if reply.tool_calls.is_empty() {
+        correct(turns, reply, Message::user(text));
+        return;
+    }
+    turns.push(repeat(reply.clone()));
+    turns.extend(reply.tool_calls.iter().map(|call| Message::result(call, text.as_str())));
 }
 
 /// A reply as text, to show it to the LM again.

@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::call::{self, ToolOffer};
 use super::predictor_core::PredictorCore;
+use super::step_turns::{StepLayout, StepTurns};
 use super::tool_dispatcher::ToolDispatcher;
 use super::{AnswerWords, Ctx, Decision, DynPredictor, PredictError, PredictState};
 use crate::lm::{LmReply, Message, Prefix, ToolSet};
@@ -51,6 +52,20 @@ impl SchemaPredictor {
         self
     }
 
+    /// The same predictor, whose steps are turns of the conversation where its model calls tools natively.
+    pub(crate) fn with_step_turns(mut self, layout: StepLayout) -> Self {
+        self.core.set_steps(layout);
+        self
+    }
+
+    /// Whether its model calls tools natively.
+    ///
+    /// # Errors
+    /// When it has no model.
+    pub(crate) fn calls_tools(&self, ctx: &Ctx) -> Result<bool, PredictError> {
+        call::model(&self.core, ctx).map(|model| model.tools)
+    }
+
     /// Its path within its node.
     #[must_use]
     pub const fn path(&self) -> &Arc<str> {
@@ -81,7 +96,8 @@ impl SchemaPredictor {
         input: Fields,
         accept: impl Fn(&Fields) -> Result<T, ReflectError> + Sync,
     ) -> Result<(Fields, T), PredictError> {
-        call::predict(&self.core, ctx, input, &accept, None).await
+        let found = call::predict(&self.core, ctx, input, &accept, None).await?;
+        Ok((found.fields, found.accepted))
     }
 
     /// Predicts with tools offered through native tool calls, if the model supports them; the
@@ -99,8 +115,27 @@ impl SchemaPredictor {
         read: impl Fn(&LmReply) -> Result<Fields, String> + Sync,
         words: impl Fn(&LmReply) -> Option<Fields> + Sync,
     ) -> Result<Fields, PredictError> {
-        let offer = ToolOffer { tools, read: &read, words: &words };
-        Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), Some(&offer)).await?.0)
+        let offer = ToolOffer { tools, read: &read, words: &words, turns: None };
+        Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), Some(&offer)).await?.fields)
+    }
+
+    /// Like [`Self::forward_with_tools`], with the steps so far as turns if the model calls tools natively. Returns the reply,
+    /// too, as the next turns need it: each of its calls has an id of its own.
+    ///
+    /// # Errors
+    /// As [`DynPredictor::forward`].
+    pub(crate) async fn forward_in_turns(
+        &self,
+        ctx: &Ctx,
+        input: Fields,
+        tools: &Arc<ToolSet>,
+        turns: Option<&StepTurns>,
+        read: impl Fn(&LmReply) -> Result<Fields, String> + Sync,
+        words: impl Fn(&LmReply) -> Option<Fields> + Sync,
+    ) -> Result<(Fields, LmReply), PredictError> {
+        let offer = ToolOffer { tools, read: &read, words: &words, turns };
+        let made = call::predict(&self.core, ctx, input, &|_| Ok(()), Some(&offer)).await?;
+        Ok((made.fields, made.reply))
     }
 
     /// The messages that every call starts with: system message and demos. If each call chooses its
@@ -149,8 +184,8 @@ impl DynPredictor for SchemaPredictor {
         ctx: &'a Ctx,
         input: Fields,
     ) -> BoxFuture<'a, Result<Fields, PredictError>> {
-        Box::pin(
-            async move { Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), None).await?.0) },
-        )
+        Box::pin(async move {
+            Ok(call::predict(&self.core, ctx, input, &|_| Ok(()), None).await?.fields)
+        })
     }
 }

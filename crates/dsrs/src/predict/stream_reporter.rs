@@ -10,6 +10,7 @@ use super::event::{PredictorCallId, RunEvent};
 use super::{Ctx, SpanId};
 use crate::adapter::{AnswerEvent, ChatPlan, ParseError, ParsedOutput, PartialAnswer};
 use crate::lm::LmReply;
+use crate::signature::FieldSchema;
 use crate::types::TypeIR;
 use crate::value::{Fields, Payload};
 
@@ -97,14 +98,15 @@ impl<'c> StreamReporter<'c> {
     /// object, or tool calls, reports nothing before.
     pub(super) fn complete(&mut self, outputs: &Fields) {
         let plan = self.plan;
-        let fields = || plan.schema().outputs.iter().map(|field| (&field.name, &field.ty));
-        if fields().any(|(name, ty)| self.differs(name, ty, outputs.get(name))) {
+        // The text of code is streamed with its fence, which the value does not have.
+        let is_text = |field: &FieldSchema| field.ty == TypeIR::Str && field.language.is_none();
+        let fields = || plan.schema().outputs.iter().map(|field| (&field.name, is_text(field)));
+        if fields().any(|(name, is_text)| is_text && self.differs(name, outputs.get(name))) {
             self.retract("the final answer differs from the streamed text");
         }
-        for (name, ty) in fields() {
+        for (name, is_text) in fields() {
             let reported = self.reported.get(name).map_or(0, String::len);
-            let text =
-                outputs.get(name).and_then(text_of).filter(|_| reported == 0 || *ty == TypeIR::Str);
+            let text = outputs.get(name).and_then(text_of).filter(|_| reported == 0 || is_text);
             let rest = text.as_deref().and_then(|text| text.get(reported..)).unwrap_or_default();
             if !rest.is_empty() {
                 self.emit_text(name, rest);
@@ -113,10 +115,8 @@ impl<'c> StreamReporter<'c> {
     }
 
     /// Whether the reported text of an output is not a prefix of its value.
-    fn differs(&self, name: &str, ty: &TypeIR, value: Option<&Payload>) -> bool {
-        let Some(reported) = self.reported.get(name).filter(|_| *ty == TypeIR::Str) else {
-            return false;
-        };
+    fn differs(&self, name: &str, value: Option<&Payload>) -> bool {
+        let Some(reported) = self.reported.get(name) else { return false };
         !matches!(value, Some(Payload::Str(text)) if text.starts_with(reported.as_str()))
     }
 

@@ -19,8 +19,14 @@ const RESULT_LIMIT: usize = 20_000;
 #[derive(Clone, Default)]
 pub(crate) struct ToolDispatcher {
     tools: IndexMap<Arc<str>, CheckedTool>,
-    /// A name that has another meaning here.
-    reserved: Option<&'static str>,
+    /// The names that have another meaning here.
+    reserved: &'static [&'static str],
+}
+
+/// What an LM sees of a call.
+pub(crate) struct CallResult {
+    pub(crate) text: String,
+    pub(crate) has_failed: bool,
 }
 
 impl fmt::Debug for ToolDispatcher {
@@ -36,9 +42,9 @@ pub(crate) fn is_tool_name(name: &str) -> bool {
 }
 
 impl ToolDispatcher {
-    /// An empty dispatcher that reserves a name: a call of it is no tool call.
-    pub(crate) fn reserving(name: &'static str) -> Self {
-        Self { reserved: Some(name), ..Self::default() }
+    /// An empty dispatcher that reserves names: a call of them is no tool call.
+    pub(crate) fn reserving(names: &'static [&'static str]) -> Self {
+        Self { reserved: names, ..Self::default() }
     }
 
     /// Whether it has no tools.
@@ -48,8 +54,11 @@ impl ToolDispatcher {
 
     /// Whether a tool or something else has this name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.tools.contains_key(name)
-            || self.reserved.is_some_and(|reserved| reserved.eq_ignore_ascii_case(name))
+        self.tools.contains_key(name) || self.is_reserved(name)
+    }
+
+    fn is_reserved(&self, name: &str) -> bool {
+        self.reserved.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
     }
 
     /// Adds a tool, or returns why it cannot be added.
@@ -61,7 +70,7 @@ impl ToolDispatcher {
                 "`{name}` is not a valid tool name: use 1 to 64 letters, digits, `_` or `-`"
             ));
         }
-        if self.reserved.is_some_and(|reserved| reserved.eq_ignore_ascii_case(&name)) {
+        if self.is_reserved(&name) {
             return Err(format!("`{name}` is reserved: it ends the steps; rename the tool"));
         }
         if self.tools.contains_key(&name) {
@@ -133,6 +142,16 @@ impl ToolDispatcher {
         name: &str,
         args: &Payload,
     ) -> Result<String, PredictError> {
+        self.call_once(ctx, name, args).await.map(|called| called.text)
+    }
+
+    /// Like [`Self::call`], and says whether the call has failed.
+    pub(crate) async fn call_once(
+        &self,
+        ctx: &Ctx,
+        name: &str,
+        args: &Payload,
+    ) -> Result<CallResult, PredictError> {
         let called = match self.find(name) {
             Some(tool) => tool.call(ctx, args).await,
             None => {
@@ -143,10 +162,17 @@ impl ToolDispatcher {
             }
         };
         match called {
-            Ok(result) => Ok(truncated(result_text(&result))),
+            Ok(result) => {
+                Ok(CallResult { text: truncated(result_text(&result)), has_failed: false })
+            }
             Err(ToolError::Fatal(error)) => Err(error),
-            Err(failed) => Ok(failure_text(&failed)),
+            Err(failed) => Ok(CallResult { text: failure_text(&failed), has_failed: true }),
         }
+    }
+
+    /// Returns why there is no tool of this name.
+    pub(crate) fn check_known(&self, name: &str) -> Result<(), String> {
+        self.find(name).map(|_| ()).ok_or_else(|| self.unknown(name))
     }
 
     fn unknown(&self, name: &str) -> String {

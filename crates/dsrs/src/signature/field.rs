@@ -60,7 +60,16 @@ pub(super) fn from_outline(
         None => None,
         Some(word) => Some(read_format(word, &at.key("format"), problems)?),
     };
-    let field = outline.field;
+    let language = match &outline.language {
+        None => None,
+        Some(word) => Some(read_language(word, &outline, &at.key("language"), problems)?),
+    };
+    if outline.reasoning && !is_text(&outline.field.ty) {
+        let detail = "only a text has `reasoning`; its type is `str` or `str?`";
+        problems.add(&at.key("reasoning"), Code::InvalidValue, detail);
+        return None;
+    }
+    let (reasoning, field) = (outline.reasoning, outline.field);
     if let Some(alias) = &field.alias
         && !is_identifier(alias)
     {
@@ -76,10 +85,40 @@ pub(super) fn from_outline(
         ty: field.ty,
         description: field.description,
         format,
+        language,
+        reasoning,
         default: field.default,
         constraints: field.constraints,
         strict: field.strict,
     })
+}
+
+/// The longest name of a language.
+const LANGUAGE: usize = 40;
+
+fn read_language(
+    word: &Arc<str>,
+    outline: &FieldOutline,
+    at: &At<'_>,
+    problems: &mut Problems,
+) -> Option<Arc<str>> {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || "+-#._/".contains(c);
+    let detail = if !is_text(&outline.field.ty) {
+        "only a text is code of a language; its type is `str` or `str?`"
+    } else if outline.format.is_some() {
+        "code has no `format`: it is written into a fence"
+    } else if word.is_empty() || word.chars().count() > LANGUAGE || !word.chars().all(is_sign) {
+        "a language is 1 to 40 letters, digits or `+`, `-`, `#`, `.`, `_`, `/`"
+    } else {
+        return Some(word.clone());
+    };
+    problems.add(at, Code::InvalidValue, detail);
+    None
+}
+
+/// Whether values are texts, or null.
+fn is_text(ty: &TypeIR) -> bool {
+    *ty == TypeIR::Str || *ty == TypeIR::Str.optional()
 }
 
 fn read_format(word: &str, at: &At<'_>, problems: &mut Problems) -> Option<FieldFormat> {

@@ -134,6 +134,8 @@ fn field(flat: FlatField, types: &mut ShapeTypes) -> Result<FieldSchema, Reflect
         ty: found.ty,
         description: found.description,
         format,
+        language: None,
+        reasoning: false,
         default: None,
         constraints: found.constraints,
         strict: found.strict,

@@ -33,6 +33,10 @@ pub struct FieldSchema {
     pub description: Option<Arc<str>>,
     /// How an input is written into the prompt.
     pub format: Option<FieldFormat>,
+    /// The language that the text is code of: prompts have it in a fence, and the fence of an answer is left out.
+    pub language: Option<Arc<str>>,
+    /// Whether the native reasoning of a model stands for an output that its answer leaves out.
+    pub reasoning: bool,
     /// The value if none is provided.
     pub default: Option<Payload>,
     /// Conditions on the value.
@@ -88,6 +92,8 @@ impl FieldSchema {
             ty,
             description: None,
             format: None,
+            language: None,
+            reasoning: false,
             default: None,
             constraints: Vec::new(),
             strict: false,

@@ -58,5 +58,11 @@ pub fn field_to_payload(field: &FieldSchema, with_name: bool) -> Payload {
     if let Some(format) = field.format {
         members.insert("format".into(), format.as_str().into());
     }
+    if let Some(language) = &field.language {
+        members.insert("language".into(), Payload::Str(language.clone()));
+    }
+    if field.reasoning {
+        members.insert("reasoning".into(), true.into());
+    }
     if !with_name && members.len() == 1 { ty } else { Payload::map(members) }
 }

@@ -38,6 +38,7 @@ mod sampling;
 mod search;
 mod sources;
 mod steps;
+mod submission;
 mod tools;
 mod typed_factory;
 mod wrapper;

@@ -1,5 +1,5 @@
 //! The steps of a strategy so far, as labelled texts. All are stored; if they exceed the context of the LM, the oldest are
-//! hidden from it. Does not know what the texts are about.
+//! hidden from it, or a summary stands for them. Does not know what the texts are about, nor who writes a summary.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub(super) struct StepHistory {
     hidden: usize,
     /// How many were hidden last time.
     next: usize,
+    /// What stands for the first steps, and how many they are.
+    summary: Option<(Arc<str>, usize)>,
 }
 
 impl StepHistory {
@@ -29,19 +31,8 @@ impl StepHistory {
         self.done.push(step);
     }
 
-    /// Steps that a node took before it paused.
-    pub(super) const fn of(done: Vec<StepTexts>) -> Self {
-        Self { done, hidden: 0, next: 0 }
-    }
-
-    /// Every step, the oldest first.
-    pub(super) fn steps(&self) -> &[StepTexts] {
-        &self.done
-    }
-
-    /// The steps from a number on.
-    pub(super) fn since(&self, number: usize) -> &[StepTexts] {
-        self.done.get(number..).unwrap_or_default()
+    pub(super) const fn len(&self) -> usize {
+        self.done.len()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -50,7 +41,44 @@ impl StepHistory {
 
     /// The steps that the LM sees.
     pub(super) fn shown(&self) -> String {
-        ChatAdapter::format_trajectory(self.hidden, self.done.iter().map(texts))
+        ChatAdapter::format_steps_after(&self.note(), self.hidden, self.done.iter().map(texts))
+    }
+
+    /// The hidden steps as far as the LM knows them, and those after them but for the `newest`. `None` if there is nothing
+    /// that a summary could leave out.
+    pub(super) fn older(&self, newest: usize) -> Option<String> {
+        let end = self.done.len().saturating_sub(newest);
+        let steps = self.done.get(..end).filter(|_| end > self.hidden)?;
+        let steps = steps.iter().map(texts);
+        Some(ChatAdapter::format_steps_after(&self.note(), self.hidden, steps))
+    }
+
+    /// Hides all steps but the `newest` behind a summary of them.
+    pub(super) fn summarize(&mut self, newest: usize, summary: Arc<str>) {
+        self.hidden = self.done.len().saturating_sub(newest);
+        self.next = 0;
+        self.summary = Some((summary, self.hidden));
+    }
+
+    /// How many of the first steps the LM does not see.
+    pub(super) const fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// What the LM has to know of the steps that it does not see; empty if there are none.
+    pub(super) fn note(&self) -> String {
+        let summarized = self.summary.as_ref().map_or(0, |(_, steps)| *steps);
+        let left_out = match self.hidden - summarized {
+            0 => String::new(),
+            left_out => ChatAdapter::format_trajectory(left_out, [[("", ""); 0]; 0]),
+        };
+        let summary = self.summary.as_ref().map(|(text, steps)| {
+            let which =
+                if *steps == 1 { "Step 1".to_owned() } else { format!("Steps 1 to {steps}") };
+            format!("{which} in short:\n{}", text.trim())
+        });
+        let parts = summary.into_iter().chain((!left_out.is_empty()).then_some(left_out));
+        parts.collect::<Vec<_>>().join("\n\n")
     }
 
     /// Every step.
@@ -112,6 +140,25 @@ mod tests {
     #[test]
     fn a_step_is_written_with_its_labels() {
         assert_eq!(steps(1).shown(), "Step 1\nthought: t0\nresult: seen");
+    }
+
+    #[test]
+    fn a_summary_stands_for_all_but_the_newest_steps() {
+        let mut steps = steps(4);
+        assert!(steps.older(4).is_none());
+        let older = steps.older(1).unwrap();
+        assert!(
+            older.starts_with("Step 1\n") && older.ends_with("Step 3\nthought: t2\nresult: seen")
+        );
+        steps.summarize(1, "Three looks.".into());
+        let shown = "Steps 1 to 3 in short:\nThree looks.\n\nStep 4\nthought: t3\nresult: seen";
+        assert_eq!(steps.shown(), shown);
+        assert!(steps.older(1).is_none() && steps.forget());
+        assert!(steps.shown().ends_with("Three looks.\n\n(1 earlier step left out)"));
+        steps.push(vec![("thought", "t4".to_owned())]);
+        let older = steps.older(0).unwrap();
+        assert!(older.starts_with("Steps 1 to 3 in short:\nThree looks.") && older.ends_with("t4"));
+        assert!(steps.whole().starts_with("Step 1\nthought: t0"));
     }
 
     #[test]

@@ -14,11 +14,15 @@ pub(crate) struct FieldOutline {
     pub(crate) field: ClassField,
     /// How it is written into a prompt; only for fields of signatures.
     pub(crate) format: Option<Arc<str>>,
+    /// The language that a text is code of; only for fields of signatures.
+    pub(crate) language: Option<Arc<str>>,
+    /// Whether native reasoning may stand for it; only for fields of signatures.
+    pub(crate) reasoning: bool,
 }
 
 impl FieldOutline {
     pub(crate) const fn of(ty: TypeIR) -> Self {
-        Self { field: ClassField::of(ty), format: None }
+        Self { field: ClassField::of(ty), format: None, language: None, reasoning: false }
     }
 }
 

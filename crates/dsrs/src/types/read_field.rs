@@ -63,8 +63,12 @@ pub(crate) fn read_members(
     let constraints = object.optional("constraints", read_constraints);
     let strict = object.optional("strict", boolean);
     let format = if expect.format { object.optional("format", shared_text) } else { None };
+    let language = if expect.format { object.optional("language", shared_text) } else { None };
+    let reasoning = if expect.format { object.optional("reasoning", boolean) } else { None };
     let mut outline = outline?;
     outline.format = format.or(outline.format);
+    outline.language = language.or(outline.language);
+    outline.reasoning = reasoning.unwrap_or(outline.reasoning);
     let field = &mut outline.field;
     field.description = description.or(field.description.take());
     field.alias = alias.or(field.alias.take());

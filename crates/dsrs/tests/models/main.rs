@@ -11,6 +11,7 @@
 mod answer_ends;
 mod asking;
 mod calls;
+mod code_and_reasoning;
 mod connections;
 mod constrain;
 mod embeddings;

@@ -659,6 +659,56 @@ async fn ollama_bedrock_vertex_and_cohere_have_their_own_protocols() {
     }
 }
 
+/// The steps of an agent with two calls at once, after which a call is forced.
+fn steps() -> LmRequest {
+    let call = |id: &str, arguments: &str| ToolCall {
+        id: id.into(),
+        name: "find".into(),
+        arguments: arguments.into(),
+    };
+    let calls = vec![call("c1", r#"{"city":"Oz"}"#), call("c2", r#"{"city":"Turku"}"#)];
+    let results = [Message::result(&calls[0], "none"), Message::result(&calls[1], "206000")];
+    let parameters = RawValue::from_string(r#"{"type":"object"}"#.into()).unwrap().into();
+    let tool = ToolSpec { name: "submit".into(), description: "ends".into(), parameters };
+    let mut request = LmRequest { tools: Some(ToolSet::forcing(tool)), ..question() };
+    request.chat.turns.push(Message::calling("I look.", calls));
+    request.chat.turns.extend(results);
+    request
+}
+
+/// Where the protocols have the message with all results, and in it the name or the id of the second call; and the choice of
+/// the forced call. Those of Bedrock and Ollama have no choice, and offer the one tool.
+#[tokio::test]
+async fn steps_with_parallel_calls_are_sent_in_the_form_of_each_protocol() {
+    let named = json!({"type": "tool", "name": "submit"});
+    let any = json!({"mode": "ANY", "allowedFunctionNames": ["submit"]});
+    let function = json!({"type": "function", "name": "submit"});
+    for (protocol, result, identity, choice) in [
+        (Protocol::Anthropic, "/messages/4/content/1/tool_use_id", "c2", ("/tool_choice", named)),
+        (
+            Protocol::Gemini,
+            "/contents/4/parts/1/functionResponse/name",
+            "find",
+            ("/toolConfig/functionCallingConfig", any),
+        ),
+        (Protocol::Responses, "/input/8/call_id", "c2", ("/tool_choice", function)),
+        (
+            Protocol::Bedrock,
+            "/messages/4/content/1/toolResult/toolUseId",
+            "c2",
+            ("/toolConfig/tools/0/toolSpec/name", json!("submit")),
+        ),
+        (Protocol::Ollama, "/messages/6/role", "tool", ("/tools/0/function/name", json!("submit"))),
+    ] {
+        let server = Server::saying(http("500 Internal Server Error", "", "{}")).await;
+        server.model(protocol).complete(&steps(), DeltaSink::closed()).await.unwrap_err();
+        let (_, body) = server.request();
+        let found = body.pointer(result).and_then(Value::as_str);
+        assert_eq!(found, Some(identity), "{protocol:?}: {body:#}");
+        assert_eq!(body.pointer(choice.0), Some(&choice.1), "{protocol:?}: {body:#}");
+    }
+}
+
 /// What was sent to a model of a name.
 async fn request_to(protocol: Protocol, name: &str, is_streamed: bool) -> (String, Value) {
     let server = Server::saying(http("500 Internal Server Error", "", "{}")).await;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import attempts as _attempts
 from . import programs as _programs
 from . import react as _react
+from . import react_v2 as _react_v2
 from . import stored as _stored
 from . import unknown as _unknown
 from .note import Note
@@ -17,7 +18,7 @@ from .typed_outputs import InvalidOutputs
 from .unmeasured import Unmeasured
 from .waiting import RunFailed, answer
 
-_KINDS = (_attempts, _programs, _react, _stored, _unknown)
+_KINDS = (_attempts, _programs, _react, _react_v2, _stored, _unknown)
 
 __all__ = [
     "CannotPull",

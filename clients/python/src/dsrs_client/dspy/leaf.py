@@ -38,6 +38,13 @@ class Leaf:
     declares: bool = True
     #: the outputs that DSPy returns as objects with their probabilities, and the types of these
     objects: dict[str, Any] = field(default_factory=dict)
+    #: arguments of a call that the module takes beside its inputs, and a node does not have
+    without: tuple[str, ...] = ()
+
+
+def of_program(predictor: Any) -> Any:
+    """The predictor of the program, where the graph has other fields than it."""
+    return getattr(predictor, "of", predictor)
 
 
 def predict(module: Any, options: Options) -> Leaf:

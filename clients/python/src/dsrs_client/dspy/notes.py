@@ -10,6 +10,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.functional_validators import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
 
 from .note import Note
+from .text_objects import text_type
 
 VALIDATORS = (AfterValidator, BeforeValidator, PlainValidator, WrapValidator)
 #: settings of a model that change or check values
@@ -23,6 +24,8 @@ def notes_of_types(signature: Any) -> list[Note]:
     """A sentence for everything that DSPy checks in the outputs and a graph does not."""
     found: list[Note] = []
     for name, info in signature.output_fields.items():
+        if text_type(info.annotation) is not None:
+            continue
         if any(isinstance(check, VALIDATORS) for check in info.metadata):
             found.append(Note(f"the validators of `{name}` are left out", CHECKS))
         found += _of_format(f"`{name}`", _schema(info.annotation))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .draft import Bound
+from .leaf import of_program
 from .options import Options
 from .server import Requests, Server
 from .state import apply_state
@@ -30,7 +31,7 @@ def pull(program: Any, name: str, *, client: Requests, **options: Any) -> Any:
         raise CannotPull(f"`{name}` has no predictor {', '.join(missing)}; push the program first")
     by_predictor: dict[int, list[Bound]] = {}
     for item in draft.bound:
-        by_predictor.setdefault(id(item.predictor), []).append(item)
+        by_predictor.setdefault(id(of_program(item.predictor)), []).append(item)
     for items in by_predictor.values():
         _same_state(items, stored)
     for items in by_predictor.values():

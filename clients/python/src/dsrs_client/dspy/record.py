@@ -15,11 +15,12 @@ from .contents import holds_value
 from .decided import Decided
 from .draft import Bound, Draft
 from .json_value import to_json
-from .leaf import Leaf
+from .leaf import Leaf, of_program
 from .link import Link, Operation
 from .place import here
 from .predicted import holds_predictions
 from .refusal import op, refuse
+from .text_objects import plain_type, value_of
 from .value import Value, link_of
 
 
@@ -55,8 +56,10 @@ def record(
     draft.nodes[node], draft.places[node] = body, place
     for key, link in feeds:
         draft.connect(link, f"{node}.{key}", place)
-    draft.kinds |= {f"{node}.{key}": kind for key, kind in leaf.outputs.items()}
-    values: dict[str, Any] = {key: Value(Link(f"{node}.{key}", "", kind)) for key, kind in leaf.outputs.items()}
+    kinds = {key: plain_type(kind) for key, kind in leaf.outputs.items()}
+    draft.kinds |= {f"{node}.{key}": kind for key, kind in kinds.items()}
+    links = {key: Link(f"{node}.{key}", "", kind) for key, kind in kinds.items()}
+    values: dict[str, Any] = {key: value_of(link, leaf.outputs[key]) for key, link in links.items()}
     return dspy.Prediction(**{**values, **{key: Decided(node, key, kind) for key, kind in leaf.objects.items()}})
 
 
@@ -86,8 +89,9 @@ def _input(
     if signatures.is_untyped(info) and kind is not Unknown:
         return signatures.field(name, info, kind)
     if not signatures.is_untyped(info):
-        draft.settle_input(link, info.annotation)
-        feeds[-1] = (name, _fitting(link, info.annotation))
+        declared = plain_type(info.annotation)
+        draft.settle_input(link, declared)
+        feeds[-1] = (name, _fitting(link, declared))
     return signatures.field(name, info)
 
 
@@ -130,7 +134,7 @@ def _bound(
     bound = []
     for inner in leaf.inner:
         name = ".".join(part for part in (attribute, inner.attribute) if part)
-        name = predictors.get(id(inner.predictor), name)
+        name = predictors.get(id(of_program(inner.predictor)), name)
         path = ".".join(part for part in (node, inner.path) if part)
         bound.append(Bound(name or "self", path, node, inner.predictor, inner.generated, defaults))
     return bound

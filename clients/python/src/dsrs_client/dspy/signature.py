@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 from .annotation import schema_of
 from .json_value import to_json
 from .refusal import refuse
+from .text_objects import attributes_of, plain_type
 
 Field = dict[str, Any]
 
@@ -34,10 +35,12 @@ def description(name: str, info: Any) -> str | None:
 
 def field(name: str, info: Any, annotation: Any = None) -> Field:
     """One field: its name, type, description and default."""
-    kind = info.annotation if annotation is None else annotation
+    declared = info.annotation if annotation is None else annotation
+    kind = plain_type(declared)
     if (found := next(_prompt_types((kind, *info.metadata)), None)) is not None:
         refuse(f"field `{name}` has the type `{found.__name__.split('[')[0]}` of DSPy, which a graph does not have")
     built: Field = {"name": name, "type": _schema(info, kind)}
+    built |= attributes_of(name, declared, extra(info).get("__dspy_field_type") == "output")
     if (text := description(name, info)) is not None:
         built["description"] = text
     if info.default is not PydanticUndefined:

@@ -15,6 +15,7 @@ from .evidence import apply_rules, decided, name_of, of_demo, rules_of, to_demo
 from .json_value import to_json
 from .note import Note
 from .python_names import by_alias
+from .text_objects import text_of
 
 
 def state_of(bound: Iterable[Bound]) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _json(value: Any, annotation: Any) -> Any:
     """A value as its field has it, also one of a saved file."""
     if annotation is bytes and isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    return to_json(by_alias(value, annotation))
+    return to_json(by_alias(text_of(value, annotation), annotation))
 
 
 def apply_state(predictor: Any, state: dict[str, Any], generated: str | None = None) -> None:

@@ -22,7 +22,7 @@ from .draft import Draft
 from .failure_reason import failure_of
 from .hooks import Hooks
 from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
-from .leaf import Leaf, leaf_of
+from .leaf import Leaf, leaf_of, of_program
 from .link import CALL, Link
 from .lm import Models
 from .notes import notes_of_types
@@ -121,8 +121,11 @@ class Tracer:
             refuse("calls a predictor with positional arguments")
         refuse_caught("a predictor")
         attribute = self.name_of(module)
+        for name in leaf.without:
+            if name in arguments and name not in leaf.signature.input_fields:
+                refuse(f"gives an agent `{name}` for one call, which a node does not have")
         for inner in leaf.inner:
-            self._refuse_changed(inner.predictor)
+            self._refuse_changed(of_program(inner.predictor))
         count = count_of(leaf, arguments)
         lm = self.models.settings(leaf, arguments)
         asked = leaf if count == 1 else several(leaf, count)

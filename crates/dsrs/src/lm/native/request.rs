@@ -6,24 +6,32 @@ use std::sync::Arc;
 use genai::Headers;
 use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, JsonSpec, MessageContent,
-    ReasoningEffort as NativeEffort, Tool, ToolCall as NativeCall, ToolResponse,
+    ReasoningEffort as NativeEffort, Tool, ToolCall as NativeCall, ToolChoice, ToolResponse,
 };
 use serde_json::Value;
 
 use super::fault::Fault;
 use crate::lm::{
     DecodingConstraint, ExtraBody, ExtraHeaders, LmErrorKind, LmParams, LmRequest, Message,
-    ReasoningEffort, ReplyReasoning, RequestTrace, Role, ToolCall, ToolSpec,
+    ReasoningEffort, ReplyReasoning, RequestTrace, Role, ToolCall, ToolSet, ToolSpec,
 };
 
-/// The conversation of a request, and these settings. If `marks_prefix`, the end of the shared prefix
-/// is marked for the provider's cache.
+/// How messages are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MessageForm {
+    /// Whether the end of the shared prefix is marked for the provider's cache.
+    pub(super) marks_prefix: bool,
+    /// Whether the results of the calls of one message are one message.
+    pub(super) joins_results: bool,
+}
+
+/// The conversation of a request, and these settings.
 pub(super) fn translate(
     request: &LmRequest,
     params: &LmParams,
-    marks_prefix: bool,
+    form: MessageForm,
 ) -> Result<(ChatRequest, ChatOptions), Fault> {
-    let mut chat = ChatRequest::new(messages(request, marks_prefix));
+    let mut chat = ChatRequest::new(messages(request, form));
     if let Some(tools) = &request.tools {
         chat = chat.with_tools(tools.iter().map(tool));
     }
@@ -43,6 +51,7 @@ fn options(request: &LmRequest, params: &LmParams) -> Result<ChatOptions, Fault>
         reasoning_effort: params.reasoning_effort.map(effort),
         extra_headers: headers(params.extra_headers.as_ref(), request.trace.as_ref()),
         extra_body: extra_body(params),
+        tool_choice: request.tools.as_ref().and_then(|tools| forced(tools)),
         ..ChatOptions::default()
     };
     match &request.constraint {
@@ -55,6 +64,11 @@ fn options(request: &LmRequest, params: &LmParams) -> Result<ChatOptions, Fault>
             Err(Fault::new(LmErrorKind::ConstraintRefused, why))
         }
     }
+}
+
+/// The call that the LM has to make, if it has no choice.
+fn forced(tools: &ToolSet) -> Option<ToolChoice> {
+    tools.forced().map(|tool| ToolChoice::tool(&*tool.name))
 }
 
 const fn effort(effort: ReasoningEffort) -> NativeEffort {
@@ -90,8 +104,8 @@ fn extra_body(params: &LmParams) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-fn messages(request: &LmRequest, marks_prefix: bool) -> Vec<ChatMessage> {
-    let marked = request.chat.prefix.len().checked_sub(1).filter(|_| marks_prefix);
+fn messages(request: &LmRequest, form: MessageForm) -> Vec<ChatMessage> {
+    let marked = request.chat.prefix.len().checked_sub(1).filter(|_| form.marks_prefix);
     // Some providers require the name of the tool with its result.
     let mut called: HashMap<&str, &str> = HashMap::new();
     let mut messages: Vec<ChatMessage> = Vec::new();
@@ -99,7 +113,10 @@ fn messages(request: &LmRequest, marks_prefix: bool) -> Vec<ChatMessage> {
     for (position, turn) in request.chat.messages().enumerate() {
         called.extend(turn.tool_calls.iter().map(|call| (&*call.id, &*call.name)));
         if turn.role == Role::Tool {
-            results.push(result(turn, &called));
+            match form.joins_results {
+                true => results.push(result(turn, &called)),
+                false => messages.push(result(turn, &called).into()),
+            }
             continue;
         }
         // The results of the calls of one message are sent together.

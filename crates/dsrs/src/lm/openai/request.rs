@@ -74,6 +74,20 @@ struct JsonSchema<'a> {
     schema: &'a RawValue,
 }
 
+/// The name of the member that forces a call.
+const TOOL_CHOICE: &str = "tool_choice";
+
+#[derive(Serialize)]
+struct ToolChoice<'a> {
+    r#type: &'static str,
+    function: ChosenFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct ChosenFunction<'a> {
+    name: &'a str,
+}
+
 /// The members that differ between endpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dialect {
@@ -158,7 +172,15 @@ pub(super) fn body(
         bytes.extend_from_slice(br#","tools":"#);
         bytes.extend_from_slice(tools.json().as_bytes());
     }
-    for (name, value) in params.extra_body.iter().flat_map(ExtraBody::iter) {
+    let forced = request.tools.as_ref().and_then(|tools| tools.forced());
+    if let Some(tool) = forced {
+        bytes.extend_from_slice(br#","tool_choice":"#);
+        let choice =
+            ToolChoice { r#type: "function", function: ChosenFunction { name: &tool.name } };
+        serde_json::to_writer(&mut bytes, &choice)?;
+    }
+    let extra = params.extra_body.iter().flat_map(ExtraBody::iter);
+    for (name, value) in extra.filter(|(name, _)| forced.is_none() || *name != TOOL_CHOICE) {
         bytes.push(b',');
         serde_json::to_writer(&mut bytes, name)?;
         bytes.push(b':');
@@ -301,6 +323,26 @@ mod tests {
                 r#""messages":[{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}]},"#,
                 r#"{"role":"tool","content":"3","tool_call_id":"c1"}]}"#
             )
+        );
+    }
+
+    #[test]
+    fn a_forced_call_is_chosen_by_its_name_whatever_extra_members_say() {
+        let parameters = RawValue::from_string("{}".into()).unwrap().into();
+        let tool = ToolSpec { name: "submit".into(), description: "".into(), parameters };
+        let extra = Payload::from_json(r#"{"tool_choice": "auto"}"#);
+        let params = LmParams {
+            extra_body: ExtraBody::of(extra.unwrap().as_map().unwrap()).ok(),
+            ..LmParams::default()
+        };
+        let chat = Chat { prefix: Prefix::of([]), turns: vec![Message::user("?")] };
+        let forced =
+            LmRequest { tools: Some(ToolSet::forcing(tool)), ..LmRequest::new(chat, params) };
+        let sent = wire(&forced, Dialect::default());
+        assert_eq!(sent.matches("tool_choice").count(), 1, "{sent}");
+        assert!(
+            sent.contains(r#""tool_choice":{"type":"function","function":{"name":"submit"}}"#),
+            "{sent}"
         );
     }
 

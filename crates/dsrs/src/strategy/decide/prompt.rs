@@ -103,6 +103,8 @@ fn evidence(decision: &Decision, criteria: &Criteria) -> FieldSchema {
         ty,
         description: Some(description(decision, criteria).into()),
         format: None,
+        language: None,
+        reasoning: false,
         default: None,
         constraints: Vec::new(),
         strict: false,

@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use facet::Facet;
 
-use super::agent::{Agent, AgentLimits};
-use super::{ACTION, EXTRACT, FINISH, prompt};
+use super::agent::{Agent, AgentRun, AgentSettings};
+use super::ending::{Submission, reserved};
+use super::prompt::ActionPrompt;
+use super::{ACTION, EXTRACT, prompt};
 use crate::module::{Module, Prediction};
 use crate::predict::fields;
 use crate::predict::{
@@ -21,7 +23,7 @@ use crate::signature::{Data, Signature, SignatureSchema};
 use crate::strategy::chain_of_thought::with_reasoning;
 use crate::strategy::steps::{TRAJECTORY, with_steps};
 use crate::strategy::{ChainOfThought, WithReasoning};
-use crate::value::Payload;
+use crate::value::{Fields, Payload};
 
 /// The signature of one step.
 #[derive(dsrs::Signature)]
@@ -133,8 +135,9 @@ impl<S: Signature> ReAct<S> {
     /// A builder without tools.
     pub fn builder() -> ReActBuilder<S> {
         ReActBuilder {
-            toolbox: ToolDispatcher::reserving(FINISH),
-            limits: AgentLimits::default(),
+            tools: Vec::new(),
+            settings: AgentSettings::default(),
+            submits: false,
             problems: Problems::new(),
             signature: PhantomData,
         }
@@ -164,23 +167,36 @@ impl<S: Signature> Module for ReAct<S> {
             let field = error.path.split(['.', '[']).next().unwrap_or_default().into();
             PredictError::new(PredictErrorKind::InvalidValue { field }, error.to_string())
         })?;
-        let mut steps = self.agent.act(ctx, &self.action.predictor, &input).await?;
+        let acted = self.agent.act(ctx, &self.action.predictor, None, &input).await?;
+        let AgentRun { mut steps, outputs } = acted;
+        if let Some(outputs) = outputs {
+            let inner = typed_outputs::<S>(&outputs)
+                .map_err(|error| PredictError::new(PredictErrorKind::Module, error.to_string()))?;
+            let trajectory = steps.texts.whole();
+            return Ok(Prediction::of(WithTrajectory { inner, trajectory }));
+        }
         let extract = &self.extract.predict.predictor;
-        let typed = |found: &crate::value::Fields| {
+        let typed = |found: &Fields| {
             from_payload::<WithReasoning<ExtractOutput<S::Output>>>(&Payload::map(found.clone()))
         };
         let ask = |input| extract.forward_as(ctx, input, typed);
-        let found = with_steps(&mut steps, TRAJECTORY, &input, ask).await?;
+        let found = with_steps(&mut steps.texts, TRAJECTORY, &input, ask).await?;
         let inner = found.inner.output;
-        Ok(Prediction::of(WithTrajectory { inner, trajectory: steps.whole() }))
+        Ok(Prediction::of(WithTrajectory { inner, trajectory: steps.texts.whole() }))
     }
+}
+
+/// Submitted outputs as a Rust value.
+fn typed_outputs<S: Signature>(outputs: &Fields) -> Result<S::Output, ReflectError> {
+    from_payload::<S::Output>(&Payload::map(outputs.clone()))
 }
 
 /// Builds a [`ReAct`].
 #[must_use]
 pub struct ReActBuilder<S: Signature> {
-    toolbox: ToolDispatcher,
-    limits: AgentLimits,
+    tools: Vec<Arc<dyn Tool>>,
+    settings: AgentSettings,
+    submits: bool,
     problems: Problems,
     signature: PhantomData<fn() -> S>,
 }
@@ -208,22 +224,49 @@ impl<S: Signature> ReActBuilder<S> {
     }
 
     fn with(mut self, tool: Result<Arc<dyn Tool>, ReflectError>) -> Self {
-        let added = tool.map_err(|error| error.to_string()).and_then(|tool| self.toolbox.add(tool));
-        if let Err(reason) = added {
-            self.problems.add(&At::Root.key("tools"), Code::InvalidConfig, reason);
+        match tool {
+            Ok(tool) => self.tools.push(tool),
+            Err(error) => {
+                self.problems.add(&At::Root.key("tools"), Code::InvalidConfig, error.to_string());
+            }
         }
+        self
+    }
+
+    /// Makes the steps turns of the conversation, with native tool calls and their results, where the model has the
+    /// capability [`tools`](crate::lm::Model::tools).
+    pub const fn turns(mut self) -> Self {
+        self.settings.turns = true;
+        self
+    }
+
+    /// Makes the LM end the steps by the call `submit`, whose arguments are the outputs.
+    pub const fn submit(mut self) -> Self {
+        self.submits = true;
+        self
+    }
+
+    /// Makes a tool end the steps: after a call that succeeds, there is no further step.
+    pub fn stop_at_tool(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.settings.stop_at_tools.push(name.into());
+        self
+    }
+
+    /// The tokens of prompts and answers after which there are no more steps; no limit by default.
+    pub const fn max_step_tokens(mut self, most: u64) -> Self {
+        self.settings.limits.max_step_tokens = Some(most);
         self
     }
 
     /// The most steps; 10 by default.
     pub const fn max_iters(mut self, most: usize) -> Self {
-        self.limits.max_iters = most;
+        self.settings.limits.max_iters = most;
         self
     }
 
     /// The most tool calls at the same time; 8 by default.
     pub fn max_parallel(mut self, most: usize) -> Self {
-        self.limits.max_parallel = most.max(1);
+        self.settings.limits.max_parallel = most.max(1);
         self
     }
 
@@ -234,6 +277,7 @@ impl<S: Signature> ReActBuilder<S> {
     /// name of an added field.
     pub fn build(mut self) -> Result<ReAct<S>, Problems> {
         let base = SignatureSchema::of::<S>();
+        let toolbox = self.toolbox();
         self.problems.append(prompt::check_names(&base, &At::Root).err().unwrap_or_default());
         let extract = with_reasoning(&prompt::extract(&base), &At::Root);
         let extract = match extract {
@@ -243,12 +287,38 @@ impl<S: Signature> ReActBuilder<S> {
                 return Err(self.problems);
             }
         };
-        let action = prompt::action(&base, self.toolbox.specs());
-        let tools = self.toolbox.names();
+        let accept = |outputs: &Fields| {
+            typed_outputs::<S>(outputs).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let submission = self.submits.then(|| Submission::of(base.clone(), accept));
+        let (submission_ref, turns) = (submission.as_ref(), self.settings.turns);
+        let prompt =
+            ActionPrompt { base: &base, toolbox: &toolbox, submission: submission_ref, turns };
+        let action = Predict::over(prompt.schema().into(), ACTION).with_tool_names(toolbox.names());
+        let action = match prompt.layout() {
+            Some(layout) => action.with_step_turns(layout),
+            None => action,
+        };
         Ok(ReAct {
-            action: Predict::over(action.into(), ACTION).with_tool_names(tools),
+            action,
             extract: ChainOfThought { predict: Predict::over(extract.into(), EXTRACT) },
-            agent: Agent::new(self.toolbox, self.limits),
+            agent: Agent::new(toolbox, self.settings, submission),
         })
+    }
+
+    /// The tools, with a problem for each that cannot be one.
+    fn toolbox(&mut self) -> ToolDispatcher {
+        let mut toolbox = ToolDispatcher::reserving(reserved(self.submits));
+        for tool in std::mem::take(&mut self.tools) {
+            if let Err(reason) = toolbox.add(tool) {
+                self.problems.add(&At::Root.key("tools"), Code::InvalidConfig, reason);
+            }
+        }
+        for name in &self.settings.stop_at_tools {
+            if let Err(reason) = toolbox.check_known(name) {
+                self.problems.add(&At::Root.key("stop_at_tools"), Code::InvalidConfig, reason);
+            }
+        }
+        toolbox
     }
 }

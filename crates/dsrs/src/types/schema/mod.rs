@@ -126,8 +126,10 @@ pub(crate) fn read_object_fields(
         (SchemaShape::Object(fields), _) => fields,
         (_, Some(TypeDef::Class(class))) => {
             description = description.or_else(|| class.description.clone());
-            let outline =
-                |field: &super::ClassField| FieldOutline { field: field.clone(), format: None };
+            let outline = |field: &super::ClassField| FieldOutline {
+                field: field.clone(),
+                ..FieldOutline::of(field.ty.clone())
+            };
             class.fields.iter().map(|(name, field)| (name.clone(), outline(field))).collect()
         }
         _ => {

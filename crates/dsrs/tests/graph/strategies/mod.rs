@@ -9,6 +9,7 @@ mod multi_chain_comparison;
 mod program_of_thought;
 mod react;
 mod react_caller;
+mod react_turns;
 mod refine;
 mod refine_within;
 mod rlm;

@@ -106,7 +106,7 @@ impl<'s, 'r> SchemaReader<'s, 'r> {
             strict: notes.strict.unwrap_or_default(),
             ty,
         };
-        FieldOutline { field, format: notes.prompt_format }
+        FieldOutline { field, format: notes.prompt_format, language: None, reasoning: false }
     }
 
     /// A schema in a place for a type only: notes are problems.
