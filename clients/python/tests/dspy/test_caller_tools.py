@@ -122,3 +122,32 @@ def test_programs_in_the_sandbox_cannot_wait() -> None:
     program = dspy.CodeAct("question -> answer", tools=[look_up], max_iters=2)
     with pytest.raises(CannotPush, match="Python function, which a graph cannot call"):
         graph_of(program, "g", outside=OUTSIDE)
+
+
+@pytest.mark.parametrize(
+    "returned", [float("nan"), b"\xff", 10**400, "x" * 5_000_000, {"words": ["a"], 1: Word(text="b")}]
+)
+def test_any_result_reaches_the_model(returned: Any, client: Client, name: str) -> None:
+    push(agent(), name, client=client, outside=OUTSIDE)
+    run = answer(name, {"question": QUESTION}, {"look_up": lambda word: returned}, client=client)
+    assert run["status"] == "succeeded"
+
+
+def test_two_functions_of_one_name_are_refused() -> None:
+    def search(query: str) -> str:
+        """Finds pages."""
+        return query
+
+    first, second = search, dspy.Tool(search, name="search", desc="Finds people.")
+
+    class Two(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one = dspy.ReAct("question -> answer", tools=[first])
+            self.two = dspy.ReAct("question -> name", tools=[second])
+
+        def forward(self, question: str) -> Any:
+            return dspy.Prediction(a=self.one(question=question).answer, b=self.two(question=question).name)
+
+    with pytest.raises(CannotPush, match="several tools `search`"):
+        graph_of(Two(), "g", outside={"search": str})

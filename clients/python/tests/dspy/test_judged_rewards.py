@@ -42,6 +42,31 @@ def through_a_list(args: Any, pred: Any) -> float:
     return len(short) / max(len(pred.words), 1)
 
 
+judges = [dspy.Predict("answer -> sure: bool"), dspy.Predict("answer -> decimal: float")]
+
+
+def of_each_word(args: Any, pred: Any) -> float:
+    """A judge of each word."""
+    return sum([float(judges[0](answer=word).sure) for word in pred.words])
+
+
+def by_a_helper(args: Any, pred: Any, judge: Any = judges[1]) -> float:
+    """A judge that another function asks."""
+
+    def rated(text: str) -> Any:
+        return judge(answer=text).decimal
+
+    return float(rated(pred.answer) + rated(args["question"]))
+
+
+def of_whole_and_parts(args: Any, pred: Any) -> Any:
+    """An int on one way and a float on the other."""
+    score = 0
+    if judges[0](answer=pred.answer).sure:
+        score += 0.5  # type: ignore[assignment]
+    return score
+
+
 class Requests(BaseCallback):
     """Counts requests to the model, those of copies of it, too."""
 
@@ -66,7 +91,9 @@ class Judged(dspy.Module):
         return dspy.Prediction(answer=found.answer, words=found.words)
 
 
-@pytest.mark.parametrize("reward", [by_judge, by_two_judges, through_a_list])
+@pytest.mark.parametrize(
+    "reward", [by_judge, by_two_judges, through_a_list, of_each_word, by_a_helper, of_whole_and_parts]
+)
 @pytest.mark.parametrize("threshold", [0.1, 7.0])
 def test_a_reward_is_what_dspy_computes(
     reward: Callable[[Any, Any], Any], threshold: float, client: Client, name: str, lm: dspy.LM
@@ -134,3 +161,18 @@ def test_a_reward_without_a_value_is_refused() -> None:
 
     with pytest.raises(CannotPush, match="returns nothing on one way"):
         graph_of(Judged(sometimes), "g")
+
+
+def test_a_reward_changes_nothing() -> None:
+    def shouts(args: Any, pred: Any) -> float:
+        pred.answer = pred.answer.upper()
+        return 1.0 if factual(answer=pred.answer).sure else 0.0
+
+    with pytest.raises(CannotPush, match="changes the inputs or the prediction in a reward"):
+        graph_of(Judged(shouts), "g")
+
+
+def test_a_field_with_the_name_of_the_score_is_refused() -> None:
+    program = dspy.BestOfN(dspy.Predict("question -> answer, reward: float"), 2, by_judge, 1.0)
+    with pytest.raises(CannotPush, match="a field that is named `reward`"):
+        graph_of(program, "g", inputs={"question": str})

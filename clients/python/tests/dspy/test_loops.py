@@ -62,6 +62,10 @@ def two_predictors(p: Any, f: Any, q: Any) -> Any:
     return {"answers": answers, "best": max(scores)}
 
 
+def numbers_of_predictions(p: Any, f: Any, q: Any) -> Any:
+    return sum([float(p.judge(answer=word).sure) for word in f.words])
+
+
 def only_some(p: Any, f: Any, q: Any) -> Any:
     chosen = ["always"]
     for word in f.words:
@@ -201,7 +205,8 @@ def decided_outside(p: Any, f: Any, q: Any) -> Any:
 
 
 ALIKE = [
-    two_predictors, only_some, numbered, side_by_side, of_a_dict, of_classes, carries_a_summary, counts, remembers,
+    two_predictors, numbers_of_predictions, only_some, numbered, side_by_side, of_a_dict, of_classes,
+    carries_a_summary, counts, remembers,
     writes_lines, ends_early, no_rounds, within_each_other, lists_of_lists, one_after_another, with_a_helper,
     decided_outside,
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 //! The events of a run as the parts of an answer: text as it is written, and the end. Knows no protocol.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
 use crate::protocol::problem::ApiProblem;
@@ -89,8 +91,10 @@ impl AnswerReader {
                 None
             }
             EventKind::RunCompleted => Some(self.complete(found)),
-            EventKind::RunFailed | EventKind::RunCancelled | EventKind::RunWaiting => {
-                Some(failed(problem_of(&found)))
+            EventKind::RunFailed | EventKind::RunCancelled => Some(failed(problem_of(&found))),
+            EventKind::RunWaiting => {
+                let id = [&found["id"], &found["run_id"]].into_iter().find_map(Value::as_str);
+                Some(failed(waiting(id.unwrap_or_default())))
             }
             _ => None,
         }
@@ -136,6 +140,14 @@ fn failed(problem: ApiProblem) -> AnswerPart {
         ProblemCode::AnswerFiltered => AnswerPart::Refusal(problem.detail().to_owned()),
         _ => AnswerPart::Failed(problem),
     }
+}
+
+/// The problem of a run that waits for a value, which a chat cannot give it.
+pub(super) fn waiting(run: impl Display) -> ApiProblem {
+    let detail = format!(
+        "the run {run} waits for a value, which a chat cannot give it; send it with POST /v1/runs/{run}/signal, or cancel the run"
+    );
+    ApiProblem::new(ProblemCode::RunUnfinished, detail)
 }
 
 /// The problem of a run, from its last event.

@@ -14,6 +14,7 @@ use crate::protocol::refusal::run_problem;
 use crate::protocol::status::ProblemCode;
 use crate::routes::answer_ending::AnswerEnding;
 use crate::routes::answer_form::{AnswerForm, OutputForm};
+use crate::routes::answer_reader::waiting;
 use crate::routes::chat_refusal::{refused, shown};
 use crate::routes::run_events;
 use dsrs_app::{
@@ -128,8 +129,7 @@ impl GraphChat {
     /// The text of a run that succeeded.
     fn content(&self, row: &RunRow) -> Result<String, ApiProblem> {
         if row.status == RunStatus::Waiting {
-            let detail = "the run waits for a value; a chat has no way to give it one";
-            return Err(ApiProblem::new(ProblemCode::RunUnfinished, detail));
+            return Err(waiting(row.id));
         }
         let stored = row.outputs.as_deref().unwrap_or("{}");
         if matches!(self.form, OutputForm::Json) {

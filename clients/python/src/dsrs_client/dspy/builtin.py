@@ -31,7 +31,9 @@ STRUCTURAL: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def _number(kind: type) -> Callable[..., Value]:
+def number(kind: type) -> Callable[..., Value]:
+    """`int()` or `float()` of a value."""
+
     def convert(value: Any, *more: Any) -> Value:
         if isinstance(value, Decided) and kind is float and not more:
             return convert(value.value)
@@ -190,8 +192,8 @@ def _truths(function: Any) -> Callable[..., Any]:
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
     str: written,
-    int: _number(int),
-    float: _number(float),
+    int: number(int),
+    float: number(float),
     sum: _of_numbers("sum"),
     min: _of_numbers("min"),
     max: _of_numbers("max"),

@@ -6,6 +6,8 @@ import inspect
 from types import FunctionType, MethodType
 from typing import Any, NoReturn, get_type_hints
 
+import dspy
+
 from . import signature as signatures
 from .annotation import Unknown
 from .code import users_function
@@ -35,7 +37,13 @@ def inputs_of(program: Any, options: Options) -> dict[str, Any]:
 
 def lone_leaf(program: Any, options: Options) -> Any:
     """The node of a program that is one module without code of its own."""
-    return leaf_of(program, options) if own_call(program) is None else None
+    if own_call(program) is not None:
+        return None
+    inner = program
+    # Attempts have the inputs of their module, whatever rewards them.
+    while getattr(type(inner), "forward", None) in (dspy.BestOfN.forward, dspy.Refine.forward):
+        inner = inner.module
+    return (leaf_of(inner, options) if inner is not program else None) or leaf_of(program, options)
 
 
 def place_of(program: Any) -> Place | None:

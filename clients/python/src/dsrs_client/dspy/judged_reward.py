@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,13 +13,16 @@ import dspy
 
 from .annotation import schema_of
 from .attempts import expressed, named_reward, reward_function
+from .builtin import number
 from .code import in_contexts, users_function
 from .draft import Bound
 from .inputs import refuse_library
+from .judged_values import Arguments, Judged
 from .note import Note
 from .part import Part, traced_part
 from .refusal import STOPS, Stop, refuse
 from .reward import constants_of
+from .value import Value
 
 if TYPE_CHECKING:
     from .trace import Tracer
@@ -50,14 +54,18 @@ def reward_of(tracer: Tracer, module: Any, inputs: dict[str, Any], outputs: dict
     if not isinstance(function, (FunctionType, MethodType)):
         raise refusal
     del tracer.stops[first:]
+    before, adopted = tracer.adopted, _names(function)
+    tracer.adopted = adopted
     try:
         return _judge(tracer, function, inputs, outputs)
     except Stop:
-        if next(_modules(function), None) is not None:
+        if adopted.is_used:
             raise
         # What an expression cannot say is the nearer reason.
         tracer.stops[first:] = [refusal]
         raise refusal from None
+    finally:
+        tracer.adopted = before
 
 
 def is_expressible(module: Any, options: Any, kinds: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -73,10 +81,10 @@ def is_expressible(module: Any, options: Any, kinds: Mapping[str, Mapping[str, A
 
 
 def _judge(tracer: Tracer, function: Reward, inputs: dict[str, Any], outputs: dict[str, Any]) -> Judge:
+    if REWARD in {*inputs, *outputs}:
+        refuse(f"has a reward over a field that is named `{REWARD}`, as the score is", "Rename the field.")
     if both := sorted(inputs.keys() & outputs.keys()):
         refuse(f"has a reward over the input and the output `{both[0]}`, which have one name", "Rename one of them.")
-    for name, module in _modules(function):
-        tracer.adopt(name, module)
     kinds = {**inputs, **outputs}
     inner = traced_part(tracer, kinds, lambda values: _scored(tracer, function, values, inputs))
     part = Part(inner, kinds)
@@ -99,15 +107,22 @@ def _judge(tracer: Tracer, function: Reward, inputs: dict[str, Any], outputs: di
 def _scored(tracer: Tracer, function: Reward, values: dict[str, Any], inputs: dict[str, Any]) -> Any:
     """The reward of one attempt."""
     plain, owner = _plain(function)
-    given = {name: values[name] for name in inputs}
-    found = dspy.Prediction(**{name: value for name, value in values.items() if name not in inputs})
+    given = Arguments({name: values[name] for name in inputs})
+    found = Judged(**{name: value for name, value in values.items() if name not in inputs})
     followed = users_function(plain, tracer.draft.note)
     if followed is None:
         refuse_library(function, plain)
     returned = in_contexts(tracer.hooks.run(followed), plain, tracer.draft)(*owner, given, found)
     if returned is None:
         refuse(f"has the reward `{function.__name__}`, which returns nothing on one way")
-    return dspy.Prediction(**{REWARD: returned})
+    return dspy.Prediction(**{REWARD: _score(returned)})
+
+
+def _score(returned: Any) -> Any:
+    """The reward as a float, on all ways."""
+    if isinstance(returned, Value):
+        return number(float)(returned)
+    return float(returned) if isinstance(returned, (bool, int)) else returned
 
 
 def _plain(function: Reward) -> tuple[FunctionType, list[Any]]:
@@ -117,14 +132,31 @@ def _plain(function: Reward) -> tuple[FunctionType, list[Any]]:
     return function, []
 
 
-def _modules(reward: Reward) -> Iterator[tuple[str, Any]]:
-    """The modules that a function names: of its module, of the function around it, or its own object."""
-    function, owner = _plain(reward)
-    yield from (("self", module) for module in owner if isinstance(module, dspy.Module))
-    names = {*function.__code__.co_names, *function.__code__.co_freevars}
+@dataclass
+class Adopted:
+    """The modules that a reward asks and that are no attributes of the program, with the names that they get."""
+
+    names: dict[int, str]
+    #: whether the reward names a module, or calls one
+    is_used: bool = False
+
+    def name_of(self, module: Any) -> str:
+        """The name of its variable, or of its kind."""
+        self.is_used = True
+        return self.names.setdefault(id(module), re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(module).__name__).lower())
+
+
+def _names(reward: Reward) -> Adopted:
+    """The names of modules in the scopes of a function."""
+    function, _ = _plain(reward)
+    names: dict[int, str] = {}
     for name, value in constants_of(function, []).items():
-        if name in names and isinstance(value, dspy.Module):
-            yield name, value
+        if isinstance(value, dspy.Module):
+            for path, inner in value.named_sub_modules(dspy.Module):
+                names.setdefault(id(inner), f"{name}{str(path).removeprefix('self')}")
+    used = {*function.__code__.co_names, *function.__code__.co_freevars}
+    mentions = any(isinstance(value, dspy.Module) for name, value in constants_of(function, []).items() if name in used)
+    return Adopted(names, mentions)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from .container import collected
 from .contents import Symbolic
 from .decision import DECIDE
 from .draft import Draft, Edge
-from .link import Link
+from .link import PENDING, Link
 from .place import here
 from .record import dspy_paths
 from .refusal import Fork, op, refuse
@@ -81,13 +81,15 @@ def _of_one_predictor(tracer: Tracer, link: Link, function: Callable[[Any], Any]
     """The node, where the body only calls one predictor with the element."""
     inner, outer = Draft(inputs=tracer.draft.inputs, taken=set(tracer.draft.nodes)), tracer.draft
     tracer.draft = inner
-    token = DECIDE.set(_fork)
+    # What may raise is written where the body is traced for good.
+    token, pending = DECIDE.set(_fork), PENDING.set([])
     try:
         result = function(Value(Link(ELEMENT, "", element_of(link.annotation))))
     except Fork:
         return None
     finally:
         DECIDE.reset(token)
+        PENDING.reset(pending)
         tracer.draft = outer
     if isinstance(result, tuple) and not inner.nodes:
         return Pairs(Value(link), function)

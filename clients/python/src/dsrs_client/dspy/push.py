@@ -13,6 +13,7 @@ from .note import Note, refuse_changes
 from .options import Options
 from .place import here
 from .prompts import check_prompts
+from .react import refuse_other_functions
 from .refusal import CannotPush, Reason
 from .server import Requests, Server, problems_of, status_of
 from .state import notes_of, state_of
@@ -111,6 +112,7 @@ def paths_of(draft: Draft) -> dict[str, list[str]]:
 def _draft(program: Any, options: Mapping[str, Any]) -> Draft:
     chosen = Options(**options)
     draft = Tracer(program, chosen).run()
+    refuse_other_functions(draft)
     draft.notes += notes_of(draft.bound)
     if chosen.strict:
         refuse_changes(draft.notes, place_of(program) or here())

@@ -6,9 +6,10 @@ from typing import Any
 
 import dspy
 
+from .draft import Draft
 from .leaf import KINDS, Inner, Leaf
 from .options import Options
-from .refusal import refuse
+from .refusal import CannotPush, Reason, refuse
 
 #: the other way out for an agent, whose run may wait
 WAITS = ", or let the caller answer it: `outside={{'{name}': str}}`."
@@ -34,6 +35,17 @@ def caller_tool(name: str, tool: Any, options: Options) -> dict[str, Any] | None
         return None
     description = {"description": tool.desc or f"The function {name}."}
     return {"caller": {"name": name, **description, "arguments": _arguments(tool)}}
+
+
+def refuse_other_functions(draft: Draft) -> None:
+    """Refuses tools of the caller that have one name and are not alike: `functions=` has one function of each name."""
+    known: dict[str, Any] = {}
+    for node, body in draft.nodes.items():
+        tools = (body.get("config") or {}).get("tools") or []
+        for tool in (tool["caller"] for tool in tools if isinstance(tool, dict) and "caller" in tool):
+            if known.setdefault(tool["name"], tool) != tool:
+                what = f"has several tools `{tool['name']}` that stay with the caller and are not alike"
+                raise CannotPush([Reason(draft.places.get(node), what, "Give each a name of its own.")])
 
 
 def tool_of(name: str, tool: Any, options: Options, otherwise: str = ".") -> Any:

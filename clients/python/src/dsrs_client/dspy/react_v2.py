@@ -8,7 +8,7 @@ import dspy
 
 from .leaf import KINDS, Inner, Leaf
 from .options import Options
-from .react import tool_of
+from .react import WAITS, caller_tool, tool_of
 from .step_predictor import StepPredictor
 
 SUBMIT = "submit"
@@ -17,7 +17,7 @@ SUBMIT = "submit"
 def react_v2(module: Any, options: Options) -> Leaf:
     """The node of an agent. `history` and `termination_reason` are no outputs of it."""
     own = {name: tool for name, tool in module.tools.items() if name != SUBMIT}
-    tools = [tool_of(name, tool, options) for name, tool in own.items()]
+    tools = [caller_tool(name, tool, options) or tool_of(name, tool, options, WAITS) for name, tool in own.items()]
     fresh = dspy.ReActV2(module.signature, list(own.values()), module.max_iters)
     predictor = StepPredictor(module.react, module.signature)
     inner = [Inner("react", "action", predictor, str(fresh.react.signature.instructions))]

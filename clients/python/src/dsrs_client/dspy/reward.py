@@ -20,7 +20,13 @@ def expression_of(function: Any, kinds: Mapping[str, Mapping[str, Any]]) -> str:
     """The Jinja expression over `inputs` and `outputs`, fields of these types, that a function of DSPy computes."""
     if not isinstance(function, FunctionType):
         name = getattr(function, "__qualname__", type(function).__name__)
-        raise Stop(Reason(None, f"the reward `{name}` is not a Python function", WAY_OUT.format("name")))
+        raise Stop(
+            Reason(
+                None,
+                f"the reward `{name}` is not a Python function",
+                WAY_OUT.format(getattr(function, "__name__", type(function).__name__)),
+            )
+        )
     definition = definition_of(function.__code__)
     parameters = [argument.arg for argument in definition.args.args]
     if len(parameters) < 2:

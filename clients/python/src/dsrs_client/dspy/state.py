@@ -49,10 +49,10 @@ def notes_of(bound: Iterable[Bound]) -> list[Note]:
     counts = {item.path: len(_shown(item.predictor)) - len(demos_of(item.predictor, item.defaults)) for item in bound}
     answers = {item.path: _answers_alone(item.predictor) for item in bound}
     texts = [f"{count} demos of `{path}` lack an input and are left out" for path, count in counts.items() if count]
-    decided_alone = [f"{count} demos of `{path}` decide without probabilities" for path, count in answers.items() if count]
+    alone = [f"{count} demos of `{path}` decide without probabilities" for path, count in answers.items() if count]
     return [
         *(Note(text, "Complete the demos, or remove them.") for text in texts),
-        *(Note(text, "Give the demos probabilities, or remove them.") for text in decided_alone),
+        *(Note(text, "Give the demos probabilities, or remove them.") for text in alone),
     ]
 
 

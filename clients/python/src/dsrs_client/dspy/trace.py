@@ -22,6 +22,7 @@ from .draft import Draft
 from .failure_reason import failure_of
 from .hooks import Hooks
 from .inputs import declared_inputs, forward_of, inputs_of, own_call, place_of, refuse_library
+from .judged_reward import Adopted
 from .leaf import Leaf, leaf_of, of_program
 from .link import CALL, Link
 from .lm import Models
@@ -51,6 +52,8 @@ class Tracer:
         self.stops: list[Stop] = []
         self.clocks: dict[str, Place | None] = {}
         self.is_second = False
+        #: the modules of a reward, while it is traced
+        self.adopted: Adopted | None = None
         #: whether loops that decide are nodes
         self.is_rolled = False
         self.models = Models(options.models)
@@ -141,16 +144,14 @@ class Tracer:
     def name_of(self, module: Any) -> str:
         """The attribute of the program that holds a module; empty for the program itself."""
         full = self.names.get(id(module))
+        if self.adopted is not None:
+            adopted = self.adopted.name_of(module)
+            full = adopted if full is None else full
         if full is None:
             refuse(
                 "calls a module that is no attribute of the program; make it in `__init__`, where its state is stored"
             )
         return str(full).removeprefix("self").removeprefix(".")
-
-    def adopt(self, name: str, module: Any) -> None:
-        """Gives a module that a reward asks, and that is no attribute of the program, the name of its variable."""
-        for path, inner in module.named_sub_modules(dspy.Module):
-            self.names.setdefault(id(inner), f"{name}{str(path).removeprefix('self')}")
 
     def has(self, predictor: Any) -> bool:
         """Whether a predictor is one of the program, which DSPy saves with it."""

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import dspy
-from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from .json_value import to_json
 from .outside import RESULT
 from .server import Requests, Server
+from .tool_result import result_of
 
 POLL_SECONDS = 0.1
 
@@ -74,10 +74,7 @@ def _answer(call: dict[str, Any], tool: dspy.Tool) -> dict[str, Any]:
             returned = tool(**call["arguments"])
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    try:
-        return {"result": to_jsonable_python(returned)}
-    except PydanticSerializationError:
-        return {"result": str(returned)}
+    return {"result": result_of(returned)}
 
 
 def _inputs(run: dict[str, Any], node: str) -> dict[str, Any]:

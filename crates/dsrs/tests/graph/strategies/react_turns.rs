@@ -9,7 +9,7 @@ use dsrs::lm::{
     LmErrorKind, LmReply, LmRequest, Message, Model, Models, ReasoningEffort, Role, ScriptedAnswer,
     ScriptedLm, ToolCall, Usage,
 };
-use dsrs::predict::{Ctx, PredictErrorKind, RunScope, read_state};
+use dsrs::predict::{Ctx, NodeContinuation, PredictErrorKind, RunScope, read_state};
 use dsrs::problem::{At, Problems};
 use dsrs::{Module, ReAct, Signature};
 use tokio::time::Instant;
@@ -440,4 +440,42 @@ async fn steps_that_exceed_the_context_are_summarized_before_any_is_left_out() {
     let agent = module("react", "question -> answer", r#"{"compact": {}}"#);
     assert_eq!(paths(&*agent), ["action", "extract.predict", "compact"]);
     assert_eq!(refused("react", "steps -> a", r#"{"compact": {}}"#), ["/signature duplicate_name"]);
+}
+
+/// The conversation of the last request of an agent whose caller gives these answers.
+async fn last_conversation(tool: &str, answers: &str) -> String {
+    let two =
+        calls("I look.", &[("c1", "look", r#"{"word": "a"}"#), ("c2", "look", r#"{"word": "b"}"#)]);
+    let lm = scripted([two, submit()]);
+    let config = format!(r#""turns": true, "submit": true, "tools": [{tool}]"#);
+    let program = Program::from_document(&json(&graph(&config)), &Env).unwrap();
+    let inputs = fields(r#"{"question": "1 kg + 1 kg?"}"#);
+    let scope = || {
+        let models = Arc::new(Models::new([native(&lm)], Some("default".into())));
+        RunScope::new(models, Instant::now() + Duration::from_secs(600))
+    };
+    let parked = program.execute(&Arc::new(scope()), inputs.clone()).await;
+    let pause = parked.nodes["a"].pause.clone().unwrap();
+    let progress = vec![json(&pause.progress.to_json())];
+    let answers = Some(json(answers));
+    let from = NodeContinuation { number: pause.number, progress, answers };
+    let mut scope = scope();
+    scope.paused.insert("a".into(), Arc::new(from));
+    let outcome = program.execute(&Arc::new(scope), inputs).await;
+    assert_eq!(outputs(&outcome), r#"{"total":2,"unit":"kg"}"#);
+    conversation(lm.requests().last().unwrap())
+}
+
+#[tokio::test]
+async fn an_agent_that_waited_for_its_caller_has_the_same_turns() {
+    let tool = r#"{"caller": {"name": "look", "description": "Looks.", "arguments": {"type": "object",
+        "properties": {"word": {"type": "string"}}}}}"#;
+    let answers = r#"{"1-1": {"result": "first"}, "1-2": {"error": "no such word"}}"#;
+    let found = last_conversation(tool, answers).await;
+    let turns = found.split_once("--- Assistant").unwrap().1;
+    assert_eq!(
+        turns.trim_end(),
+        " [c1 look{\"word\": \"a\"}] [c2 look{\"word\": \"b\"}]\nI look.\n\
+         --- Tool (c1)\nfirst\n--- Tool (c2)\nError: no such word"
+    );
 }
