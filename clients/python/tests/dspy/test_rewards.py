@@ -100,6 +100,10 @@ EQUAL: dict[str, Any] = {
     "a member of an enum": lambda args, pred: float(pred.mood.value == "calm"),
     "division with a positive divisor": lambda args, pred: (len(pred.answer) - 7) // 2 + (len(pred.answer) - 7) % 2,
     "statements": branches,
+    # Not expressions, but traced as a program is.
+    "any of the run's words": lambda args, pred: float(any(len(word) > 3 for word in pred.words)),
+    "a member of an enum and its value": lambda args, pred: float(pred.mood == "calm"),
+    "the text of a float": lambda args, pred: float(str(pred.decimal) == "3.7"),
 }
 
 
@@ -140,19 +144,7 @@ def test_an_attempt_fails_where_the_function_raises(reward: Any, client: Client,
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "any of the run's words": (
-        lambda args, pred: float(any(len(word) > 3 for word in pred.words)),
-        "`any((len(word) > 3 for word in pred.words))`, which goes through values of the run",
-    ),
     "rounding": (lambda args, pred: round(pred.decimal), "`round(pred.decimal)`, which no expression"),
-    "a member of an enum": (
-        lambda args, pred: float(pred.mood == "calm"),
-        "`pred.mood == 'calm'`, which compares a member of an enum; compare its `.value`",
-    ),
-    "the text of a float": (
-        lambda args, pred: float(str(pred.decimal) == "3.7"),
-        "`str(pred.decimal)`, which the server writes in another notation",
-    ),
     "an unknown divisor": (
         lambda args, pred: 7 // len(pred.words),
         "`7 // len(pred.words)`, which the server computes in another way if the divisor is negative",
