@@ -406,7 +406,7 @@ fn problems_of_a_model_name_its_alias() {
             "models.a.provider = \"abacus\" (FILE:3): expected \"openai\", for every OpenAI-compatible endpoint, or \"anthropic\", \"gemini\", \"vertex\", \"bedrock\", \"cohere\", \"ollama\", \"responses\"",
             "models.a.constrain = \"bnf\" (FILE:6): expected \"auto\", \"none\", \"gbnf\" or \"json_schema\"",
             "models.a.api_key_env: environment variable NOT_SET is not set",
-            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools; did you mean \"grammar\"?",
+            "models.a.capabilities = \"gramar\" (FILE:5): \"gramar\" is not one of json_object, json_schema, grammar, guided_grammar, structured_outputs, tools, logprobs; did you mean \"grammar\"?",
             "models.b.api_key and models.b.api_key_env are both set; remove one",
             "models.b c: an alias has up to 63 letters, digits, \"_\", \"-\" and \".\", and begins with a letter or digit",
         ]
