@@ -100,6 +100,8 @@ fn lm() -> ScriptedLm {
             ("anger_probabilities", r#"{"0": 0.6, "1": 0.3, "2": 0.1}"#),
             ("result", "7"),
             ("count", "3"),
+            ("total", "3.5"),
+            ("currency", "EUR"),
             ("mood", "calm"),
         ];
         let texts = ["answer", "slogan", "reply", "verdict", "title", "best", "summary"];

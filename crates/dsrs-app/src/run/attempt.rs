@@ -18,13 +18,12 @@ use crate::job::active::{ActiveGuard, StopReason};
 use crate::job::attempt::JobAttempt;
 use crate::job::conclusion::{AttemptEnd, Conclusion};
 use crate::job::kind::JobKind;
-use crate::run::documents::{fields_json, prefixes_of, trace_json};
+use crate::run::documents::{NO_TRACE, fields_json, prefixes_of, trace_json};
 use crate::run::ending::EndedRun;
 use crate::run::event_json::{LogListener, attempt_json, waiting_json};
 use crate::run::execute::admit;
 use crate::run::merged_record::{
-    AttemptOutput, NO_TRACE, UnfinishedRun, node_row, own_nodes, value_row_name, waiting_nodes,
-    with_waiting,
+    AttemptOutput, UnfinishedRun, node_row, own_nodes, value_row_name, waiting_nodes, with_waiting,
 };
 use crate::run::pause::{is_pause_row, pause_row};
 use crate::run::record::{recorded_inputs, status};
@@ -367,9 +366,10 @@ impl Journal for CheckpointJournal<'_> {
     fn record(&self, node: CompletedNode) -> BoxFuture<'_, Result<(), JournalError>> {
         async move {
             let JobAttempt { job, lease, start, .. } = self.attempt;
+            let row = node_row(&node, *start);
             let row = Arc::new(match &node.outcome.pause {
-                Some(pause) => pause_row(&node, pause, *start),
-                None => node_row(&node, *start),
+                Some(pause) => pause_row(row, pause),
+                None => row,
             });
             match persist(|| lease.store_node(row.clone(), now())).await {
                 Ok(true) => {

@@ -18,6 +18,19 @@ use crate::clock::timestamp;
 use crate::json::JsonObject;
 use crate::run::failure::predictor_path;
 
+/// An empty trace.
+pub(crate) const NO_TRACE: &str = r#"{"spans":[]}"#;
+
+/// Whether the document of a node says that it waits for a signal.
+pub(crate) fn is_waiting(node: &Payload) -> bool {
+    node_status(node) == Some("waiting")
+}
+
+/// The status in the document of a node.
+pub(crate) fn node_status(node: &Payload) -> Option<&str> {
+    node.as_map()?.get("status")?.as_str()
+}
+
 /// `{name: {status, started_at, duration_ms, outputs, error}}`.
 pub(crate) fn nodes_json(nodes: &IndexMap<Arc<str>, NodeOutcome>, start: DateTime<Utc>) -> String {
     let mut object = JsonObject::with_capacity(256 * nodes.len() + 2);

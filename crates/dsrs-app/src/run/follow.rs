@@ -3,8 +3,9 @@
 use uuid::Uuid;
 
 use crate::event::log_reader::{Followable, FollowedProgress};
+use crate::run::documents::is_waiting;
 use crate::run::event_json::waiting_json;
-use crate::run::merged_record::{UnfinishedRun, is_waiting, members};
+use crate::run::merged_record::{UnfinishedRun, members};
 use dsrs_store::run::{RunRow, RunStatus};
 use dsrs_store::{Db, Scope, StoreError, background_run};
 

@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 use crate::json::JsonObject;
 use crate::run::documents::{
-    fields_json, node_json, prefixes_of, trace_json, usage_json, usage_of_json,
+    NO_TRACE, fields_json, is_waiting, node_json, node_status, prefixes_of, trace_json, usage_json,
+    usage_of_json,
 };
 use crate::run::pause::{
     answers_row_name, continuations, is_pause_row, pause_of, with_continuation,
@@ -24,9 +25,6 @@ use dsrs_store::background_run::{self, StoredRun};
 use dsrs_store::run::{RunRow, RunStatus, RunStorage};
 use dsrs_store::run_progress::{NodeRow, RecordedCheckpoints};
 use dsrs_store::{Db, Scope};
-
-/// An empty trace.
-pub(crate) const NO_TRACE: &str = r#"{"spans":[]}"#;
 
 /// A run that has not ended, as it is stored.
 pub(crate) struct UnfinishedRun {
@@ -310,15 +308,6 @@ fn waiting_json(
 /// Whether the document of a node says that it has succeeded or failed.
 pub(crate) fn has_ended(node: &Payload) -> bool {
     matches!(node_status(node), Some("succeeded" | "failed"))
-}
-
-/// Whether the document of a node says that it waits for a signal.
-pub(crate) fn is_waiting(node: &Payload) -> bool {
-    node_status(node) == Some("waiting")
-}
-
-fn node_status(node: &Payload) -> Option<&str> {
-    node.as_map()?.get("status")?.as_str()
 }
 
 /// The nodes of a run that has not started.

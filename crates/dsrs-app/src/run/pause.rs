@@ -4,16 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-use dsrs::graph::CompletedNode;
 use dsrs::lm::Usage;
 use dsrs::predict::{NodeContinuation, NodePause, admit_answers};
 use dsrs::problem::{At, Problems};
 use dsrs::value::Payload;
 
 use crate::json::JsonObject;
-use crate::run::documents::usage_json;
-use crate::run::merged_record::{NO_TRACE, is_waiting, node_row};
+use crate::run::documents::{NO_TRACE, is_waiting, usage_json};
 use dsrs_store::run_progress::NodeRow;
 
 /// Separates the name of a node from the number of its pause. No name of a node contains it.
@@ -41,14 +38,10 @@ pub(crate) fn answers_row_name(node: &str, number: u32) -> String {
     format!("{node}{SEPARATOR}{number}{ANSWERS}")
 }
 
-/// The checkpoint of a node that has paused, with what it has cost until now.
-pub(crate) fn pause_row(node: &CompletedNode, pause: &NodePause, start: DateTime<Utc>) -> NodeRow {
-    let row = node_row(node, start);
-    NodeRow {
-        node: pause_row_name(&node.name, pause.number),
-        outcome: document(PROGRESS, &pause.progress),
-        ..row
-    }
+/// The checkpoint of a node that has paused, with what it has cost until now, as `row` has it.
+pub(crate) fn pause_row(row: NodeRow, pause: &NodePause) -> NodeRow {
+    let node = pause_row_name(&row.node, pause.number);
+    NodeRow { node, outcome: document(PROGRESS, &pause.progress), ..row }
 }
 
 /// The same for a run whose record has the trace and the usage already.
