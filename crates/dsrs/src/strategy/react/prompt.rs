@@ -6,18 +6,13 @@ use std::sync::Arc;
 
 use super::FINISH;
 use super::ending::{Submission, output_names};
-use super::reply::demo_text;
+use super::reply::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME, demo_text};
 use crate::predict::{StepLayout, ToolDispatcher};
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::strategy::steps::TRAJECTORY;
 use crate::strategy::tools::described_arguments;
 use crate::types::{Class, ClassField, TypeIR};
-
-pub(super) const THOUGHT: &str = "next_thought";
-pub(super) const TOOL_NAME: &str = "next_tool_name";
-pub(super) const TOOL_ARGS: &str = "next_tool_args";
-pub(super) const MORE: &str = "more_tool_calls";
 
 /// The prompt of `action` for a signature: its tools and how the steps end.
 pub(super) struct ActionPrompt<'t> {

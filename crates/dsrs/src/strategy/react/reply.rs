@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use super::FINISH;
-use super::prompt::{MORE, THOUGHT, TOOL_ARGS, TOOL_NAME};
 use super::step::AgentCall;
 use crate::adapter::ChatAdapter;
 use crate::lm::{LmReply, ToolCall};
 use crate::value::{Fields, Payload};
+
+/// The outputs of `action`.
+pub(super) const THOUGHT: &str = "next_thought";
+pub(super) const TOOL_NAME: &str = "next_tool_name";
+pub(super) const TOOL_ARGS: &str = "next_tool_args";
+pub(super) const MORE: &str = "more_tool_calls";
 
 /// The most tool calls of one step.
 pub(super) const CALLS: usize = 32;
