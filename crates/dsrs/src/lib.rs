@@ -14,7 +14,7 @@ pub use document::Rule as __Rule;
 pub use inventory;
 
 /// The library of shapes, with a derive of `Facet` whose generated code names this crate: a program needs no
-/// `facet` of its own. Types of fields derive [`Data`](crate::Data) instead, which has shorter attributes.
+/// `facet` of its own. Types of fields derive [`Data`] instead, which has shorter attributes.
 pub mod facet {
     pub use ::facet::*;
     // Takes precedence over the derive of the same name.
