@@ -126,3 +126,24 @@ async fn a_reused_call_is_marked_in_the_trace() {
     assert_eq!(tool["cached"], true, "{tool}");
     assert_eq!(search.asked().len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_fails_the_node_is_not_recorded_and_memory_has_no_say() {
+    let api = api().await;
+    let search = FakeLm::doing(["wrong", "about a", "live"].map(says)).await;
+    let mut graph = lookup(&search.url, "other");
+    api.post("/v1/graphs", graph.clone()).await.expect(201);
+    let failed = over(&api, "one", true, &["a"]).await;
+    assert_eq!(failed["counts"]["failed"], 1, "{failed}");
+    graph["nodes"]["find"]["config"]["select"] = json!("text");
+    graph["nodes"]["find"]["config"]["cache_seconds"] = json!(600);
+    api.put("/v1/graphs/look", graph).await.expect(200);
+    let again = evaluated(&api, request("one", true)).await;
+    assert_eq!(again["mean_score"], json!(1.0), "{again}");
+    let run = json!({"inputs": {"question": "a"}});
+    let run = api.post("/v1/graphs/look/execute", run).await.expect(200).json();
+    assert_eq!(run["outputs"]["found"], "live", "an execution has a memory of its own");
+    let again = evaluated(&api, request("one", true)).await;
+    assert_eq!(again["mean_score"], json!(1.0), "{again}");
+    assert_eq!(search.asked().len(), 3);
+}

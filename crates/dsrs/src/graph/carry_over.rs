@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::GraphState;
 use super::check::{absent_input, same_type};
 use super::program::Program;
-use crate::predict::{DynPredictor, PredictState, SignatureChecks};
+use crate::predict::{DynPredictor, PredictState, SignatureChecks, misfit_rules};
 use crate::signature::{FieldSchema, SignatureSchema};
 use crate::types::{CompareBudget, brief};
 
@@ -49,8 +49,16 @@ pub fn carry_over(
         };
         match verdict {
             Ok(()) => {
+                let mut tuned = tuned.clone();
+                let decides = after.iter().find(|(found, _)| found == &**path);
+                let decisions = decides.map_or(&[][..], |(_, predictor)| predictor.decisions());
+                for (output, reason) in misfit_rules(decisions, &tuned.decisions) {
+                    tuned.decisions.shift_remove(&output);
+                    let reason = format!("the rule of `{output}` no longer fits: {reason}");
+                    result.dropped.push((path.clone(), reason));
+                }
                 result.carried.push(path.clone());
-                result.state.0.insert(path.clone(), tuned.clone());
+                result.state.0.insert(path.clone(), tuned);
             }
             Err(reason) => result.dropped.push((path.clone(), reason)),
         }

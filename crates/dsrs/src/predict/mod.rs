@@ -49,7 +49,7 @@ pub use call_record::{CallRecord, RecordedCallKey};
 pub use cell::{Predict, PredictAccessorFns, PredictCell};
 pub(crate) use checked_tool::{CheckedTool, result_text};
 pub use ctx::{Ctx, NodeScope, RunScope, Variation};
-pub(crate) use decision::{AnswerWords, read_rules};
+pub(crate) use decision::{AnswerWords, misfit_rules, read_rules};
 pub use decision::{ChoiceOption, Decision, DecisionKind, DecisionRule, DecisionRules, Evidence};
 pub use document::{lm_to_payload, read_lm, read_state, state_to_payload};
 pub(crate) use embedding::embed;

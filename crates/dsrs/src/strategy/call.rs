@@ -23,7 +23,7 @@ use super::{BuildEnv, ConfigRef, DynModule, StrategyFactory};
 use crate::document::{config_schema, read_config};
 use crate::lm::retry::backoff;
 use crate::predict::{
-    CheckedTool, Ctx, DynPredictor, PredictError, PredictErrorKind, Tool, ToolError,
+    CallRecord, CheckedTool, Ctx, DynPredictor, PredictError, PredictErrorKind, Tool, ToolError,
 };
 use crate::problem::{At, Code, Problem, Problems};
 use crate::signature::SignatureSchema;
@@ -188,16 +188,9 @@ impl CallModule {
     async fn run(&self, ctx: &Ctx, input: Fields) -> Result<Fields, PredictError> {
         let args = Payload::map(self.arguments(input));
         let key = CallKey::of(&args);
-        let cached = self.cache.as_ref().and_then(|cache| cache.get(key));
-        let value = match cached {
-            Some(value) => self.tool.reuse(ctx, &args, value),
-            None => {
-                let value = self.value(&self.answer(ctx, &args, key).await?)?;
-                if let Some(cache) = &self.cache {
-                    cache.insert(key, &value);
-                }
-                value
-            }
+        let value = match &ctx.run.call_record {
+            Some(record) => self.recorded(ctx, &**record, &args, key).await?,
+            None => self.cached(ctx, &args, key).await?,
         };
         let output = self.schema.outputs.first().map(|output| output.name.clone());
         Ok(output.map(|name| (name, value)).into_iter().collect())
@@ -219,21 +212,43 @@ impl CallModule {
         input.into_iter().filter(is_given).chain(self.fixed.clone()).collect()
     }
 
-    /// The answer: the recorded one if the run reuses those, or a new one.
-    async fn answer(
+    /// The output, from the memory of this process if it has it.
+    async fn cached(
         &self,
         ctx: &Ctx,
         args: &Payload,
         key: CallKey,
     ) -> Result<Payload, PredictError> {
-        let Some(record) = &ctx.run.call_record else { return self.ask(ctx, args, key).await };
+        if let Some(value) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
+            return Ok(self.tool.reuse(ctx, args, value));
+        }
+        let value = self.value(&self.ask(ctx, args, key).await?)?;
+        if let Some(cache) = &self.cache {
+            cache.insert(key, &value);
+        }
+        Ok(value)
+    }
+
+    /// The output of the recorded answer, or of a new one, which is recorded if it has the type of the node. Of equal calls at
+    /// the same time, the answer counts that was recorded first.
+    async fn recorded(
+        &self,
+        ctx: &Ctx,
+        record: &dyn CallRecord,
+        args: &Payload,
+        key: CallKey,
+    ) -> Result<Payload, PredictError> {
         let recorded = key.of_tool(&self.tool_hash);
         if let Some(answer) = record.find(recorded).await {
-            return Ok(self.tool.reuse(ctx, args, answer));
+            return self.value(&self.tool.reuse(ctx, args, answer));
         }
         let answer = self.ask(ctx, args, key).await?;
+        let value = self.value(&answer)?;
         record.record(recorded, &answer).await;
-        Ok(answer)
+        match record.find(recorded).await {
+            Some(first) if first != answer => self.value(&first),
+            _ => Ok(value),
+        }
     }
 
     /// The answer, after as many retries as the node allows while the tool cannot answer.

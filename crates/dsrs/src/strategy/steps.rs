@@ -60,6 +60,17 @@ impl StepHistory {
         self.summary = Some((summary, self.hidden));
     }
 
+    /// What stands for the first steps, and how many they are.
+    pub(super) fn summary(&self) -> Option<(&Arc<str>, usize)> {
+        self.summary.as_ref().map(|(text, steps)| (text, *steps))
+    }
+
+    /// The same summary as before the steps were stored.
+    pub(super) fn restore_summary(&mut self, summary: Arc<str>, steps: usize) {
+        self.hidden = steps.min(self.done.len());
+        self.summary = Some((summary, self.hidden));
+    }
+
     /// How many of the first steps the LM does not see.
     pub(super) const fn hidden(&self) -> usize {
         self.hidden

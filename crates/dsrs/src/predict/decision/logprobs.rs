@@ -82,18 +82,26 @@ fn masses(tokens: &[TokenLogprobs], within: usize, words: &[Arc<str>]) -> Vec<f6
     masses
 }
 
-/// The words that a text may be the beginning of, or that it begins with.
+/// The words that a text may be the beginning of, or that it begins with. Case counts where it distinguishes words.
 fn fitting(text: &str, words: &[Arc<str>]) -> Vec<usize> {
     let text = text.trim_start_matches(|sign: char| sign.is_whitespace() || "\"'`".contains(sign));
+    let exact = places(words, |word| fits(text, word));
+    if !exact.is_empty() {
+        return exact;
+    }
     let text = text.to_lowercase();
-    let fits = |word: &Arc<str>| {
-        let word = word.to_lowercase();
-        match text.strip_prefix(&word) {
-            Some(rest) => !rest.starts_with(|sign: char| sign.is_alphanumeric() || sign == '_'),
-            None => word.starts_with(&text),
-        }
-    };
+    places(words, |word| fits(&text, &word.to_lowercase()))
+}
+
+fn places(words: &[Arc<str>], fits: impl Fn(&str) -> bool) -> Vec<usize> {
     words.iter().enumerate().filter(|(_, word)| fits(word)).map(|(at, _)| at).collect()
+}
+
+fn fits(text: &str, word: &str) -> bool {
+    match text.strip_prefix(word) {
+        Some(rest) => !rest.starts_with(|sign: char| sign.is_alphanumeric() || sign == '_'),
+        None => word.starts_with(text),
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +129,12 @@ mod tests {
             token("\n", &[]),
         ];
         assert_eq!(shares(&tokens, "]]\ntrue", "true", &["true", "false"]), ["0.700", "0.250"]);
+    }
+
+    #[test]
+    fn words_that_differ_in_case_are_different_words() {
+        let tokens = [token("x", &[("x", 0.9), ("X", 0.1)])];
+        assert_eq!(shares(&tokens, "x", "x", &["X", "x"]), ["0.100", "0.900"]);
     }
 
     #[test]

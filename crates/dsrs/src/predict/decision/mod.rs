@@ -16,6 +16,7 @@ pub(super) use document::rules_to_payload;
 pub use evidence::Evidence;
 pub(crate) use logprobs::AnswerWords;
 pub(super) use rule::check_rules;
+pub(crate) use rule::misfit_rules;
 pub use rule::{DecisionRule, DecisionRules};
 
 /// One output that is decided.

@@ -51,6 +51,20 @@ impl DecisionRule {
     }
 }
 
+/// The rules that do not fit these decisions, each with the reason.
+pub(crate) fn misfit_rules(
+    decisions: &[Decision],
+    rules: &DecisionRules,
+) -> Vec<(Arc<str>, String)> {
+    let problem = |(output, rule): (&Arc<str>, &DecisionRule)| {
+        let (one, mut problems) = ([(output.clone(), rule.clone())], Problems::new());
+        check_rules(decisions, &IndexMap::from(one), &At::Root, &mut problems);
+        let reason = problems.iter().next()?.detail.clone();
+        Some((output.clone(), reason))
+    };
+    rules.iter().filter_map(problem).collect()
+}
+
 /// Reports the rules that do not fit these decisions; `at` is the place of the rules.
 pub(in crate::predict) fn check_rules(
     decisions: &[Decision],

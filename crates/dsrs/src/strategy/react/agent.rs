@@ -114,9 +114,12 @@ impl Agent {
         let (mut steps, mut tokens) = (AgentSteps::default(), 0);
         let mut pauses = Pauses::default();
         if let Some(pause) = &ctx.continuation {
-            let Continued { earlier, step, reply, ends, spent } =
+            let Continued { earlier, step, reply, ends, spent, summary } =
                 Continued::read(ctx, &self.toolbox, pause, |call| self.stops_at(call))?;
             earlier.into_iter().for_each(|(step, reply)| steps.push(&step, reply));
+            if let Some((text, count)) = summary {
+                steps.texts.restore_summary(text, count);
+            }
             pauses = Pauses::after(pause.number, &step, &reply);
             steps.push(&step, reply);
             tokens = spent;
@@ -133,7 +136,9 @@ impl Agent {
             tokens += reply.usage.input_tokens + reply.usage.output_tokens;
             let (step, end) = self.step(ctx, &answer).await?;
             if let StepEnd::Waiting { places, ends } = end {
-                return Err(pauses.open(OpenStep { step, reply, places, ends, spent: tokens }));
+                let summary = steps.texts.summary().map(|(text, count)| (text.clone(), count));
+                let open = OpenStep { step, reply, places, ends, spent: tokens, summary };
+                return Err(pauses.open(open));
             }
             if self.waits_for_caller() {
                 pauses.add(&step, &reply);

@@ -28,6 +28,8 @@ pub(super) struct OpenStep {
     pub(super) ends: bool,
     /// The tokens of the steps so far.
     pub(super) spent: u64,
+    /// What stands for the first steps, and how many they are.
+    pub(super) summary: Option<(Arc<str>, usize)>,
 }
 
 /// What an agent continues with.
@@ -37,6 +39,7 @@ pub(super) struct Continued {
     pub(super) reply: LmReply,
     pub(super) ends: bool,
     pub(super) spent: u64,
+    pub(super) summary: Option<(Arc<str>, usize)>,
 }
 
 impl Pauses {
@@ -55,7 +58,12 @@ impl Pauses {
         let number = self.number + 1;
         let places = open.places.iter();
         let places = places.map(|place| Payload::Int(i64::try_from(*place).unwrap_or(i64::MAX)));
+        let summary = open.summary.map_or(Payload::Null, |(text, steps)| {
+            let steps = Payload::Int(i64::try_from(steps).unwrap_or(i64::MAX));
+            object([("text", Payload::Str(text)), ("steps", steps)])
+        });
         let progress = object([
+            ("summary", summary),
             ("steps", Payload::list(self.steps)),
             ("open", stored(&open.step, &open.reply)),
             ("places", Payload::list(places.collect())),
@@ -130,7 +138,12 @@ fn read_progress(progress: &[Payload]) -> Option<(Continued, Vec<usize>)> {
     let ends = matches!(last.get("ends")?, Payload::Bool(true));
     let spent = read_count(last.get("spent")?)?;
     let places = places.collect::<Option<Vec<usize>>>()?;
-    Some((Continued { earlier, step, reply, ends, spent }, places))
+    let summary = last.get("summary").and_then(|summary| {
+        let members = summary.as_map()?;
+        let steps = usize::try_from(read_count(members.get("steps")?)?).ok()?;
+        Some((Arc::from(members.get("text")?.as_str()?), steps))
+    });
+    Some((Continued { earlier, step, reply, ends, spent, summary }, places))
 }
 
 fn read_count(value: &Payload) -> Option<u64> {

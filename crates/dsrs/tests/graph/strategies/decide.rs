@@ -243,6 +243,22 @@ fn rules_are_carried_over_while_the_answers_are_the_same() {
     );
 }
 
+#[test]
+fn a_rule_of_what_is_no_longer_decided_is_dropped_alone() {
+    let two = r#"{"name": "g", "nodes": {"a": {"strategy": "decide", "signature": "text -> spam: bool, long: bool",
+        "config": {"evidence": "logprobs", "decisions": ["spam", "long"]}}}}"#;
+    let rules = r#"{"a": {"instruction": null, "demos": [],
+        "decisions": {"spam": {"threshold": 0.9}, "long": {"threshold": 0.2}}}}"#;
+    let tuned = GraphState::read(&json(rules), &At::Root, &mut Problems::new()).unwrap();
+    let program = build(two).with_state(&Env, &tuned, &At::Root).unwrap();
+    let one = build(&two.replace(r#"["spam", "long"]"#, r#"["spam"]"#));
+    let found = dsrs::graph::carry_over(&state(&program), &program, &one, &[]);
+    let (path, reason) = &found.dropped[0];
+    assert!(&**path == "a" && reason.contains("the rule of `long` no longer fits"), "{reason}");
+    let rules = &found.state.0["a"].decisions;
+    assert_eq!((found.carried.len(), rules.len(), rules.contains_key("spam")), (1, 1, true));
+}
+
 const SORT: &str = r#"{"name": "g", "nodes": {"a": {"strategy": "decide", "retries": 0, "parse_retries": 0,
     "signature": "text -> spam: bool, queue: 'bill' | 'billing' | 'tech', mood: int, long: bool",
     "config": {"evidence": "logprobs", "decisions": ["spam", "queue", "mood"],
