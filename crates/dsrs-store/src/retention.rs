@@ -157,7 +157,10 @@ pub async fn remove(
         ExpiredRows::EmptyEvaluations => {
             return remove_empty(scope, db, &[EVALUATIONS], expiry, most).await;
         }
-        ExpiredRows::RecordedCalls => return remove_recorded_calls(scope, db, before, most).await,
+        ExpiredRows::RecordedCalls => {
+            let table = ("recorded_calls", "workspace_id, key");
+            return remove_by_age(scope, db, table, before, most).await;
+        }
         ExpiredRows::Optimizations => return OPTIMIZATIONS.hide(scope, db, before, most).await,
         ExpiredRows::Candidates => {
             return OPTIMIZATIONS.remove_parts(scope, db, expiry, most).await;
@@ -165,9 +168,16 @@ pub async fn remove(
         ExpiredRows::EmptyOptimizations => {
             return remove_empty(scope, db, &[OPTIMIZATIONS], expiry, most).await;
         }
-        ExpiredRows::Audit => return remove_audit(scope, db, before, most).await,
-        ExpiredRows::Firings => return remove_firings(scope, db, before, most).await,
-        ExpiredRows::Deliveries => return remove_deliveries(scope, db, before, most).await,
+        ExpiredRows::Audit => {
+            return remove_by_age(scope, db, ("audit", "id"), before, most).await;
+        }
+        ExpiredRows::Firings => {
+            return remove_by_age(scope, db, ("schedule_firings", "id"), before, most).await;
+        }
+        ExpiredRows::Deliveries => {
+            let table = ("webhook_deliveries", "webhook_id, id");
+            return remove_by_age(scope, db, table, before, most).await;
+        }
     };
     Ok(removal.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
 }
@@ -202,63 +212,20 @@ pub(super) async fn lock_old(
     Ok(found)
 }
 
-async fn remove_audit(
+/// Removes rows of a table by their age; `key` are the columns of its primary key.
+async fn remove_by_age(
     scope: &Scope,
     db: &Db,
+    (table, key): (&'static str, &'static str),
     before: DateTime<Utc>,
     most: i64,
 ) -> Result<u64, StoreError> {
-    let removed = sqlx::query(
-        "delete from audit where id in (
-             select id from audit where workspace_id = $1 and created_at < $2
-             limit $3 for update skip locked)",
+    let sql = format!(
+        "delete from {table} where ({key}) in (
+             select {key} from {table}
+             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)"
     );
-    let removed = removed.bind(scope.workspace).bind(before).bind(most);
-    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
-}
-
-async fn remove_recorded_calls(
-    scope: &Scope,
-    db: &Db,
-    before: DateTime<Utc>,
-    most: i64,
-) -> Result<u64, StoreError> {
-    let removed = sqlx::query(
-        "delete from recorded_calls where (workspace_id, key) in (
-             select workspace_id, key from recorded_calls
-             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)",
-    );
-    let removed = removed.bind(scope.workspace).bind(before).bind(most);
-    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
-}
-
-async fn remove_firings(
-    scope: &Scope,
-    db: &Db,
-    before: DateTime<Utc>,
-    most: i64,
-) -> Result<u64, StoreError> {
-    let removed = sqlx::query(
-        "delete from schedule_firings where id in (
-             select id from schedule_firings
-             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)",
-    );
-    let removed = removed.bind(scope.workspace).bind(before).bind(most);
-    Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
-}
-
-async fn remove_deliveries(
-    scope: &Scope,
-    db: &Db,
-    before: DateTime<Utc>,
-    most: i64,
-) -> Result<u64, StoreError> {
-    let removed = sqlx::query(
-        "delete from webhook_deliveries where (webhook_id, id) in (
-             select webhook_id, id from webhook_deliveries
-             where workspace_id = $1 and created_at < $2 limit $3 for update skip locked)",
-    );
-    let removed = removed.bind(scope.workspace).bind(before).bind(most);
+    let removed = sqlx::query(AssertSqlSafe(sql)).bind(scope.workspace).bind(before).bind(most);
     Ok(removed.execute(&mut *db.scoped(scope).await?).await?.rows_affected())
 }
 

@@ -69,7 +69,7 @@ impl App {
         let is_same = pick == (run.graph_version, run.state_version);
         let mut completed = completed_nodes(&run, &nodes);
         let documents = nodes_json(&completed, &nodes);
-        completed.extend(is_same.then(|| pauses(&run, &nodes)).into_iter().flatten());
+        completed.extend(is_same.then(|| pauses(&run, &new, &nodes)).into_iter().flatten());
         let ended_at = run.finished_at;
         let next = RunRow {
             graph_version: pick.0,
@@ -161,11 +161,22 @@ fn completed_nodes(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> 
         .collect()
 }
 
-/// The checkpoints of nodes that had paused, which continue from there.
-fn pauses(run: &RunRow, nodes: &IndexMap<Arc<str>, ResumeDecision>) -> Vec<NodeRow> {
+/// The checkpoints of nodes that had paused, which continue from there: their inputs are the same, because nothing before them
+/// runs again.
+fn pauses(
+    run: &RunRow,
+    program: &Program,
+    nodes: &IndexMap<Arc<str>, ResumeDecision>,
+) -> Vec<NodeRow> {
     let recorded: Map = members(&run.nodes);
-    let again = nodes.iter().filter(|(_, verdict)| **verdict != ResumeDecision::Reuse);
-    let of_node = |(name, _): (&Arc<str>, _)| Some(resumed_pauses(name, recorded.get(name)?));
+    let runs_again =
+        |name: &Arc<str>| nodes.get(name).is_some_and(|verdict| *verdict != ResumeDecision::Reuse);
+    let edges = program.graph().edges();
+    let is_fed_anew = |name: &Arc<str>| {
+        edges.iter().any(|edge| edge.to.node == *name && runs_again(&edge.from.node))
+    };
+    let again = nodes.keys().filter(|name| runs_again(name) && !is_fed_anew(name));
+    let of_node = |name: &Arc<str>| Some(resumed_pauses(name, recorded.get(name)?));
     again.filter_map(of_node).flatten().collect()
 }
 

@@ -11,6 +11,7 @@ use dsrs_store::evaluation::{self, EvaluationRow, EvaluationTotals, JudgingTotal
 use dsrs_store::group_writer::CommitOutcome;
 use dsrs_store::job::{self, JobEnd, JobType, Lease, claim_by_id, finish};
 use dsrs_store::optimization::{self, OptimizationRow};
+use dsrs_store::recorded_call;
 use dsrs_store::retention::{ExpiredRows, Expiry, remove};
 use dsrs_store::run::{self, RunFilter, RunRow, RunStatus};
 use dsrs_store::run_label::RunLabels;
@@ -202,6 +203,22 @@ async fn an_old_deleted_dataset_is_removed_when_no_job_uses_it() {
     for kind in OF_DATASETS {
         assert_eq!(steps(&db, kind).await, [0], "{kind:?}: only that one");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_calls_are_removed_once_they_are_old() {
+    let db = database().await;
+    for key in 0..12_u8 {
+        recorded_call::record(&ann(), &db, &[key], "{}", tick()).await.unwrap();
+    }
+    let before = ended_before(tick());
+    recorded_call::record(&ann(), &db, b"new", "7", tick()).await.unwrap();
+    let removed =
+        async || remove(&ann(), &db, ExpiredRows::RecordedCalls, before, 10).await.unwrap();
+    assert_eq!((removed().await, removed().await, removed().await), (10, 2, 0));
+    let found = recorded_call::find(&ann(), &db, b"new").await.unwrap();
+    assert_eq!(found.as_deref(), Some("7"));
+    assert_eq!(recorded_call::find(&ann(), &db, &[3]).await.unwrap(), None);
 }
 
 async fn evaluation(db: &Db) -> Uuid {
